@@ -1,0 +1,79 @@
+# Every tool has one door here. 'make demo' and 'make test' need Python 3.11 and make, no more.
+
+PYTHON ?= $(shell python3.11 -c "" 2>/dev/null && echo python3.11 || echo python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+TORCH := $(shell grep '^torch==' constraints.txt)
+FAST := not slow and not gpu and not network
+SLOW := slow and not gpu and not network
+
+export PIP_NO_INPUT := 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test test-fast test-slow test-gpu check format bench docs clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+# --- the environment: stamps in .venv, made again when pyproject.toml or constraints.txt change
+
+# Torch comes first and alone: with it there, nothing later asks for another, larger build.
+$(VENV)/.base: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	  f"Python 3.11 or newer is needed, not {sys.version.split()[0]}; make PYTHON=<path> takes another")'
+	@echo "setting up $(VENV) (minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -c constraints.txt $(TORCH)
+	@$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.stamp: $(VENV)/.base
+	@$(PIP) install -c constraints.txt -e ".[dev]"
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	@$(PIP) install -c constraints.txt -e ".[docs]"
+	@touch $@
+
+# --- what people do
+
+demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
+	@$(BIN)/inweights demo
+
+test: test-fast test-slow ## all tests that this machine can run
+
+test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
+	@$(BIN)/python -m pytest src tests -m "$(FAST)"
+
+# Exit code 5 of pytest, no test collected, is no failure here: the slow tier may be empty. Where no
+# file marks a slow test the tier is not started, so that the fast tier's summary closes the run.
+test-slow: $(VENV)/.stamp ## tests that take longer
+	@if grep -rqs --include='*.py' 'mark\.slow' tests; then \
+	  $(BIN)/python -m pytest tests -m "$(SLOW)" || test $$? -eq 5; \
+	fi
+
+test-gpu: $(VENV)/.stamp ## tests that need an accelerator
+	@$(BIN)/python -m pytest tests -m gpu
+
+check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.stamp ## mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.base ## time training, probes and solvers
+	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+docs: $(VENV)/.docs ## build the documentation; a warning is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "documentation: docs/_build/html/index.html"
+
+clean: ## remove builds and caches; the environment and the runs stay
+	@rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,169 @@
+"""Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from inweights.errors import ConfigError, unknown_name
+
+__all__ = ["Config", "apply_overrides", "decode", "digest", "load_toml", "to_dict"]
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every config: immutable, keyword-only, and strict about unknown keys.
+
+    A config that is chosen by name among several carries a tag (``kind``), given when its class
+    is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
+    """
+
+
+C = TypeVar("C", bound=msgspec.Struct)
+
+_UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<path>[^`]*)`)?")
+_PLACED = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+
+
+def to_dict(config: msgspec.Struct) -> dict[str, Any]:
+    """Return the config as plain dictionaries, lists, strings and numbers."""
+    plain: dict[str, Any] = msgspec.to_builtins(config, str_keys=True)
+    return plain
+
+
+def decode(kind: type[C], values: Mapping[str, Any]) -> C:
+    """Build a config of class ``kind`` from plain values, refusing what does not fit.
+
+    Raises:
+        ConfigError: A key is unknown (names the nearest), or a value has the wrong type or range.
+
+    Example:
+        >>> class Ring(Config):
+        ...     nodes: int = 15
+        >>> decode(Ring, {"nodes": 9})
+        Ring(nodes=9)
+        >>> decode(Ring, {"node": 9})
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: unknown key 'node'; did you mean 'nodes'? Known: nodes
+    """
+    try:
+        return msgspec.convert(dict(values), kind)
+    except msgspec.ValidationError as error:
+        raise _explain(error, kind) from None
+
+
+def _explain(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> Exception:
+    text = str(error)
+    unknown = _UNKNOWN.search(text)
+    if unknown:
+        path = (unknown["path"] or "").strip(".")
+        owner = _struct_at(kind, path.split(".") if path else [])
+        if owner is not None:
+            key = f"{path}.{unknown['key']}" if path else unknown["key"]
+            prefix = f"{path}." if path else ""
+            return unknown_name("key", key, [prefix + f for f in _keys(owner)])
+    placed = _PLACED.match(text)
+    assert placed is not None
+    where = f"{placed['path']}: " if placed["path"] else ""
+    what = placed["what"]
+    return ConfigError(f"{where}{what[:1].lower()}{what[1:]}")
+
+
+def _keys(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    return kind.__struct_encode_fields__
+
+
+def _struct_at(kind: type[msgspec.Struct], path: list[str]) -> type[msgspec.Struct] | None:
+    """Return the struct class found by following ``path``, or ``None`` where it is not one."""
+    for step in path:
+        hint = get_type_hints(kind).get(step.split("[")[0])
+        found = next((c for c in _candidates(hint)), None)
+        if found is None:
+            return None
+        kind = found
+    return kind
+
+
+def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        yield hint
+    for part in getattr(hint, "__args__", ()):
+        yield from _candidates(part)
+
+
+def apply_overrides(config: C, overrides: Iterable[str]) -> C:
+    """Return ``config`` with ``key.path=value`` changes; a value is written as in TOML.
+
+    Args:
+        config: The config to start from.
+        overrides: Such as ``model.width=128`` or ``complexities=[1, 2]``. A value that is no TOML
+            value is taken as a string.
+
+    Raises:
+        ConfigError: An override has no ``=``, a key is unknown, or a value does not fit.
+
+    Example:
+        >>> class Ring(Config):
+        ...     nodes: int = 15
+        >>> apply_overrides(Ring(), ["nodes=9"])
+        Ring(nodes=9)
+    """
+    values = to_dict(config)
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"an override is written key=value, not '{override}'")
+        _set(values, key.strip(), _value(text.strip()))
+    return decode(type(config), values)
+
+
+def _set(values: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    inner: Any = values
+    for depth, step in enumerate([*path, last]):
+        if not isinstance(inner, dict):
+            raise ConfigError(f"key '{key}': '{'.'.join(path[:depth])}' holds a value, not keys")
+        if step not in inner:
+            prefix = ".".join([*path[:depth], ""]) if depth else ""
+            raise unknown_name("key", key, [prefix + name for name in inner])
+        if depth < len(path):
+            inner = inner[step]
+    inner[last] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        ConfigError: The file is missing or is not TOML; says the line.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+
+
+def digest(values: Any, length: int = 12) -> str:
+    """Return the hash of plain values; the order of keys does not matter.
+
+    Example:
+        >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+        True
+    """
+    canonical = msgspec.json.encode(values, order="sorted")
+    return hashlib.sha256(canonical).hexdigest()[:length]

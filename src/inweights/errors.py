@@ -1,0 +1,74 @@
+"""The errors a user meets. Each says what was given, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "InweightsError",
+    "InweightsWarning",
+    "RunError",
+    "SolverError",
+    "nearest",
+    "unknown_name",
+]
+
+
+class InweightsError(Exception):
+    """Base of all errors that the package raises on purpose."""
+
+
+class ConfigError(InweightsError, ValueError):
+    """A configuration, a recipe's name or an option is not valid."""
+
+
+class DataError(InweightsError, ValueError):
+    """A world, a batch or a file of facts is not valid."""
+
+
+class SolverError(InweightsError, ArithmeticError):
+    """A solver of the theory cannot work on what it was given."""
+
+
+class RunError(InweightsError, RuntimeError):
+    """A run failed, or its folder is incomplete or was edited."""
+
+
+class InweightsWarning(UserWarning):
+    """Something was accepted but has no effect, or has a doubtful one."""
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """Return the known name closest to ``given``, or ``None`` where none is close.
+
+    Example:
+        >>> nearest("identity-bridge/fig22", ["identity-bridge/fig2", "identity-bridge/fig3"])
+        'identity-bridge/fig2'
+    """
+    found = difflib.get_close_matches(given, list(known), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def unknown_name(
+    kind: str,
+    given: str,
+    known: Iterable[str],
+    *,
+    error: type[InweightsError] = ConfigError,
+    hint: str = "",
+) -> InweightsError:
+    """Return the error for a name that is not among ``known``.
+
+    Example:
+        >>> print(unknown_name("role", "first_hopp", ["first_hop", "second_hop"]))
+        unknown role 'first_hopp'; did you mean 'first_hop'? Known: first_hop, second_hop
+    """
+    names = sorted(known)
+    close = nearest(given, names)
+    question = f"; did you mean '{close}'?" if close else "."
+    shown = ", ".join(names) if names else "none"
+    text = f"unknown {kind} '{given}'{question} Known: {shown}"
+    return error(f"{text}. {hint}" if hint else text)

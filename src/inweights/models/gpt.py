@@ -1,0 +1,208 @@
+"""GPT-2 with a replica axis: pre-norm blocks, causal attention, GELU (Identity Bridge, B.1).
+
+Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width,
+``H`` heads, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.models.base import Model
+from inweights.models.layers import Embedding, Init, LayerNorm, Linear, initialise
+from inweights.models.packing import Packed
+
+__all__ = ["GPT", "GPTConfig"]
+
+Positions = Literal["learned", "sinusoidal", "none"]
+Mixing = Literal["causal", "uniform", "none"]
+
+
+class GPTConfig(Config, tag_field="kind", tag="gpt"):
+    """Architecture of a :class:`GPT`.
+
+    Attributes:
+        layers: Number of blocks.
+        width: Width ``D`` of the residual stream.
+        heads: Attention heads; they divide the width.
+        positions: Learned, sinusoidal, or no position embeddings.
+        context: Number of positions; longer inputs are refused.
+        tied: Whether the head is the token embedding.
+        attention: ``causal``; ``uniform`` gives every visible position the same weight; ``none``
+            lets no position see another.
+        residual: Whether blocks add to their input.
+        norm: Whether there is layer normalisation.
+        init: Initial scale; may differ between replicas.
+    """
+
+    layers: int = 8
+    width: int = 64
+    heads: int = 2
+    positions: Positions = "learned"
+    context: int = 8
+    tied: bool = True
+    attention: Mixing = "causal"
+    residual: bool = True
+    norm: bool = True
+    init: Init = Init()
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width", "heads", "context"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"gpt.{name} is at least 1, not {getattr(self, name)}")
+        if self.width % self.heads:
+            raise ConfigError(f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}")
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> GPT:
+        """Build the model, one replica a seed. ``candidates`` is unused: the head covers all tokens."""
+        del candidates
+        model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
+        initialise(model, seeds, inits or [self.init] * len(seeds))
+        return model
+
+
+class GPT(Model):
+    """A GPT-2 of any size whose ``R`` replicas train as one tensor program.
+
+    Example:
+        >>> model = GPTConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
+        >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
+        (3, 2, 2, 9)
+    """
+
+    def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
+        super().__init__(replicas, vocabulary)
+        self.config = config
+        self.context = config.context
+        self.tokens = Embedding(replicas, vocabulary, config.width)
+        self.positions: Embedding | None = None
+        if config.positions == "learned":
+            self.positions = Embedding(replicas, config.context, config.width)
+        elif config.positions == "sinusoidal":
+            waves = _sinusoids(config.context, config.width)
+            self.register_buffer("waves", waves, persistent=False)
+        self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.norm = LayerNorm(replicas, config.width) if config.norm else nn.Identity()
+        self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
+        return ("embedding", *blocks, "final")
+
+    def states(self, batch: Packed) -> dict[str, Tensor]:
+        longest = max(length for _, length in batch.shapes)
+        if longest > self.config.context:
+            raise ConfigError(
+                f"a sequence of {longest} tokens does not fit gpt.context = {self.config.context}"
+            )
+        x = self.tokens(batch.tokens)
+        if self.positions is not None:
+            x = x + self.positions(batch.positions)
+        elif self.config.positions == "sinusoidal":
+            x = x + self.waves[batch.positions]
+        states = {"embedding": x}
+        for i, block in enumerate(self.blocks):
+            x = block(x, batch.shapes)
+            states[f"block.{i}"] = x
+        states["final"] = self.norm(x)
+        return states
+
+    def unembed(self, state: Tensor) -> Tensor:
+        if self.head is not None:
+            return self.head(state)
+        return torch.bmm(state, self.tokens.weight.transpose(1, 2))
+
+
+class Block(nn.Module):
+    """One pre-norm block: attention, then an MLP of hidden width ``4D``."""
+
+    def __init__(self, config: GPTConfig, replicas: int) -> None:
+        super().__init__()
+        width = config.width
+        self.config = config
+        norm = (lambda: LayerNorm(replicas, width)) if config.norm else nn.Identity
+        self.norm1 = norm()
+        if config.attention == "causal":
+            self.qkv = Linear(replicas, width, 3 * width)
+        elif config.attention == "uniform":
+            self.qkv = Linear(replicas, width, width)
+        self.out = Linear(replicas, width, width) if config.attention != "none" else None
+        self.norm2 = norm()
+        self.up = Linear(replicas, width, 4 * width)
+        self.down = Linear(replicas, 4 * width, width)
+
+    def forward(self, x: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
+        if self.out is not None:
+            x = self._add(x, self.out(self._mix(self.qkv(self.norm1(x)), shapes)))
+        return self._add(x, self.down(F.gelu(self.up(self.norm2(x)))))
+
+    def _add(self, x: Tensor, update: Tensor) -> Tensor:
+        return x + update if self.config.residual else update
+
+    def _mix(self, projected: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
+        """Attention within each group of sequences of one length."""
+        mix = _causal if self.config.attention == "causal" else _uniform
+        groups = projected.split([b * t for b, t in shapes], dim=1)
+        mixed = [
+            mix(group.unflatten(1, shape), self.config.heads).flatten(1, 2)
+            for group, shape in zip(groups, shapes, strict=True)
+        ]
+        return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]
+
+
+# Up to this length it is faster on a CPU to attend one position after another with element-wise
+# products than to call a kernel that was made for long sequences.
+_SHORT = 4
+
+
+def _causal(qkv: Tensor, heads: int) -> Tensor:
+    """Causal attention: ``[R, B, T, 3D]`` to ``[R, B, T, D]``."""
+    replicas, batch, length, _ = qkv.shape
+    q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)  # each [R·B, T, H, D/H]
+    if length == 1:
+        return v.reshape(replicas, batch, 1, -1)
+    if length > _SHORT:
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+    else:
+        q = q * (1.0 / math.sqrt(q.shape[-1]))
+        rows = [v[:, 0]]
+        for t in range(1, length):
+            weights = (q[:, t : t + 1] * k[:, : t + 1]).sum(-1).softmax(1)
+            rows.append((weights.unsqueeze(-1) * v[:, : t + 1]).sum(1))
+        mixed = torch.stack(rows, dim=1)
+    return mixed.reshape(replicas, batch, length, -1)
+
+
+def _uniform(v: Tensor, heads: int) -> Tensor:
+    """Mean over the visible positions: ``[R, B, T, D]`` to the same shape."""
+    del heads
+    counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
+    return v.cumsum(2) / counts.view(1, 1, -1, 1)
+
+
+def _sinusoids(positions: int, width: int) -> Tensor:
+    """Sinusoidal position embeddings ``[positions, width]`` (Vaswani et al. 2017, §3.5)."""
+    angles = torch.arange(positions).unsqueeze(1) * torch.exp(
+        torch.arange(0, width, 2) * (-math.log(10_000.0) / width)
+    )
+    waves = torch.zeros(positions, width)
+    waves[:, 0::2] = angles.sin()
+    waves[:, 1::2] = angles.cos()[:, : width // 2]
+    return waves

@@ -1,0 +1,152 @@
+"""Layers whose parameters start with a replica axis, and how they are initialised.
+
+Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``F`` output width, ``V`` tokens.
+
+A layer draws its start in :meth:`Layer.initialise` from one generator for each replica and
+parameter, so that replica ``r`` starts alike alone or among others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.seeds import INITIALISATION, Streams
+
+__all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
+
+Draw = Callable[[str, nn.Parameter, int], None]
+
+
+class Init(Config):
+    """Initial scale of every weight matrix: entries from ``N(0, σ²)``.
+
+    Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
+    ``σ = d_in^-γ`` with ``γ > 0.5``. Where ``gamma`` is given it decides, and ``std`` is unused.
+    The input width of an embedding is the model's width, as for its tied head.
+
+    Example:
+        >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
+        (0.02, 0.0055)
+    """
+
+    std: float = 0.02
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.std <= 0:
+            raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
+
+    def sigma(self, fan_in: int) -> float:
+        """Standard deviation of a weight matrix whose input width is ``fan_in``."""
+        return self.std if self.gamma is None else float(fan_in) ** -self.gamma
+
+
+class Layer(nn.Module):
+    """A module that owns parameters with a leading replica axis."""
+
+    def initialise(self, draw: Draw) -> None:
+        """Fill the layer's parameters; ``draw(name, parameter, fan_in)`` draws Gaussians."""
+        raise NotImplementedError
+
+
+class Linear(Layer):
+    """``y_r = x_r W_r + b_r`` for every replica: one batched matrix product.
+
+    Args:
+        replicas: ``R``.
+        inputs: Input width ``D``.
+        outputs: Output width ``F``.
+        bias: Whether there is a ``b``.
+    """
+
+    def __init__(self, replicas: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
+        self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
+
+    def initialise(self, draw: Draw) -> None:
+        draw("weight", self.weight, self.weight.shape[1])
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``[R, S, D]`` to ``[R, S, F]``."""
+        if self.bias is None:
+            return torch.bmm(x, self.weight)
+        return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight)
+
+
+class LayerNorm(Layer):
+    """Layer normalisation over the width, with a gain and a bias for each replica."""
+
+    def __init__(self, replicas: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(replicas, width))
+        self.bias = nn.Parameter(torch.empty(replicas, width))
+
+    def initialise(self, draw: Draw) -> None:
+        nn.init.ones_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``[R, S, D]`` to ``[R, S, D]``."""
+        normal = F.layer_norm(x, x.shape[-1:])
+        return torch.addcmul(self.bias.unsqueeze(1), normal, self.weight.unsqueeze(1))
+
+
+class Embedding(Layer):
+    """One vector for each token and replica.
+
+    Args:
+        replicas: ``R``.
+        tokens: Number of rows ``V``.
+        width: ``D``.
+    """
+
+    def __init__(self, replicas: int, tokens: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
+
+    def initialise(self, draw: Draw) -> None:
+        draw("weight", self.weight, self.weight.shape[2])
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Look up ``[S]`` or ``[R, S]`` token ids; returns ``[R, S, D]``."""
+        replicas, tokens, width = self.weight.shape
+        if ids.dim() == 1:
+            return self.weight.index_select(1, ids)
+        rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)
+        return F.embedding(rows, self.weight.reshape(replicas * tokens, width))
+
+
+def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:
+    """Draw the initial parameters of every layer of ``model``.
+
+    Args:
+        model: A module built from layers of this file.
+        seeds: Root seed of each replica; the stream is ``initialisation``.
+        inits: Initial scale of each replica.
+
+    Raises:
+        ConfigError: There is not one seed and one scale for every replica.
+    """
+    if len(seeds) != len(inits):
+        raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")
+    for path, module in model.named_modules():
+        if not isinstance(module, Layer):
+            continue
+
+        def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:
+            for row, seed, init in zip(parameter, seeds, inits, strict=True):
+                generator = Streams(seed).torch(INITIALISATION, path, name)
+                start = torch.randn(row.shape, generator=generator) * init.sigma(fan_in)
+                row.copy_(start)
+
+        with torch.no_grad():
+            module.initialise(draw)

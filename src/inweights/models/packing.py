@@ -1,0 +1,84 @@
+"""Packed batches: sequences of several lengths in one matrix, with no padding.
+
+Sequences of facts are tiny and of few lengths (an identity has one token, a hop two). All tokens lie
+in one axis ``S``, group after group, so that every position-wise layer is one batched matrix
+product; only attention looks at the groups. Shapes: ``R`` replicas, ``B`` sequences, ``T``
+positions, ``S`` packed tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+
+__all__ = ["Packed", "pack"]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences packed end to end.
+
+    Attributes:
+        tokens: ``[S]`` where all replicas read the same tokens, ``[R, S]`` where each has its own.
+        positions: Position of each token, ``[S]`` or ``[R, S]``.
+        shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    shapes: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """Number of packed tokens ``S``."""
+        return self.tokens.shape[-1]
+
+    @property
+    def last(self) -> Tensor:
+        """Index in ``S`` of the last position of every sequence, in order."""
+        ends, start = [], 0
+        for batch, length in self.shapes:
+            ends.append(start + length - 1 + length * torch.arange(batch, device=self.tokens.device))
+            start += batch * length
+        return torch.cat(ends)
+
+    def to(self, device: torch.device | str) -> Packed:
+        """Return the same batch on ``device``."""
+        return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
+
+
+def pack(groups: Sequence[Tensor], offset: int | Tensor = 0) -> Packed:
+    """Pack token matrices ``[B, T]``, or ``[R, B, T]`` where replicas differ, into one batch.
+
+    Args:
+        groups: One matrix of token ids for each length. All with a replica axis, or none.
+        offset: Added to every position: one number, or one for each sequence (``[ΣB]`` or
+            ``[R, ΣB]``).
+
+    Raises:
+        DataError: There is nothing to pack, or only some groups have a replica axis.
+
+    Example:
+        >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
+        >>> batch.tokens.tolist(), batch.positions.tolist(), batch.last.tolist()
+        ([5, 6, 1, 2], [0, 0, 0, 1], [0, 1, 3])
+    """
+    if not groups:
+        raise DataError("there is nothing to pack: no group of sequences was given")
+    if len({group.dim() for group in groups}) > 1:
+        raise DataError("either every group of sequences has a replica axis, or none has")
+    tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
+    shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
+    ramps = [torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes]
+    positions = torch.cat(ramps)
+    if isinstance(offset, Tensor):
+        lengths = torch.tensor([t for b, t in shapes for _ in range(b)], device=tokens.device)
+        positions = positions + offset.repeat_interleave(lengths, dim=-1)
+    elif offset:
+        positions = positions + offset
+    return Packed(tokens, positions, shapes)

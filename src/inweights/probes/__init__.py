@@ -1,0 +1,21 @@
+"""What was learnt: functions of a trained model and its worlds that return tidy tables."""
+
+from inweights.probes.alignment import alignment, bridge_pairs
+from inweights.probes.margins import margins
+from inweights.probes.memory import shared_memory
+from inweights.probes.projections import align_frames, bridge_projection, project
+from inweights.probes.recall import accuracy
+from inweights.probes.templates import templates, winners
+
+__all__ = [
+    "accuracy",
+    "align_frames",
+    "alignment",
+    "bridge_pairs",
+    "bridge_projection",
+    "margins",
+    "project",
+    "shared_memory",
+    "templates",
+    "winners",
+]

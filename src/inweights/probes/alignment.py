@@ -1,0 +1,115 @@
+"""Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import Packed, pack
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import Ids, World
+
+__all__ = ["alignment", "bridge_pairs"]
+
+# The two places at which a subject can meet its bridge: after the first relation, where the paper
+# looks, and after the second, where the answer is read.
+_PLACES = ("first_hop", "query")
+
+
+@torch.no_grad()
+def alignment(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    layers: Sequence[str] | None = None,
+    places: Sequence[str] = _PLACES,
+) -> pl.DataFrame:
+    """Cosine of the hidden states of a subject's prompt and of its bridge's, by layer.
+
+    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
+    last position; at the place ``query`` those of ``(e1, r1, r2)`` and ``(e2, r2)``. A high cosine
+    alone says little, since all states of a layer may point the same way: so the mean cosine with
+    *other* bridges stands beside it, and how often the own bridge is the nearest.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Two-hop worlds: one, or one a replica.
+        layers: Names of layers; all if left out.
+        places: ``first_hop``, ``query`` or both.
+
+    Returns:
+        A row for each replica, place and layer: ``replica, place, layer, depth, cosine, other,
+        contrast, nearest``; ``contrast`` is ``cosine − other``.
+
+    Raises:
+        DataError: The world has no first hops that queries pass through.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> alignment(model, world, layers=["sum"])["place"].to_list()
+        ['first_hop', 'query']
+    """
+    each = as_worlds(worlds, model.replicas)
+    rows = []
+    for place in places:
+        pairs = [bridge_pairs(world, place) for world in each]
+        ours, theirs = (_states(model, [pair[side] for pair in pairs], layers) for side in (0, 1))
+        bridges = torch.from_numpy(np.stack([bridge for *_, bridge in pairs]))
+        same = (bridges.unsqueeze(2) == bridges.unsqueeze(1)).to(model.column.device)
+        for layer in ours:
+            cosines = F.normalize(ours[layer], dim=-1) @ F.normalize(theirs[layer], dim=-1).mT
+            own = cosines.diagonal(dim1=1, dim2=2)  # [R, m]
+            alien = cosines.masked_fill(same, torch.nan)
+            other = alien.nanmean(dim=(1, 2))
+            best = cosines.masked_fill(same, -torch.inf).amax(-1)
+            for replica in range(model.replicas):
+                cosine, rest = float(own[replica].mean()), float(other[replica])
+                rows.append(
+                    {
+                        "replica": replica,
+                        "place": place,
+                        "layer": layer,
+                        "depth": model.layer_names.index(layer),
+                        "cosine": cosine,
+                        "other": rest,
+                        "contrast": cosine - rest,
+                        "nearest": float((own[replica] > best[replica]).float().mean()),
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def bridge_pairs(world: World, place: str) -> tuple[Ids, Ids, Ids]:
+    """Return subject prompts, their bridges' prompts (``[m, T]`` each) and the bridges ``[m]``.
+
+    Raises:
+        DataError: The world has no first hops, or no queries that pass through them.
+    """
+    if "first_hop" not in world.facts.role_names or "composition" not in world.queries.role_names:
+        raise DataError("alignment with a bridge needs a world of first hops and compositions")
+    hops, bridges = world.facts.matrix(world.facts.with_role("first_hop"))
+    if place == "first_hop":
+        return hops, bridges, bridges[:, 0]
+    reached = {tuple(hop): int(b) for hop, b in zip(hops.tolist(), bridges[:, 0], strict=True)}
+    queries, _ = world.queries.matrix(world.queries.with_role("composition"))
+    passed = np.array([reached[tuple(query[:-1])] for query in queries.tolist()])
+    return queries, np.stack([passed, queries[:, -1]], axis=1), passed
+
+
+def _states(
+    model: Model, prompts: Sequence[Ids], layers: Sequence[str] | None
+) -> dict[str, Tensor]:
+    """Hidden state of every prompt at its last position, by layer, each ``[R, m, D]``."""
+    tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
+    batch: Packed = pack([tokens.to(model.column.device)])
+    return model.hidden(batch, layers=layers)

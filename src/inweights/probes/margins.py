@@ -1,0 +1,74 @@
+"""Margins of every statement: by how much the right answer wins, or loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+import torch
+
+from inweights.models.base import Model
+from inweights.probes.recall import answers_among, slices
+from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import World
+
+__all__ = ["margins"]
+
+
+def margins(
+    model: Model, worlds: World | Sequence[World], *, parts: Sequence[str] = ("queries",)
+) -> pl.DataFrame:
+    """Multiclass margin of every statement (Identity Bridge §4.3): ``f_y − max_{y' ≠ y} f_{y'}``.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        parts: ``facts``, ``queries`` or both.
+
+    Returns:
+        A row for each replica and statement: ``replica``, ``part``, ``role``, ``distribution``,
+        ``prompt`` and ``answer`` in words, ``predicted``, ``margin`` (against every candidate) and
+        ``margin_among`` (against the answers of the role only), both in logits.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> margins(model, world)["prompt"][0]
+        'a1 r1 r2'
+    """
+    each = as_worlds(worlds, model.replicas)
+    tables = []
+    for part, role, distribution, indices in slices(each[0]):
+        if part not in parts:
+            continue
+        logits = answer_logits(model, each, part, indices)
+        answers = answers_of(model, each, part, indices)
+        allowed = answers_among(model, each, part, role).unsqueeze(1)
+        own = logits.gather(-1, answers.unsqueeze(-1))
+        others = logits.scatter(-1, answers.unsqueeze(-1), -torch.inf)
+        against_all = own.squeeze(-1) - others.amax(-1)
+        against_some = own.squeeze(-1) - others.masked_fill(~allowed, -torch.inf).amax(-1)
+        predicted = model.candidates[logits.argmax(-1)].tolist()
+        for replica in range(model.replicas):
+            world = each[replica % len(each)]
+            statements = getattr(world, part)
+            names = world.vocabulary.names
+            tables.append(
+                pl.DataFrame(
+                    {
+                        "replica": [replica] * len(indices),
+                        "part": [part] * len(indices),
+                        "role": [role] * len(indices),
+                        "distribution": [distribution] * len(indices),
+                        "prompt": [world.vocabulary.text(statements.prompt(int(i))) for i in indices],
+                        "answer": [names[statements.answer(int(i))[0]] for i in indices],
+                        "predicted": [names[token] for token in predicted[replica]],
+                        "margin": against_all[replica].tolist(),
+                        "margin_among": against_some[replica].tolist(),
+                    }
+                )
+            )
+    return pl.concat(tables)

@@ -1,0 +1,153 @@
+"""Hidden states in the plane: PCA and t-SNE, with how far the picture can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.probes.alignment import bridge_pairs
+from inweights.seeds import EVALUATION, Streams
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import World
+
+__all__ = ["align_frames", "bridge_projection", "project"]
+
+Method = Literal["pca", "tsne"]
+
+
+def project(
+    points: NDArray[np.floating], *, method: Method = "pca", seed: int = 0
+) -> tuple[NDArray[np.float64], float]:
+    """Project points into the plane by cosine distance.
+
+    Points are scaled to length one first, so that only directions count.
+
+    Args:
+        points: ``[n, D]``, at least 8.
+        method: ``pca``, or ``tsne`` (perplexity at most a third of the points).
+        seed: Root seed; only t-SNE uses it.
+
+    Returns:
+        Coordinates ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001): 1 where every
+        neighbour in the plane is one in the space too.
+
+    Raises:
+        DataError: There are fewer than 8 points.
+
+    Example:
+        >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
+        >>> where.shape, 0 <= trust <= 1
+        ((8, 2), True)
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE, trustworthiness
+
+    if len(points) < 8:
+        raise DataError(f"a projection needs at least 8 points, not {len(points)}")
+    scaled = np.asarray(points, dtype=np.float64)
+    scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
+    if method == "pca":
+        where = PCA(n_components=2, svd_solver="full").fit_transform(scaled)
+    else:
+        state = Streams(seed).seed(EVALUATION, "tsne") % 2**32
+        tsne = TSNE(
+            perplexity=min(30.0, len(points) / 3), init="pca", random_state=state, n_jobs=1
+        )
+        where = tsne.fit_transform(scaled)
+    neighbours = min(5, (len(points) - 1) // 2)
+    return where.astype(np.float64), float(trustworthiness(scaled, where, n_neighbors=neighbours))
+
+
+@torch.no_grad()
+def bridge_projection(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    method: Method = "tsne",
+    samples: int = 6,
+    place: str = "first_hop",
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Project the states of some first hops and of their bridges, all layers in one picture.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Two-hop worlds: one, or one a replica.
+        method: ``pca`` or ``tsne``.
+        samples: Number of pairs, spread evenly over the world.
+        place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)`` and
+            ``(e2, r2)``).
+        seed: Root seed of t-SNE.
+
+    Returns:
+        ``replica, pair, kind`` (``bridge`` or ``subject``), ``layer, depth, x, y,
+        trustworthiness``.
+    """
+    each = as_worlds(worlds, model.replicas)
+    pairs = [bridge_pairs(world, place) for world in each]
+    chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
+    states = []
+    for side in (0, 1):
+        prompts = np.stack([pair[side][chosen] for pair in pairs])
+        tokens = torch.from_numpy(prompts if len(each) > 1 else prompts[0])
+        states.append(model.hidden(pack([tokens.to(model.column.device)])))
+    kinds, layers = ("subject", "bridge"), model.layer_names
+    tables = []
+    for replica in range(model.replicas):
+        points = np.concatenate(
+            [state[layer][replica].cpu().numpy() for state in states for layer in layers]
+        )
+        where, trust = project(points, method=method, seed=seed)
+        vocabulary = each[replica % len(each)].vocabulary
+        names = [vocabulary.text(p) for p in pairs[replica % len(each)][0][chosen]]
+        tables.append(
+            pl.DataFrame(
+                {
+                    "replica": replica,
+                    "pair": names * (2 * len(layers)),
+                    "kind": np.repeat(kinds, len(layers) * len(chosen)),
+                    "layer": np.tile(np.repeat(layers, len(chosen)), 2),
+                    "depth": np.tile(np.repeat(np.arange(len(layers)), len(chosen)), 2),
+                    "x": where[:, 0],
+                    "y": where[:, 1],
+                    "trustworthiness": trust,
+                }
+            )
+        )
+    return pl.concat(tables)
+
+
+def align_frames(
+    frames: pl.DataFrame, *, by: Sequence[str] = (), step: str = "step"
+) -> pl.DataFrame:
+    """Turn and scale every frame of a film of projections so that it lies best on the one before.
+
+    A projection has no orientation of its own; without this a film spins (orthogonal Procrustes).
+
+    Args:
+        frames: Rows with ``x``, ``y`` and ``step``, in the same order in every frame.
+        by: Columns that tell films apart.
+        step: The column of frames.
+    """
+    aligned = []
+    films = frames.partition_by(list(by), maintain_order=True) if by else [frames]
+    for film in films:
+        previous: NDArray[np.float64] | None = None
+        for frame in film.sort(step, maintain_order=True).partition_by(step, maintain_order=True):
+            where = frame.select("x", "y").to_numpy()
+            where = where - where.mean(0)
+            where = where / max(float(np.sqrt((where**2).sum(1).mean())), 1e-12)
+            if previous is not None:
+                left, _, right = np.linalg.svd(where.T @ previous)
+                where = where @ (left @ right)
+            previous = where
+            aligned.append(frame.with_columns(x=where[:, 0], y=where[:, 1]))
+    return pl.concat(aligned)

@@ -1,0 +1,91 @@
+"""Recall and accuracy by role: does the model know its facts, and does it combine them?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+
+from inweights.models.base import Model
+from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.worlds import Part, as_worlds
+from inweights.worlds.world import Ids, World
+
+__all__ = ["accuracy", "answers_among", "slices"]
+
+
+def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+    """Accuracy of the first answer token, by role.
+
+    Two numbers that are easily confused are told apart: ``accuracy`` takes the largest logit over
+    *all* candidates of the head, ``accuracy_among`` over those tokens only that answer some
+    statement of the role (for compositions, the objects).
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+
+    Returns:
+        A row for each replica and slice: ``replica``, ``part`` (facts or queries), ``role``,
+        ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements`` (their
+        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers).
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> accuracy(model, world)["role"].to_list()
+        ['first_hop', 'second_hop', 'identity', 'composition']
+    """
+    each = as_worlds(worlds, model.replicas)
+    rows = []
+    for part, role, distribution, indices in slices(each[0]):
+        logits = answer_logits(model, each, part, indices)
+        answers = answers_of(model, each, part, indices)
+        allowed = answers_among(model, each, part, role)
+        among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
+        right = (logits.argmax(-1) == answers).float().mean(1)
+        right_among = (among.argmax(-1) == answers).float().mean(1)
+        for replica in range(model.replicas):
+            rows.append(
+                {
+                    "replica": replica,
+                    "part": part,
+                    "role": role,
+                    "distribution": distribution,
+                    "statements": len(indices),
+                    "accuracy": float(right[replica]),
+                    "accuracy_among": float(right_among[replica]),
+                    "chance": 1.0 / int(allowed[replica].sum()),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
+    """Return ``(part, role, distribution, indices)`` of every slice of a world's statements."""
+    found: list[tuple[Part, str, str, Ids]] = [
+        ("facts", role, "trained", world.facts.with_role(role)) for role in world.facts.role_names
+    ]
+    for role in world.queries.role_names:
+        indices = world.queries.with_role(role)
+        out = world.queries.out_of_distribution[indices]
+        for distribution, chosen in (("in", indices[~out]), ("out", indices[out])):
+            if len(chosen):
+                found.append(("queries", role, distribution, chosen))
+    return found
+
+
+def answers_among(
+    model: Model, worlds: Sequence[World], part: Part, role: str
+) -> torch.Tensor:
+    """Return which candidates answer some statement of ``role``, ``[R, K]``."""
+    allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
+    for row, world in zip(allowed, worlds, strict=True):
+        statements = getattr(world, part)
+        answers = np.unique([statements.answer(int(i))[0] for i in statements.with_role(role)])
+        row[model.column[torch.from_numpy(answers)].cpu()] = True
+    return allowed.to(model.column.device).expand(model.replicas, -1)

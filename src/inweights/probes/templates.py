@@ -1,0 +1,124 @@
+"""Logit templates: what single tokens, facts and queries add to every output (Identity Bridge, Fig. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+
+from inweights.errors import unknown_name
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import Ids, World
+
+__all__ = ["templates", "winners"]
+
+_GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")
+
+
+@torch.no_grad()
+def templates(
+    model: Model, worlds: World | Sequence[World], *, rows: str = "tokens"
+) -> pl.DataFrame:
+    """Logits of every output, row by row, as a long table.
+
+    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt are
+    the sums of its tokens' rows; for other models a row is what the model says to the prompt.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        rows: ``tokens`` (every token that occurs in a prompt, alone), or a role of the world's
+            facts or queries (its prompts).
+
+    Returns:
+        ``replica, row, row_group, column, column_group, value, top, answer``: one row for each
+        replica, prompt and output token of the world. ``value`` is a logit, centred over the
+        outputs of its row; ``top`` marks the row's largest, ``answer`` the right one.
+
+    Raises:
+        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=2).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> templates(model, world).filter(top=True)["row"].to_list()
+        ['r1', 'r2', 'a1', 'a2', 'b1', 'b2']
+    """
+    each = as_worlds(worlds, model.replicas)
+    prompts, answers = zip(*(_prompts(world, rows) for world in each), strict=True)
+    shown = torch.from_numpy(np.stack(prompts) if len(each) > 1 else prompts[0])
+    batch = pack([shown.to(model.column.device)])
+    outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
+    columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
+    logits = model(batch, at=batch.last)
+    logits = logits.gather(-1, columns.unsqueeze(1).expand(-1, logits.shape[1], -1))
+    values = (logits - logits.mean(-1, keepdim=True)).cpu().numpy()
+
+    tables = []
+    for replica in range(model.replicas):
+        k = replica % len(each)
+        world, prompt, answer = each[k], prompts[k], answers[k]
+        groups = _groups(world)
+        height, width = values.shape[1:]
+        top = np.zeros((height, width), dtype=bool)
+        top[np.arange(height), values[replica].argmax(-1)] = True
+        names = [world.vocabulary.text(p) for p in prompt]
+        out_names = [world.vocabulary.names[i] for i in world.outputs]
+        tables.append(
+            pl.DataFrame(
+                {
+                    "replica": np.full(height * width, replica),
+                    "row": np.repeat(names, width),
+                    "row_group": np.repeat([groups[p[0]] for p in prompt], width),
+                    "column": np.tile(out_names, height),
+                    "column_group": np.tile([groups[i] for i in world.outputs], height),
+                    "value": values[replica].ravel().astype(np.float64),
+                    "top": top.ravel(),
+                    "answer": (answer[:, None] == world.outputs[None]).ravel(),
+                }
+            )
+        )
+    return pl.concat(tables)
+
+
+def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """Return the largest column of every row within every group of columns.
+
+    Args:
+        table: What :func:`templates` returns.
+        by: Further columns that tell tables apart, such as ``seed``.
+
+    Returns:
+        ``*by, row, row_group, column_group, column, value``.
+    """
+    keys = [*by, "row", "row_group", "column_group"]
+    best = table.sort("value", descending=True, maintain_order=True)
+    return best.group_by(keys, maintain_order=True).agg(pl.col("column", "value").first())
+
+
+def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
+    """Prompts ``[m, T]`` and their answers ``[m]`` (-1 where a prompt has none)."""
+    if rows == "tokens":
+        groups = _groups(world)
+        order = {group: i for i, group in enumerate(_GROUP_ORDER)}
+        tokens = sorted(world.inputs.tolist(), key=lambda t: (order.get(groups[t], 99), t))
+        return np.array(tokens)[:, None], np.full(len(tokens), -1)
+    for part in (world.facts, world.queries):
+        if rows in part.role_names:
+            prompts, answers = part.matrix(part.with_role(rows))
+            return prompts, answers[:, 0]
+    raise unknown_name("rows", rows, ["tokens", *world.facts.role_names, *world.queries.role_names])
+
+
+def _groups(world: World) -> dict[int, str]:
+    """Group of every token."""
+    vocabulary = world.vocabulary
+    return {
+        int(token): group for group in vocabulary.groups for token in vocabulary[group]
+    }

@@ -1,0 +1,85 @@
+"""The papers' figures and tables, and our own, each one command and one verdict."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import entry_points
+
+from inweights.errors import ConfigError, unknown_name
+from inweights.recipes.claim import Claim, ClaimResult, Target, interval, judge
+from inweights.recipes.recipe import SCALES, Figure, Measure, Plan, Recipe, Trial
+
+__all__ = [
+    "SCALES",
+    "Claim",
+    "ClaimResult",
+    "Figure",
+    "Measure",
+    "Plan",
+    "Recipe",
+    "Target",
+    "Trial",
+    "get_recipe",
+    "interval",
+    "judge",
+    "load_plugins",
+    "recipe_names",
+    "register",
+]
+
+#: Where each built-in recipe lives; imported when it is asked for.
+_BUILT_IN = {
+    "identity-bridge/fig2": "inweights.recipes.identity_bridge.fig2",
+    "identity-bridge/fig3": "inweights.recipes.identity_bridge.fig3",
+    "identity-bridge/fig6": "inweights.recipes.identity_bridge.fig6",
+    "identity-bridge/fig7": "inweights.recipes.identity_bridge.fig7",
+    "beyond/where-the-bridge-holds": "inweights.recipes.beyond.where_the_bridge_holds",
+    "demo/two-hop": "inweights.recipes.demo",
+}
+_registered: dict[str, Recipe] = {}
+
+
+def recipe_names() -> tuple[str, ...]:
+    """Return the names of all recipes: built in, and registered by plugins."""
+    return (*_BUILT_IN, *(name for name in _registered if name not in _BUILT_IN))
+
+
+def get_recipe(name: str) -> Recipe:
+    """Return a recipe.
+
+    Raises:
+        ConfigError: No recipe has the name; says which comes closest.
+    """
+    if name in _registered:
+        return _registered[name]
+    if name not in _BUILT_IN:
+        raise unknown_name("recipe", name, recipe_names(), hint="'inweights list' shows them all.")
+    recipe: Recipe = importlib.import_module(_BUILT_IN[name]).RECIPE
+    return recipe
+
+
+def register(recipe: Recipe) -> Recipe:
+    """Add a recipe of one's own, so that ``inweights run`` finds it.
+
+    Raises:
+        ConfigError: A recipe of this name exists.
+    """
+    if recipe.name in recipe_names():
+        raise ConfigError(f"a recipe '{recipe.name}' exists already; choose another name")
+    _registered[recipe.name] = recipe
+    return recipe
+
+
+def load_plugins(modules: tuple[str, ...] = ()) -> None:
+    """Import the named modules, and those of installed packages' ``inweights.plugins``.
+
+    Raises:
+        ConfigError: A module cannot be imported.
+    """
+    for entry in entry_points(group="inweights.plugins"):
+        entry.load()
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise ConfigError(f"cannot import the plugin '{module}': {error}") from None

@@ -1,0 +1,1 @@
+"""Recipes that go beyond the papers."""

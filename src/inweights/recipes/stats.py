@@ -1,0 +1,58 @@
+"""Tables derived from measured tables, shared by recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+__all__ = ["compositions", "correlation", "excess", "extremes", "gain", "half_time", "memorised"]
+
+
+def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
+    """Rows of the queries of one distribution, of a table of accuracies by role."""
+    return accuracy.filter(pl.col("part") == "queries", pl.col("distribution") == distribution)
+
+
+def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
+    """Accuracy on the facts, of the role that is known least, for each trial."""
+    facts = accuracy.filter(pl.col("part") == "facts")
+    return facts.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").min())
+
+
+def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
+    """Add ``one_over_c`` and the excess of an accuracy over it; complexity 1 is left out."""
+    return queries.filter(pl.col("complexity") > 1).with_columns(
+        one_over_c=1.0 / pl.col("complexity"),
+        excess=pl.col(column) - 1.0 / pl.col("complexity"),
+    )
+
+
+def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
+    """Least and largest margin over the queries of each trial."""
+    return margins.group_by([*labels, "seed"], maintain_order=True).agg(
+        least=pl.col("margin").min(), largest=pl.col("margin").max()
+    )
+
+
+def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
+    """First ``step`` at which a column has gone half-way from its start to its peak."""
+    ordered = curves.sort("step", maintain_order=True)
+    half = (pl.col(column).first() + pl.col(column).max()) / 2
+    return ordered.group_by(list(by), maintain_order=True).agg(
+        half_time=pl.col("step").filter(pl.col(column) >= half).first().cast(pl.Float64)
+    )
+
+
+def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) -> pl.DataFrame:
+    """Correlation of two columns over the rows of every group."""
+    return table.group_by(list(by), maintain_order=True).agg(correlation=pl.corr(one, other))
+
+
+def gain(
+    table: pl.DataFrame, column: str, over: Mapping[str, str | float | bool], by: Sequence[str]
+) -> pl.DataFrame:
+    """Add ``gain``: a column minus its value in the row of the same ``by`` that matches ``over``."""
+    base = table.filter(*(pl.col(name) == value for name, value in over.items()))
+    base = base.select(*by, pl.col(column).alias("_base"))
+    return table.join(base, on=list(by)).with_columns(gain=pl.col(column) - pl.col("_base"))

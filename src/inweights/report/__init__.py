@@ -1,0 +1,30 @@
+"""Figures and the page of a finished run: tidy tables in, pictures and one HTML file out.
+
+Nothing here computes a result, and nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "write_figures"]
+
+_HOME = {
+    "PageContent": "page",
+    "build_page": "page",
+    "draw": "figures",
+    "drawing": "registry",
+    "interactive": "interactive",
+    "write_figures": "page",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,157 @@
+"""Small pieces of HTML. Every text goes through :func:`escape`, every element through :func:`tag`."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from inweights.report.tidy import plain
+
+__all__ = ["data_uri", "disclosure", "escape", "preview", "prose", "script_json", "tag", "tree"]
+
+PREVIEW_ROWS = 50
+#: A table whose CSV is larger than so many bytes is not put into the page.
+CSV_BYTES = 200_000
+
+_VOID = {"input", "meta", "img", "br"}
+
+
+def escape(text: Any) -> str:
+    """Return a text that cannot be read as markup, within an element or an attribute.
+
+    Example:
+        >>> escape('<b> & "c"')
+        '&lt;b&gt; &amp; &quot;c&quot;'
+    """
+    return html.escape(str(text), quote=True)
+
+
+def tag(name: str, *inner: str, **attributes: str | bool | None) -> str:
+    """Return an element around markup; a trailing ``_`` of an attribute's name is dropped.
+
+    Attributes are escaped, what is inside is not: it is markup already.
+
+    Example:
+        >>> tag("p", escape("a < b"), class_="note", hidden=False)
+        '<p class="note">a &lt; b</p>'
+    """
+    parts = [name]
+    for key, value in attributes.items():
+        key = key.rstrip("_").replace("_", "-")
+        if value is True:
+            parts.append(key)
+        elif value is not None and value is not False:
+            parts.append(f'{key}="{escape(value)}"')
+    head = f"<{' '.join(parts)}>"
+    return head if name in _VOID else f"{head}{''.join(inner)}</{name}>"
+
+
+def prose(text: str) -> str:
+    """Return a sentence as markup; words between backticks are set as code.
+
+    Example:
+        >>> prose("uses `b -> b`")
+        'uses <code>b -&gt; b</code>'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | None = None) -> str:
+    """Return markup that a reader can open; ``summary`` is markup."""
+    return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
+
+
+def script_json(value: Any) -> str:
+    """Return plain values as JSON that may stand in a ``<script>`` element.
+
+    Raises:
+        ValueError: A number is not finite; JSON has no word for it.
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def data_uri(content: bytes, kind: str) -> str:
+    """Return bytes as a ``data:`` address."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
+    """Return the first rows of a table, and all of it as CSV to download where that is small."""
+    numeric = [dtype.is_numeric() for dtype in table.dtypes]
+    classes = ["num" if n else None for n in numeric]
+    head = "".join(
+        tag("th", escape(c), scope="col", class_=k)
+        for c, k in zip(table.columns, classes, strict=True)
+    )
+    body = "".join(
+        tag("tr", *(tag("td", escape(_cell(v)), class_=k) for v, k in zip(r, classes, strict=True)))
+        for r in table.head(rows).iter_rows()
+    )
+    grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
+    size = f"{table.height:,} rows" if table.height != 1 else "1 row"
+    if table.height > rows:
+        size += f", the first {rows} shown"
+    content = _csv(table)
+    link = ""
+    if len(content) <= CSV_BYTES:
+        address = data_uri(content, "text/csv;charset=utf-8")
+        link = tag("a", "Download CSV", href=address, download=f"{name}.csv")
+    note = tag("p", escape(f"{size}. "), link, class_="note")
+    return note + tag("div", grid, class_="scroll", tabindex="0", role="region", aria_label=name)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−")
+    return plain(value)
+
+
+def _csv(table: pl.DataFrame) -> bytes:
+    nested = [c for c, dtype in table.schema.items() if dtype.is_nested()]
+    flat = table.with_columns(
+        pl.Series(name, [plain(v) for v in table[name].to_list()], dtype=pl.String)
+        for name in nested
+    )
+    return flat.write_csv().encode("utf-8")
+
+
+def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
+    """Return nested settings as nested lists; a setting that is ours says so.
+
+    Args:
+        values: Plain nested values.
+        ours: Dotted names of the settings to mark.
+        path: Dotted name of ``values``.
+    """
+    if isinstance(values, Mapping):
+        entries = [(str(key), value) for key, value in values.items()]
+    elif isinstance(values, list | tuple) and any(isinstance(v, Mapping) for v in values):
+        entries = [(str(place), value) for place, value in enumerate(values)]
+    else:
+        return tag("code", escape(_setting(values)))
+    if not entries:
+        return tag("code", "{}")
+    items = []
+    for key, value in entries:
+        full = f"{path}.{key}" if path else key
+        mark = tag("span", "our choice", class_="ours") if full in ours else ""
+        items.append(tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark))
+    return tag("ul", *items, class_="tree")
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, str):
+        return value if value else '""'
+    if isinstance(value, list | tuple):
+        return ", ".join(_setting(v) for v in value) if value else "[]"
+    return plain(value)

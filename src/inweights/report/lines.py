@@ -1,0 +1,164 @@
+"""Lines over an axis: mean over replicates, 95% band, every single replicate behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from inweights.report import style, tidy
+from inweights.report.registry import drawing
+
+__all__ = ["lines"]
+
+_PANEL_HEIGHT = 2.7
+_DODGE = 0.08  # of the distance between two positions of a discrete axis
+
+
+@drawing("lines")
+def lines(
+    table: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    series: str,
+    facet: str | None = None,
+    reference: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    y_limits: Sequence[float] | None = None,
+    x_log: bool = False,
+    order: Sequence[str] | None = None,
+) -> Figure:
+    """Draw ``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
+
+    A line is the mean over the seeds, the band its 95% interval, a faint dot a single seed. On an
+    axis of few positions the series stand slightly apart, so that equal ones are all seen.
+
+    Args:
+        table: Long rows with a column ``seed`` and those named below.
+        x: Column of numbers.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that tells the lines apart.
+        facet: Column that tells the panels apart; they share the axis of ``y``.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
+        labels: Text for a value of ``series`` or ``facet``, by the value as text.
+        x_label: Text of the axis; the column's name if left out.
+        y_label: Text of the axis; the column's name if left out.
+        y_limits: Least and greatest value shown.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
+        >>> len(lines(table, x="C", y="hit", series="model").axes)
+        1
+    """
+    named = dict(reference or {})
+    columns = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
+    tidy.require("lines", table, {**columns, "reference": named.get("column")})
+    names = {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
+    looks = style.marks(list(names))
+    parts = tidy.panels(table, facet, order)
+    step = _step(table[x].unique().to_numpy()) if not x_log else 0.0
+    with style.context():
+        width = min(style.FULL_WIDTH, 1.6 + 3.1 * len(parts))
+        figure = style.blank(width, _PANEL_HEIGHT)
+        row = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
+        for axes, (value, rows) in zip(row, parts, strict=True):
+            if facet is not None:
+                style.panel_title(axes, _text(tidy.plain(value), labels))
+            for place, (name, raw) in enumerate(names.items()):
+                shift = step * _DODGE * (place - (len(names) - 1) / 2)
+                part = rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
+                if not part.is_empty():
+                    _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
+            if named:
+                _reference(axes, rows, x, named["column"])
+            _dress(axes, table[x], x_label or x, x_log)
+        row[0].set_ylabel(y_label or y)
+        if y_limits is not None:
+            margin = 0.03 * (y_limits[1] - y_limits[0])
+            row[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
+        if len(names) > 1 or next(iter(names)) != y:
+            _legend(figure, {_text(n, labels): looks[n] for n in names}, named)
+        figure.draw_without_rendering()
+    return figure
+
+
+def _text(name: str, labels: Mapping[str, str] | None) -> str:
+    return (labels or {}).get(name, name)
+
+
+def _step(places: np.ndarray[Any, Any]) -> float:
+    """The smallest distance of a discrete axis; 0 where the axis is dense, and at one position 1."""
+    if len(places) < 2:
+        return 1.0
+    return float(np.diff(np.sort(places)).min()) if len(places) <= 12 else 0.0
+
+
+def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool) -> None:
+    at = data.at + shift
+    axes.fill_between(at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0)
+    if dots:
+        axes.plot(
+            data.dots_at + shift,
+            data.dots,
+            linestyle="none",
+            marker=".",
+            markersize=4,
+            markeredgewidth=0,
+            color=look.color,
+            alpha=0.4,
+        )
+    axes.plot(
+        at,
+        data.mean,
+        color=look.color,
+        linestyle=look.dash,
+        linewidth=1.5,
+        marker=look.marker if dots else "",
+        markersize=4.6,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+    )
+
+
+def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
+    line = rows.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
+    axes.plot(line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1)
+
+
+def _dress(axes: Axes, values: pl.Series, label: str, log: bool) -> None:
+    axes.set_xlabel(label)
+    axes.grid(axis="y", color=style.PALE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    if log:
+        axes.set_xscale("log")
+    elif values.dtype.is_integer():
+        places = values.unique().sort().to_list()
+        if len(places) <= 12:
+            axes.set_xticks(places, [str(place) for place in places])
+        else:
+            axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _legend(figure: Figure, looks: Mapping[str, style.Mark], named: Mapping[str, str]) -> None:
+    handles = [
+        Line2D([], [], color=k.color, linestyle=k.dash, marker=k.marker, markersize=4.6, label=name)
+        for name, k in looks.items()
+    ]
+    if named:
+        text = named.get("label", named["column"])
+        handles.append(Line2D([], [], color=style.GREY, linewidth=1, dashes=(3, 2), label=text))
+    columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.35)))
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=2.8)

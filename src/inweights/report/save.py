@@ -1,0 +1,60 @@
+"""A matplotlib Figure as bytes: SVG and PNG, the same bytes for the same figure."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+
+from matplotlib.figure import Figure
+
+from inweights.report import style
+
+__all__ = ["inline_svg", "png", "svg"]
+
+_ID = re.compile(r'(\bid="|href="#|url\(#)')
+_HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+_META = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
+
+
+def svg(figure: Figure, salt: str = "inweights") -> str:
+    """Return the figure as an SVG file without date or creator."""
+    stream = io.StringIO()
+    with style.context(salt), _quiet():
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
+
+
+def inline_svg(figure: Figure, name: str, label: str) -> str:
+    """Return the figure as an ``<svg>`` element of a page.
+
+    Args:
+        figure: The figure.
+        name: Goes before every id, so that two figures of a page do not share one.
+        label: What a screen reader says; already escaped.
+    """
+    text = _META.sub("", _HEAD.sub("", svg(figure, name)))
+    text = _ID.sub(lambda found: f"{found[1]}{name}-", text)
+    width = figure.get_figwidth() * 96
+    for _ in range(2):
+        text = _SIZE.sub(r"\1", text, count=1)
+    head = f'<svg role="img" aria-label="{label}" style="max-width:{width * 1.3:.0f}px"'
+    return text.replace("<svg", head, 1)
+
+
+def png(figure: Figure, scale: float = 2.0) -> bytes:
+    """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
+    stream = io.BytesIO()
+    with style.context(), _quiet():
+        figure.savefig(stream, format="png", dpi=100 * scale, metadata={"Software": None})
+    return stream.getvalue()
+
+
+class _quiet(warnings.catch_warnings):
+    """A tiny panel that cannot be laid out, or a glyph that the font lacks, is no failure."""
+
+    def __enter__(self) -> None:  # type: ignore[override]
+        super().__enter__()
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")

@@ -1,0 +1,138 @@
+"""The sections of the page below the verdict: figures, numbers, settings, how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.report.figures import draw
+from inweights.report.html import data_uri, disclosure, escape, preview, prose, tag, tree
+from inweights.report.interactive import interactive
+from inweights.report.save import inline_svg, png
+
+if TYPE_CHECKING:
+    from inweights.recipes.recipe import Figure
+    from inweights.report.page import PageContent
+
+__all__ = ["again_section", "figures_section", "header", "numbers_section", "settings_section"]
+
+#: An SVG larger than so many characters is put into the page as PNG.
+_SVG_LIMIT = 900_000
+
+
+def header(content: PageContent) -> str:
+    """Return what the page is about, and the way to its sections."""
+    seeds = content.seeds
+    span = f"{len(seeds)} seeds" if len(seeds) != 1 else "1 seed"
+    facts = [
+        ("recipe", content.recipe),
+        ("scale", content.scale),
+        ("replicates", span),
+        ("time", duration(content.seconds)),
+    ]
+    links = [("verdict", "Verdict"), ("figures", "Figures"), ("numbers", "Numbers"),
+             ("settings", "Settings"), ("again", "Run it again")]  # fmt: skip
+    return tag(
+        "header",
+        tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
+        tag("h1", escape(content.title)),
+        tag("p", prose(content.summary), class_="summary"),
+        tag(
+            "dl",
+            *(tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in facts),
+            class_="meta",
+        ),
+        tag("nav", *(tag("a", text, href=f"#{key}") for key, text in links), aria_label="Sections"),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Example:
+        >>> duration(4.21), duration(754), duration(7320)
+        ('4.2 s', '12 min 34 s', '2 h 2 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def figures_section(
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]
+) -> tuple[str, bool]:
+    """Return the figures, and whether one of them is interactive."""
+    if not figures:
+        return "", False
+    moving = False
+    drawn = []
+    for number, figure in enumerate(figures, start=1):
+        fragment = interactive(figure, tables)
+        moving = moving or fragment is not None
+        still = _still(figure, tables)
+        picture = still if fragment is None else fragment + tag("noscript", still)
+        data = [
+            tag("h4", tag("code", escape(source))) + preview(source, tables[source])
+            for source in dict.fromkeys(figure.sources)
+        ]
+        drawn.append(
+            tag(
+                "figure",
+                tag("h3", tag("span", f"Figure {number}"), escape(figure.title)),
+                tag("div", picture, class_="card"),
+                tag("figcaption", prose(figure.caption)),
+                disclosure("Data", *data, class_="source"),
+                id=f"figure-{figure.id}",
+            )
+        )
+    return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
+
+
+def _still(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str:
+    picture = draw(figure, tables)
+    markup = inline_svg(picture, figure.id, escape(figure.title))
+    if len(markup) <= _SVG_LIMIT:
+        return markup
+    return tag("img", src=data_uri(png(picture), "image/png"), alt=figure.title)
+
+
+def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
+    """Return every table, each behind its name and size."""
+    if not tables:
+        return ""
+    rows = []
+    for name, table in tables.items():
+        size = f"{table.height:,} × {table.width}"
+        summary = tag("code", escape(name)) + tag("span", size, class_="size")
+        rows.append(disclosure(summary, preview(name, table)))
+    return tag("section", tag("h2", "Numbers"), *rows, id="numbers")
+
+
+def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
+    """Return the resolved settings, and before them those that the paper does not give."""
+    choices = ""
+    if ours:
+        text = "The paper does not give these; they are our choice."
+        items = (tag("li", prose(choice)) for choice in ours)
+        choices = tag("p", text) + tag("ul", *items, class_="choices")
+    settings = disclosure("All settings, resolved", tree(config, ours))
+    return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
+
+
+def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:
+    """Return the command that runs it again, where the run lies, and what it ran on."""
+    copy = tag("button", "Copy", type="button", class_="copy", data_copy=command)
+    return tag(
+        "section",
+        tag("h2", "Run it again"),
+        tag("div", tag("pre", tag("code", escape(command))), copy, class_="command"),
+        tag("p", "Run folder ", tag("code", escape(folder)), class_="note"),
+        disclosure("Environment", tree(environment)),
+        id="again",
+    )

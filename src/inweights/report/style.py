@@ -1,0 +1,189 @@
+"""The one style: colours, markers, dashes, sizes. Safe for colour blindness and for print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.figure import Figure
+
+__all__ = [
+    "CYCLE",
+    "DIVERGING",
+    "FULL_WIDTH",
+    "GREY",
+    "INK",
+    "LABEL",
+    "NAMED",
+    "SMALL",
+    "Mark",
+    "blank",
+    "bare",
+    "context",
+    "marks",
+    "panel_title",
+    "tint",
+]
+
+#: Width in inches of a figure across the page.
+FULL_WIDTH = 7.6
+#: Font sizes in points: labels of axes and panels, and ticks and notes.
+LABEL, SMALL = 9.0, 7.5
+
+INK = "#1d2430"
+GREY = "#7b8494"
+PALE = "#d5dae2"
+BOX = "#c8102e"
+
+#: Okabe and Ito's colours, the yellow darkened so that it reads on white.
+BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#d55e00", "#009e73", "#e09a00"
+PURPLE, SKY, OLIVE, BLACK = "#b5598f", "#4fa8dc", "#8c7a00", "#2b2f38"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How one series looks: told apart by colour, by marker and by dash."""
+
+    color: str
+    marker: str
+    dash: Any
+
+
+_SOLID: Any = "solid"
+CYCLE: tuple[Mark, ...] = (
+    Mark(BLUE, "o", _SOLID),
+    Mark(VERMILION, "s", (0, (6, 1.6))),
+    Mark(GREEN, "^", (0, (3.5, 1.4))),
+    Mark(PURPLE, "D", (0, (6, 1.5, 1.2, 1.5))),
+    Mark(ORANGE, "v", (0, (1.4, 1.4))),
+    Mark(SKY, "P", (0, (8, 2, 2, 2))),
+    Mark(OLIVE, "X", (0, (4, 1.2, 1.2, 1.2, 1.2, 1.2))),
+    Mark(BLACK, "*", (0, (2.2, 1))),
+)
+
+#: Series that keep their look in every figure.
+NAMED: dict[str, Mark] = {
+    "emb-mlp": CYCLE[0],
+    "gpt": CYCLE[1],
+    "gpt-small": CYCLE[2],
+    "gpt-decay": CYCLE[3],
+    "with": CYCLE[0],
+    "without": CYCLE[1],
+    "identity": CYCLE[0],
+    "no-identity": CYCLE[1],
+}
+
+#: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
+DIVERGING = LinearSegmentedColormap.from_list(
+    "inweights",
+    ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
+)
+
+_RC: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": LABEL,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.7,
+    "axes.labelsize": LABEL,
+    "axes.titlesize": LABEL,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.frameon": False,
+    "legend.fontsize": SMALL + 0.5,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "none",
+    "axes.formatter.use_mathtext": False,
+    "axes.unicode_minus": True,
+}
+
+
+@contextmanager
+def context(salt: str = "inweights") -> Iterator[None]:
+    """Hold the style while drawing or saving; what was set before comes back after.
+
+    Args:
+        salt: Makes the ids within an SVG; the same salt gives the same file.
+    """
+    with mpl.rc_context({**mpl.rcParamsDefault, **_RC, "svg.hashsalt": salt}):
+        yield
+
+
+def blank(width: float, height: float) -> Figure:
+    """Return an empty figure of so many inches that lays itself out."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)  # type: ignore[call-arg]
+    return figure
+
+
+def marks(names: Sequence[str]) -> dict[str, Mark]:
+    """Return a look for each name; a named series keeps its own, the others share the rest.
+
+    Example:
+        >>> looks = marks(["gpt", "my-model"])
+        >>> looks["gpt"] == NAMED["gpt"], looks["my-model"] == CYCLE[0]
+        (True, True)
+    """
+    taken = {NAMED[name].color for name in names if name in NAMED}
+    free = [mark for mark in CYCLE if mark.color not in taken] or list(CYCLE)
+    looks: dict[str, Mark] = {}
+    used: set[str] = set()
+    spare = 0
+    for name in names:
+        if name in NAMED and NAMED[name].color not in used:
+            looks[name] = NAMED[name]
+        else:
+            looks[name] = free[spare % len(free)]
+            spare += 1
+        used.add(looks[name].color)
+    return looks
+
+
+def tint(color: str, depth: float) -> tuple[float, float, float]:
+    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1).
+
+    Example:
+        >>> tint("#ff0000", 0.6)
+        (1.0, 0.0, 0.0)
+    """
+    red, green, blue = to_rgb(color)
+    if depth <= 0.6:
+        white = 0.72 * (0.6 - depth) / 0.6
+        return tuple(c + (1 - c) * white for c in (red, green, blue))  # type: ignore[return-value]
+    black = 0.62 * (depth - 0.6) / 0.4
+    return tuple(c * (1 - black) for c in (red, green, blue))  # type: ignore[return-value]
+
+
+def panel_title(axes: Axes, text: str) -> None:
+    """Write the title of a panel, set left and in bold."""
+    if text:
+        axes.set_title(text, loc="left", fontsize=LABEL, fontweight="bold", color=INK, pad=6)
+
+
+def bare(axes: Axes) -> None:
+    """Leave a panel only a pale frame: its axes have no unit."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_color(PALE)

@@ -1,0 +1,149 @@
+"""One-at-a-time sweeps: a panel for each setting, its values side by side, error bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from inweights.report import style, tidy
+from inweights.report.registry import drawing
+
+__all__ = ["sweeps"]
+
+_PANEL = 1.95  # inches, height of a panel
+_DODGE = 0.16  # of the distance between two values
+
+
+@drawing("sweeps")
+def sweeps(
+    table: pl.DataFrame,
+    *,
+    axis: str,
+    value: str,
+    y: str,
+    series: str | None = None,
+    baseline: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    y_label: str | None = None,
+    y_limits: Sequence[float] | None = None,
+    columns: int = 4,
+    order: Sequence[str] | None = None,
+) -> Figure:
+    """Draw ``y`` for the values of every swept setting, one panel a setting.
+
+    A mark is the mean over the seeds, its bar the 95% interval.
+
+    Args:
+        table: Long rows with a column ``seed`` and those named below.
+        axis: Column with the name of the swept setting, such as depth or width.
+        value: Column with its value; drawn evenly spaced in order of first appearance.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that tells the lines apart; one line if left out.
+        baseline: The value of each setting that the other panels keep; its tick is bold.
+        labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
+        y_label: Text of the shared axis; the column's name if left out.
+        y_limits: Least and greatest value shown.
+        columns: Panels side by side, at most.
+        order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],
+        ...                       "accuracy": [0.4, 0.9]})
+        >>> len(sweeps(table, axis="axis", value="at", y="accuracy").axes)
+        1
+    """
+    named = {"axis": axis, "value": value, "y": y, "series": series, "seed": tidy.SEED}
+    tidy.require("sweeps", table, named)
+    names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
+    looks = style.marks(names)
+    parts = tidy.panels(table, axis, order)
+    down = math.ceil(len(parts) / max(1, columns))
+    across = math.ceil(len(parts) / down)  # rows of about equal length
+    with style.context():
+        width = min(style.FULL_WIDTH, 0.8 + 2.1 * across)
+        figure = style.blank(width, 0.5 + _PANEL * down)
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        for extra in grid.flat[len(parts) :]:
+            extra.set_visible(False)
+        for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
+            style.panel_title(axes, _text(tidy.plain(setting), labels))
+            values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
+            for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
+                name = tidy.plain(raw) if series else y
+                lean = names.index(name) if series else place
+                shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
+                _bars(axes, _placed(part, value, values), y, looks[name], shift)
+            _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels)
+        for line in grid:
+            line[0].set_ylabel(y_label or y)
+        if y_limits is not None:
+            margin = 0.04 * (y_limits[1] - y_limits[0])
+            grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
+        if series is not None:
+            _legend(figure, {_text(name, labels): looks[name] for name in names})
+        figure.draw_without_rendering()
+    return figure
+
+
+def _text(name: str, labels: Mapping[str, str] | None) -> str:
+    return (labels or {}).get(name, name)
+
+
+def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFrame:
+    """The rows with a column ``_place``: the position of their value on the axis."""
+    places = {name: place for place, name in enumerate(values)}
+    at = [places[tidy.plain(v)] for v in rows[value].to_list()]
+    return rows.with_columns(pl.Series("_place", at, dtype=pl.Int64))
+
+
+def _bars(axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float) -> None:
+    data = tidy.spread(rows, "_place", y)
+    axes.errorbar(
+        data.at + shift,
+        data.mean,
+        yerr=np.vstack([data.mean - data.low, data.high - data.mean]),
+        color=look.color,
+        linestyle=look.dash,
+        linewidth=1.3,
+        elinewidth=1.1,
+        capsize=2.2,
+        capthick=1.1,
+        marker=look.marker,
+        markersize=4.6,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+    )
+
+
+def _ticks(
+    axes: Axes, values: Sequence[str], kept: str | None, labels: Mapping[str, str] | None
+) -> None:
+    axes.set_xticks(range(len(values)), [_text(value, labels) for value in values])
+    axes.set_xlim(-0.45, len(values) - 0.55)
+    axes.tick_params(axis="y", labelleft=True)
+    axes.grid(axis="y", color=style.PALE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    longest = max(len(_text(value, labels)) for value in values)
+    if longest * len(values) > 22:
+        for text in axes.get_xticklabels():
+            text.set(rotation=35, ha="right", rotation_mode="anchor")
+    if kept is not None and tidy.plain(kept) in values:
+        axes.get_xticklabels()[values.index(tidy.plain(kept))].set_fontweight("bold")
+
+
+def _legend(figure: Figure, looks: Mapping[str, style.Mark]) -> None:
+    handles = [
+        Line2D([], [], color=k.color, linestyle=k.dash, marker=k.marker, markersize=4.6, label=name)
+        for name, k in looks.items()
+    ]
+    columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.35)))
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=2.8)

@@ -1,0 +1,150 @@
+"""Checkpoints of a training run: one file, written whole or not at all, and never a pickle."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from inweights.errors import RunError
+
+__all__ = ["Checkpoint", "State"]
+
+_OPTIMIZER, _TABLE = "optimizer/", "table/"
+
+
+@dataclass
+class State:
+    """Where training stands. Random streams are counters, so that the step holds them too.
+
+    Attributes:
+        phase: Index of the phase.
+        step: Updates done in it.
+        total: Updates done in all phases.
+        values: Parameters, ``[R, P]``.
+        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on.
+        optimizer: State of the optimizer, as named tensors; empty at the start of a phase.
+        tables: What was measured so far.
+    """
+
+    phase: int
+    step: int
+    total: int
+    values: Tensor
+    stopped: Tensor
+    optimizer: dict[str, Tensor] = field(default_factory=dict)
+    tables: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+
+
+class Checkpoint:
+    """Keeps the state of one training run in one file.
+
+    Args:
+        path: The file.
+        key: Hash of everything that decides the run; a file of another run is refused.
+        every_seconds: Time between two writes.
+        every_steps: Write at every multiple of this many steps instead, where it is above 0.
+    """
+
+    def __init__(
+        self, path: str | Path, *, key: str, every_seconds: float = 20.0, every_steps: int = 0
+    ) -> None:
+        self.path = Path(path)
+        self.key = key
+        self._every_seconds, self._every_steps = every_seconds, every_steps
+        self._last = time.monotonic()
+
+    def due(self, total: int) -> bool:
+        """Whether a write is due after ``total`` steps."""
+        if self._every_steps:
+            return total % self._every_steps == 0
+        return time.monotonic() - self._last >= self._every_seconds
+
+    def write(self, state: State) -> None:
+        """Write the state, whole or not at all.
+
+        Raises:
+            RunError: The file cannot be written (a full disk, say).
+        """
+        tensors = {"values": state.values, "stopped": state.stopped}
+        tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
+        for name, frames in state.tables.items():
+            tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
+        about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
+        metadata = {"inweights": msgspec.json.encode(about).decode()}
+        partial = self.path.with_suffix(".partial")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(save({k: v.contiguous() for k, v in tensors.items()}, metadata))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise RunError(f"cannot write the checkpoint {self.path}: {error.strerror}") from error
+        self._last = time.monotonic()
+
+    def read(self, device: torch.device | str = "cpu") -> State | None:
+        """Return the stored state, or ``None`` where there is none.
+
+        Raises:
+            RunError: The file is damaged or belongs to another run.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, framework="pt", device=str(device)) as file:
+                about: Mapping[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, KeyError, TypeError, msgspec.DecodeError) as error:
+            raise RunError(
+                f"the checkpoint {self.path} is damaged ({error}); remove it to start again"
+            ) from None
+        if about["key"] != self.key:
+            raise RunError(
+                f"the checkpoint {self.path} belongs to another run; remove it to start again"
+            )
+        return State(
+            phase=about["phase"],
+            step=about["step"],
+            total=about["total"],
+            values=tensors.pop("values"),
+            stopped=tensors.pop("stopped").cpu(),
+            optimizer={
+                name.removeprefix(_OPTIMIZER): tensor
+                for name, tensor in tensors.items()
+                if name.startswith(_OPTIMIZER)
+            },
+            tables={
+                name.removeprefix(_TABLE): [_as_table(tensor)]
+                for name, tensor in tensors.items()
+                if name.startswith(_TABLE)
+            },
+        )
+
+    def clear(self) -> None:
+        """Remove the file, once the run is complete and stored elsewhere."""
+        self.path.unlink(missing_ok=True)
+
+
+def _as_tensor(table: pl.DataFrame) -> Tensor:
+    buffer = BytesIO()
+    table.write_ipc(buffer)
+    return torch.from_numpy(np.frombuffer(buffer.getvalue(), dtype=np.uint8).copy())
+
+
+def _as_table(tensor: Tensor) -> pl.DataFrame:
+    return pl.read_ipc(BytesIO(tensor.cpu().numpy().tobytes()))

@@ -1,0 +1,162 @@
+"""What is trained, in which order and how: phases, optimizers, schedules, stop rules."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+
+__all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
+
+
+class Optimizer(Config):
+    """An optimizer; rate and weight decay may differ between replicas.
+
+    Attributes:
+        kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights.
+        rate: Peak learning rate.
+        weight_decay: Applies to every parameter that moves.
+        momentum: Of ``sgd``.
+        betas: Of ``adam`` and ``adamw``.
+    """
+
+    kind: Literal["sgd", "adam", "adamw"] = "adamw"
+    rate: float = 1e-3
+    weight_decay: float = 0.01
+    momentum: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0 or not math.isfinite(self.rate):
+            raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
+        if self.weight_decay < 0:
+            raise ConfigError(f"optimizer.weight_decay is at least 0, not {self.weight_decay}")
+
+
+class Schedule(Config):
+    """The rate over a phase, as a factor of its peak.
+
+    Attributes:
+        kind: ``constant``, or ``cosine`` down to ``final``.
+        warmup: Steps over which the rate first rises in a line.
+        final: Last factor of the cosine.
+
+    Example:
+        >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]
+        [1.0, 0.85, 0.5, 0.15]
+    """
+
+    kind: Literal["constant", "cosine"] = "constant"
+    warmup: int = 0
+    final: float = 0.0
+
+    def factor(self, step: int, steps: int) -> float:
+        """Return the factor at ``step`` (0-based) of a phase of ``steps``."""
+        if step < self.warmup:
+            return (step + 1) / (self.warmup + 1)
+        if self.kind == "constant":
+            return 1.0
+        done = (step - self.warmup) / max(1, steps - self.warmup)
+        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+class Stop(Config):
+    """When a replica stands still before the phase ends; checked whenever metrics are taken.
+
+    Attributes:
+        loss_below: Stop once the training loss is below this.
+        accuracy: Stop once the accuracy on the phase's facts is at least this, from 0 to 1.
+        every: Steps between checks.
+    """
+
+    loss_below: float | None = None
+    accuracy: float | None = None
+    every: int = 20
+
+    @property
+    def never(self) -> bool:
+        """Whether the rule cannot stop anything."""
+        return self.loss_below is None and self.accuracy is None
+
+
+class Phase(Config):
+    """One stage of training.
+
+    Attributes:
+        name: For tables and messages.
+        roles: Facts that are trained, by role, with how often each counts (its multiplicity in the
+            training multiset, as a weight of its loss). Empty: all facts, once.
+        steps: Number of updates.
+        batch: Facts a step, taken from every prompt length in proportion; 0 is the full batch.
+        loss: Where the loss is taken: ``last`` (the last position), ``answer`` (every token of the
+            answer), ``every`` (every next token, prompt included), or chosen places in the answer,
+            0-based.
+        moves: Patterns of the names of the parameters that move, as in ``blocks.*``.
+        optimizer: How they move.
+        schedule: The rate over time.
+        random_offset: Whether each sequence starts at a random position each step, so that a
+            model with learned positions has trained all of them.
+        stop: When a replica stands still early.
+    """
+
+    name: str = "train"
+    roles: dict[str, float] = {}
+    steps: int = 280
+    batch: int = 0
+    loss: Literal["last", "answer", "every"] | tuple[int, ...] = "last"
+    moves: tuple[str, ...] = ("*",)
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    random_offset: bool = False
+    stop: Stop = Stop()
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ConfigError(f"phase '{self.name}': steps is at least 1, not {self.steps}")
+        if self.batch < 0:
+            raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {self.batch}")
+        if not self.moves:
+            raise ConfigError(f"phase '{self.name}' moves no parameter, so that it trains nothing")
+        for role, weight in self.roles.items():
+            if weight <= 0:
+                raise ConfigError(
+                    f"phase '{self.name}': role '{role}' counts {weight} times; leave it out instead"
+                )
+
+
+class Curriculum(Config):
+    """An ordered list of phases.
+
+    Example:
+        >>> Curriculum(phases=(Phase(name="hops"), Phase(name="more", steps=100))).steps
+        380
+    """
+
+    phases: tuple[Phase, ...] = (Phase(),)
+
+    def __post_init__(self) -> None:
+        if not self.phases:
+            raise ConfigError("a curriculum has at least one phase")
+
+    @property
+    def steps(self) -> int:
+        """Number of updates over all phases."""
+        return sum(phase.steps for phase in self.phases)
+
+    @property
+    def shape(self) -> Curriculum:
+        """The curriculum without what may differ between replicas: rate and weight decay."""
+        return msgspec.structs.replace(
+            self,
+            phases=tuple(
+                msgspec.structs.replace(
+                    phase,
+                    optimizer=msgspec.structs.replace(phase.optimizer, rate=1.0, weight_decay=0.0),
+                )
+                for phase in self.phases
+            ),
+        )

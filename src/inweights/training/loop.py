@@ -1,0 +1,255 @@
+"""The training loop. It reads from top to bottom.
+
+Shapes: ``R`` replicas, ``P`` parameters of one, ``n`` labels of a batch, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import polars as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.errors import ConfigError, RunError
+from inweights.models.base import Model
+from inweights.training.checkpoint import Checkpoint, State
+from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.feed import Feed
+from inweights.training.rows import Rows, build_optimizer
+from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import World
+
+__all__ = ["Observer", "Result", "train"]
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Something measured while training: a table at the start, each ``every`` steps, and at the end.
+
+    Attributes:
+        name: Name of the table.
+        measure: Returns a table with a column ``replica``.
+        every: Steps between two measurements.
+    """
+
+    name: str
+    measure: Callable[[Model], pl.DataFrame]
+    every: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """What training leaves.
+
+    Attributes:
+        losses: ``phase, step, replica, loss`` at the cadence of ``every``.
+        observed: The table of every observer, with a column ``step`` counted over all phases.
+        stopped: Step of the last phase at which each replica stopped; -1 where it ran through.
+    """
+
+    losses: pl.DataFrame
+    observed: dict[str, pl.DataFrame] = field(default_factory=dict)
+    stopped: tuple[int, ...] = ()
+
+
+def train(
+    model: Model,
+    worlds: World | Sequence[World],
+    curriculum: Curriculum | Sequence[Curriculum],
+    *,
+    seeds: Sequence[int],
+    every: int = 20,
+    observers: Sequence[Observer] = (),
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Result:
+    """Train every replica of ``model`` in place, as one tensor program.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world for all, or one a replica.
+        curriculum: One for all, or one a replica; they may differ in rate and weight decay.
+        seeds: Root seed of each replica; decides its data order.
+        every: Steps between two records of the loss.
+        observers: What else is measured while training.
+        checkpoint: Where the state is kept; a stored state is resumed.
+        progress: Called with the number of steps done.
+
+    Raises:
+        ConfigError: Curricula differ in more than rate and weight decay, or seeds do not fit.
+        DataError: A phase names facts that the world lacks.
+        RunError: The loss of every replica became infinite or not a number.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> result = train(model, world, Curriculum(), seeds=[0, 1])
+        >>> result.losses.columns
+        ['phase', 'step', 'replica', 'loss']
+    """
+    replicas = model.replicas
+    if len(seeds) != replicas:
+        raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
+    each = as_worlds(worlds, replicas)
+    plans = _plans(curriculum, replicas)
+    rows = Rows(model)
+    state = checkpoint.read(rows.values.device) if checkpoint else None
+    if state is None:
+        state = State(0, 0, 0, rows.values, torch.full((replicas,), -1), tables={"losses": []})
+        _observe(model, observers, state, last=False)
+    else:
+        rows.values.copy_(state.values)
+        state.values = rows.values
+
+    with _flushed_denormals():
+        while state.phase < len(plans[0].phases):
+            phases = [plan.phases[state.phase] for plan in plans]
+            phase = phases[0]
+            feed = Feed(model, each, phase, seeds, state.phase)
+            moving = rows.moving(phase.moves)
+            optimizer = build_optimizer(rows, [p.optimizer for p in phases], moving)
+            _load_optimizer(optimizer, state.optimizer)
+
+            while state.step < phase.steps:
+                batch = feed.batch(state.step)
+                logits = model(batch.inputs, at=batch.at)  # [R, n, K]
+                losses = _cross_entropy(logits, batch.labels, batch.weights)  # [R]
+                rows.backward(losses.sum(), moving)
+
+                factor = phase.schedule.factor(state.step, phase.steps)
+                for group in optimizer.param_groups:
+                    group["lr"] = group["initial_rate"] * factor
+                still = (state.stopped >= 0).nonzero().flatten()
+                kept = rows.values[still]
+                optimizer.step()
+                if len(still):
+                    rows.values[still] = kept  # a replica that has stopped stands still
+
+                if state.total % every == 0:
+                    state.tables["losses"].append(_record(losses, phase, state))
+                    _refuse_divergence(losses, phase, state)
+                state.step += 1
+                state.total += 1
+
+                if not phase.stop.never and state.step % phase.stop.every == 0:
+                    _stop(model, each, feed, phase, losses, state)
+                done = state.step == phase.steps or bool((state.stopped >= 0).all())
+                _observe(model, observers, state, last=done and state.phase + 1 == len(plans[0].phases))
+                if progress:
+                    progress(state.total)
+                if checkpoint and not done and checkpoint.due(state.total):
+                    state.optimizer = _optimizer_state(optimizer)
+                    checkpoint.write(state)
+                if done:
+                    break
+
+            last_stopped = state.stopped
+            state.phase, state.step, state.optimizer = state.phase + 1, 0, {}
+            state.stopped = torch.full((replicas,), -1)
+    for parameter in rows.parameters:
+        parameter.requires_grad_(True)
+
+    tables = {name: pl.concat(frames) for name, frames in state.tables.items()}
+    return Result(
+        losses=tables.pop("losses"), observed=tables, stopped=tuple(last_stopped.tolist())
+    )
+
+
+def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list[Curriculum]:
+    plans = [curriculum] * replicas if isinstance(curriculum, Curriculum) else list(curriculum)
+    if len(plans) != replicas:
+        raise ConfigError(f"give one curriculum, or one for each of {replicas}, not {len(plans)}")
+    if any(plan.shape != plans[0].shape for plan in plans):
+        raise ConfigError(
+            "curricula that train as one program differ in rate and weight decay only; "
+            "train the others apart"
+        )
+    return plans
+
+
+@contextmanager
+def _flushed_denormals() -> Iterator[None]:
+    """Late in training tiny numbers would otherwise slow a CPU down twentyfold."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def _cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+    """Weighted mean cross-entropy of each replica: ``[R, n, K]``, ``[R, n]`` to ``[R]``."""
+    losses = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
+    return (losses.view(labels.shape) * weights).sum(-1)
+
+
+def _record(losses: Tensor, phase: Phase, state: State) -> pl.DataFrame:
+    values = losses.tolist()
+    return pl.DataFrame(
+        {
+            "phase": [phase.name] * len(values),
+            "step": [state.total] * len(values),
+            "replica": range(len(values)),
+            "loss": values,
+        }
+    )
+
+
+def _refuse_divergence(losses: Tensor, phase: Phase, state: State) -> None:
+    if not losses.isfinite().any():
+        raise RunError(
+            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite or not "
+            "a number; lower the rate"
+        )
+
+
+@torch.no_grad()
+def _stop(
+    model: Model, worlds: Sequence[World], feed: Feed, phase: Phase, losses: Tensor, state: State
+) -> None:
+    """Mark the replicas that meet the phase's stop rule."""
+    met = torch.zeros(model.replicas, dtype=torch.bool)
+    if phase.stop.loss_below is not None:
+        met |= losses.cpu() < phase.stop.loss_below
+    if phase.stop.accuracy is not None:
+        said = answer_logits(model, worlds, "facts", feed.facts).argmax(-1)
+        right = said == answers_of(model, worlds, "facts", feed.facts)
+        met |= right.float().mean(1).cpu() >= phase.stop.accuracy
+    state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
+
+
+def _observe(model: Model, observers: Sequence[Observer], state: State, *, last: bool) -> None:
+    for observer in observers:
+        if state.total % observer.every == 0 or last:
+            with torch.no_grad():
+                table = observer.measure(model)
+            stamped = table.with_columns(pl.lit(state.total).alias("step"))
+            state.tables.setdefault(observer.name, []).append(stamped)
+
+
+def _optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    return {
+        f"{index}/{name}": value
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+        if isinstance(value, Tensor)
+    }
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, stored: dict[str, Tensor]) -> None:
+    for group in optimizer.param_groups:
+        group["initial_rate"] = group["lr"]
+    if not stored:
+        return
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in stored.items():
+        index, name = key.split("/")
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -1,0 +1,119 @@
+"""All parameters of a model as one matrix, a row a replica.
+
+The optimizer, the checkpoint and the stop rule work on rows; the layers go on seeing their own
+parameters, which become views of the matrix. This asks nothing of a model but that its parameters
+start with the replica axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError, unknown_name
+from inweights.models.base import Model
+from inweights.training.curriculum import Optimizer
+
+__all__ = ["Rows", "build_optimizer"]
+
+
+class Rows:
+    """The parameters of ``model`` as ``values`` and ``gradients``, both ``[R, P]``.
+
+    Raises:
+        ConfigError: A parameter does not start with the replica axis.
+    """
+
+    def __init__(self, model: Model) -> None:
+        named = list(model.named_parameters())
+        for name, parameter in named:
+            if parameter.shape[0] != model.replicas:
+                raise ConfigError(
+                    f"parameter '{name}' has shape {tuple(parameter.shape)}; the first axis of "
+                    f"every parameter is the replica axis, here {model.replicas}"
+                )
+        self.names = [name for name, _ in named]
+        self.parameters = [parameter for _, parameter in named]
+        flat = [parameter.detach().flatten(1) for parameter in self.parameters]
+        self.values = torch.cat(flat, dim=1)
+        self.gradients = torch.zeros_like(self.values)
+        ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
+        self.spans = list(zip([0, *ends[:-1]], ends, strict=True))
+        self._slots = []
+        for parameter, (start, end) in zip(self.parameters, self.spans, strict=True):
+            parameter.data = self.values[:, start:end].view(parameter.shape)
+            self._slots.append(self.gradients[:, start:end].view(parameter.shape))
+
+    def moving(self, patterns: Sequence[str]) -> list[int]:
+        """Return the indices of the parameters that match a pattern, and let only those move.
+
+        Raises:
+            ConfigError: A pattern matches no parameter.
+        """
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in self.names):
+                raise unknown_name("parameter", pattern, self.names)
+        chosen = [
+            i for i, name in enumerate(self.names) if any(fnmatchcase(name, p) for p in patterns)
+        ]
+        for i, parameter in enumerate(self.parameters):
+            parameter.requires_grad_(i in chosen)
+        return chosen
+
+    def backward(self, loss: Tensor, moving: Sequence[int]) -> None:
+        """Write the gradient of ``loss`` by the moving parameters into ``gradients``."""
+        found = torch.autograd.grad(
+            loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
+        )
+        torch._foreach_copy_([self._slots[i] for i in moving], list(found))
+
+
+def build_optimizer(
+    rows: Rows, settings: Sequence[Optimizer], moving: Sequence[int]
+) -> torch.optim.Optimizer:
+    """Build the optimizer of a phase: one parameter group for each run of equal settings.
+
+    Args:
+        rows: The parameters.
+        settings: Optimizer of each replica; they differ in rate and weight decay only.
+        moving: Indices of the parameters that move.
+    """
+    whole = len(moving) == len(rows.parameters)
+    spans = [(0, rows.values.shape[1])] if whole else _joined(rows.spans[i] for i in moving)
+    groups = []
+    for first, last in _equal_runs(settings):
+        # A fused kernel wants contiguous memory: whole rows can be taken together, parts cannot.
+        blocks = [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
+        parameters = []
+        for block in blocks:
+            for start, end in spans:
+                parameter = nn.Parameter(rows.values[block, start:end])
+                parameter.grad = rows.gradients[block, start:end]
+                parameters.append(parameter)
+        one = settings[first]
+        groups.append({"params": parameters, "lr": one.rate, "weight_decay": one.weight_decay})
+    one = settings[0]
+    if one.kind == "sgd":
+        return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
+    kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
+    return kind(groups, lr=one.rate, betas=one.betas, fused=True)
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join neighbouring spans."""
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _equal_runs(settings: Sequence[Optimizer]) -> list[tuple[int, int]]:
+    """Return ``(first, last)`` of every run of neighbouring replicas with equal settings."""
+    cuts = [i for i in range(1, len(settings)) if settings[i] != settings[i - 1]]
+    return list(zip([0, *cuts], [*cuts, len(settings)], strict=True))

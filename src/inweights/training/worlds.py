@@ -1,0 +1,88 @@
+"""Worlds on the replica axis: statements of one world, or of one world a replica, as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.worlds.world import Ids, Statements, World
+
+__all__ = ["ShapeGroup", "as_worlds", "shape_groups"]
+
+Part = Literal["facts", "queries"]
+
+
+@dataclass(frozen=True)
+class ShapeGroup:
+    """Statements of one pair of lengths. The leading ``R`` is there only where worlds differ.
+
+    Attributes:
+        indices: Place of each statement in the world, ``[m]``.
+        prompts: ``[m, T]`` or ``[R, m, T]``.
+        answers: ``[m, A]`` or ``[R, m, A]``.
+    """
+
+    indices: Ids
+    prompts: Tensor
+    answers: Tensor
+
+
+def as_worlds(worlds: World | Sequence[World], replicas: int) -> tuple[World, ...]:
+    """Return one world if all replicas share it, else one a replica.
+
+    Raises:
+        DataError: There is neither one world nor one for each replica, or their shapes differ.
+    """
+    given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
+    if len(given) not in (1, replicas):
+        raise DataError(f"give one world, or one for each of {replicas} replicas, not {len(given)}")
+    first = given[0]
+    if all(w is first or _same(w, first) for w in given):
+        return (first,)
+    for other in given[1:]:
+        if len(other.vocabulary) != len(first.vocabulary) or any(
+            not np.array_equal(getattr(_part(other, part), column), getattr(_part(first, part), column))
+            for part in ("facts", "queries")
+            for column in ("prompt_ends", "answer_ends", "roles")
+        ):
+            raise DataError(
+                "worlds that train as one program have the same number of tokens and the same "
+                "numbers of statements of each role; group the others apart"
+            )
+    return given
+
+
+def shape_groups(worlds: Sequence[World], part: Part, indices: Ids | None = None) -> list[ShapeGroup]:
+    """Return the statements ``indices`` (all if left out) as tensors, by shape.
+
+    Args:
+        worlds: One world, or one a replica, as :func:`as_worlds` returns.
+        part: ``facts`` or ``queries``.
+        indices: Places of statements; the same in every world.
+    """
+    columns = [list(_part(world, part).by_shape(indices)) for world in worlds]
+    groups = []
+    for same in zip(*columns, strict=True):
+        prompts = np.stack([prompt for _, prompt, _ in same])
+        answers = np.stack([answer for _, _, answer in same])
+        if len(worlds) == 1:
+            prompts, answers = prompts[0], answers[0]
+        groups.append(
+            ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers))
+        )
+    return groups
+
+
+def _part(world: World, part: str) -> Statements:
+    statements: Statements = getattr(world, part)
+    return statements
+
+
+def _same(one: World, other: World) -> bool:
+    return one.facts.equals(other.facts) and one.queries.equals(other.queries)

@@ -1,0 +1,128 @@
+"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["load_world", "save_world"]
+
+_FORMAT = 1
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: facts
+    path: facts.parquet
+  - split: queries
+    path: queries.parquet
+---
+# {name}
+
+A world of `inweights`: {facts} facts to train on and {queries} queries that are never trained on.
+Columns: `role`, `prompt` and `answer` (token ids), their texts, `out_of_distribution`.
+"""
+
+
+def save_world(world: World, folder: str | Path) -> Path:
+    """Write ``world`` to ``folder``, whole or not at all.
+
+    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and ``queries``.
+
+    Raises:
+        DataError: The folder exists already.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise DataError(f"{target} exists already; choose another folder or remove it first")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
+        _frame(world.queries, world.vocabulary).write_parquet(work / "queries.parquet")
+        about = {
+            "format": _FORMAT,
+            "name": world.name,
+            "seed": world.seed,
+            "settings": dict(world.settings),
+            "why_out_of_distribution": world.why_out_of_distribution,
+            "fact_roles": world.facts.role_names,
+            "query_roles": world.queries.role_names,
+            "vocabulary": world.vocabulary.groups,
+        }
+        (work / "world.json").write_bytes(msgspec.json.format(msgspec.json.encode(about)))
+        card = _CARD.format(name=world.name, facts=len(world.facts), queries=len(world.queries))
+        (work / "README.md").write_text(card, encoding="utf-8")
+        work.chmod(0o755)
+        os.replace(work, target)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return target
+
+
+def load_world(folder: str | Path) -> World:
+    """Read a world that :func:`save_world` wrote.
+
+    Raises:
+        DataError: The folder is not a world, or a file of it is missing or damaged.
+    """
+    source = Path(folder)
+    try:
+        about = msgspec.json.decode((source / "world.json").read_bytes())
+        if about["format"] != _FORMAT:
+            raise DataError(f"{source} has format {about['format']}; this version reads {_FORMAT}")
+        facts = pl.read_parquet(source / "facts.parquet")
+        queries = pl.read_parquet(source / "queries.parquet")
+        return World(
+            name=about["name"],
+            vocabulary=Vocabulary(about["vocabulary"]),
+            facts=_statements(facts, tuple(about["fact_roles"])),
+            queries=_statements(queries, tuple(about["query_roles"])),
+            settings=about["settings"],
+            seed=about["seed"],
+            why_out_of_distribution=about["why_out_of_distribution"],
+        )
+    except FileNotFoundError as error:
+        raise DataError(f"{source} is not a world: {Path(error.filename).name} is missing") from None
+    except (msgspec.DecodeError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{source} is damaged: {error}") from None
+
+
+def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
+    rows = range(len(part))
+    ids = pl.List(pl.Int64)
+    prompts = [part.prompt(i).tolist() for i in rows]
+    answers = [part.answer(i).tolist() for i in rows]
+    return pl.DataFrame(
+        {
+            "role": pl.Series([part.role_names[r] for r in part.roles], dtype=pl.String),
+            "prompt": pl.Series(prompts, dtype=ids),
+            "answer": pl.Series(answers, dtype=ids),
+            "prompt_text": pl.Series([vocabulary.text(p) for p in prompts], dtype=pl.String),
+            "answer_text": pl.Series([vocabulary.text(a) for a in answers], dtype=pl.String),
+            "out_of_distribution": part.out_of_distribution,
+        }
+    )
+
+
+def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
+    def flat(column: str) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.cumsum(frame[column].list.len().to_numpy().astype(np.int64), dtype=np.int64)
+        return frame[column].explode().drop_nulls().to_numpy().astype(np.int64), ends
+
+    code = {name: i for i, name in enumerate(role_names)}
+    roles = np.array([code[role] for role in frame["role"]], dtype=np.int16)
+    ood = frame["out_of_distribution"].to_numpy().astype(bool)
+    return Statements(*flat("prompt"), *flat("answer"), roles, role_names, ood)

@@ -1,0 +1,160 @@
+"""The two-hop family of Identity Bridge (§3.1, §3.2, §4.1).
+
+Subjects ``a_i`` reach bridges ``b_k`` through first relations ``r1_j``, and bridges reach objects
+``c_i`` through second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+__all__ = ["TwoHop"]
+
+
+class TwoHop(Config, tag_field="kind", tag="two-hop"):
+    """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
+
+    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is reached by ``(a_i, r1_j)`` and
+    reaches ``c_{(i + (j + s) mod C) mod N}`` under ``r2_s``. With the defaults this is the paper's
+    world (§4.1): a subject reaches exactly ``C`` objects. (Its printed map, ``⌊k/N⌋ + k mod N``,
+    collides or leaves the range when it is taken literally; this is the reading that works.)
+
+    Attributes:
+        n: ``N``, at least 2.
+        complexity: ``C``, objects that a subject reaches, 1 to ``N``.
+        first_relations: ``|R1|``, the number of bridge slices; ``C`` if left out.
+        second_relations: ``|R2|``.
+        maps: ``shift``: the maps above. ``permutation``: the same structure under random
+            relabellings, different for each seed. ``sampled``: every hop is drawn on its own, with
+            replacement, so that bridges and objects may be shared or unused.
+        identity: Whether identities are trained, or for which fraction of the bridges.
+        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1.
+
+    Example:
+        >>> world = TwoHop(n=10, complexity=2).build(seed=0)
+        >>> world
+        World('two-hop', 43 tokens, 60 facts, 20 queries, seed=0)
+        >>> world.complexity
+        2
+    """
+
+    n: int = 20
+    complexity: int = 1
+    first_relations: int | None = None
+    second_relations: int = 1
+    maps: Literal["shift", "permutation", "sampled"] = "shift"
+    identity: bool | float = True
+    trained: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise ConfigError(f"two-hop: n is at least 2, not {self.n}")
+        if not 1 <= self.complexity <= self.n:
+            raise ConfigError(
+                f"two-hop: complexity is from 1 to n = {self.n}, not {self.complexity}; "
+                "a subject cannot reach more objects than there are"
+            )
+        if self.second_relations < 1 or self.slices < 1:
+            raise ConfigError("two-hop: there is at least one first and one second relation")
+        if self.slices + self.second_relations - 1 < self.complexity:
+            raise ConfigError(
+                f"two-hop: {self.slices} first and {self.second_relations} second relations reach "
+                f"fewer objects than complexity = {self.complexity}; add first relations"
+            )
+        if not 0.0 <= float(self.identity) <= 1.0:
+            raise ConfigError(f"two-hop: identity is a fraction from 0 to 1, not {self.identity}")
+        if not 0.0 <= self.trained < 1.0:
+            raise ConfigError(
+                f"two-hop: trained is a fraction from 0 up to below 1, not {self.trained}; "
+                "at 1 no query would be left"
+            )
+
+    @property
+    def slices(self) -> int:
+        """Number of first relations, and of bridge slices, ``|R1|``."""
+        return self.complexity if self.first_relations is None else self.first_relations
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; only sampled or permuted maps and fractions depend on the seed."""
+        rng = Streams(seed).numpy(WORLD, "two-hop")
+        n, slices = self.n, self.slices
+        vocabulary = Vocabulary(
+            {
+                "subject": _names("a", n),
+                "bridge": _names("b", slices * n),
+                "object": _names("c", n),
+                "first_relation": _names("r1_", slices) if slices > 1 else ["r1"],
+                "second_relation": _names("r2_", self.second_relations)
+                if self.second_relations > 1
+                else ["r2"],
+            }
+        )
+        a, b, c = vocabulary["subject"], vocabulary["bridge"], vocabulary["object"]
+        r1, r2 = vocabulary["first_relation"], vocabulary["second_relation"]
+        to_bridge, to_object = self._maps(rng)
+
+        i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
+        first = np.stack([a[i], r1[j]], axis=1), b[to_bridge[j, i]][:, None]
+        k, s = np.tile(np.arange(slices * n), len(r2)), np.repeat(np.arange(len(r2)), slices * n)
+        second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
+
+        i, j, s = (x.ravel() for x in np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2))))
+        bridge = to_bridge[j, i]
+        prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
+        answers = c[to_object[s, bridge]][:, None]
+        seen = _choose(rng, len(prompts), self.trained)
+        # §3.2: out of distribution if the bridge is in no two-hop fact of the training set.
+        ood = ~np.isin(bridge, bridge[seen])[~seen]
+        bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
+        return World(
+            name="two-hop",
+            vocabulary=vocabulary,
+            facts=Statements.build(
+                {
+                    "first_hop": first,
+                    "second_hop": second,
+                    "two_hop": (prompts[seen], answers[seen]),
+                    "identity": (bridges, bridges),
+                }
+            ),
+            queries=Statements.build({"composition": (prompts[~seen], answers[~seen])}, ood),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="the bridge is in no two-hop fact that is trained",
+        )
+
+    def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
+        """Return bridge of (slice, subject), and object of (second relation, bridge)."""
+        n, slices, second = self.n, self.slices, self.second_relations
+        if self.maps == "sampled":
+            places = rng.integers(n, size=(slices, n))
+            to_object = rng.integers(n, size=(second, slices * n))
+            return places + n * np.arange(slices)[:, None], to_object
+        i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
+        shift = (j[None] + np.arange(second)[:, None]) % self.complexity
+        to_object = (i[None] + shift) % n
+        to_bridge = np.arange(slices * n).reshape(slices, n)
+        if self.maps == "permutation":
+            subjects, objects = rng.permutation(n), rng.permutation(n)
+            within = np.concatenate([rng.permutation(n) + n * s for s in range(slices)])
+            to_bridge = within[to_bridge[:, subjects]]
+            to_object = objects[to_object[:, np.argsort(within)]]
+        return to_bridge, to_object
+
+
+def _names(stem: str, count: int) -> list[str]:
+    return [f"{stem}{i + 1}" for i in range(count)]
+
+
+def _choose(rng: np.random.Generator, count: int, fraction: float) -> np.ndarray:
+    """Return a mask with ``round(fraction · count)`` entries set, at random."""
+    mask = np.zeros(count, dtype=bool)
+    mask[rng.permutation(count)[: round(fraction * count)]] = True
+    return mask

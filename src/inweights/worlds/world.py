@@ -1,0 +1,266 @@
+"""What is true: a vocabulary, facts that are trained and queries that never are.
+
+All columns are NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, unknown_name
+
+__all__ = ["FACT_ROLES", "QUERY_ROLES", "Statements", "Vocabulary", "World"]
+
+Ids = NDArray[np.int64]
+
+#: Roles that facts of the built-in worlds have. A world of one's own may use others.
+FACT_ROLES = (
+    "first_hop",
+    "second_hop",
+    "identity",
+    "two_hop",
+    "similarity",
+    "attribution",
+    "edge",
+    "reverse_edge",
+    "self_edge",
+    "path",
+)
+#: Roles that queries of the built-in worlds have.
+QUERY_ROLES = ("composition", "conclusion", "path")
+
+
+class Vocabulary:
+    """Token names in disjoint, named groups; a token's id is its place.
+
+    Args:
+        groups: Names of the tokens of each group, in the order of their ids.
+
+    Raises:
+        DataError: A name occurs twice.
+
+    Example:
+        >>> words = Vocabulary({"subject": ["a1", "a2"], "object": ["c1"]})
+        >>> len(words), words["object"].tolist(), words.names[1], words.id("c1")
+        (3, [2], 'a2', 2)
+    """
+
+    def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
+        self.names: tuple[str, ...] = tuple(name for names in groups.values() for name in names)
+        self._ids = {name: i for i, name in enumerate(self.names)}
+        if len(self._ids) != len(self.names):
+            seen: set[str] = set()
+            double = next(n for n in self.names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+            raise DataError(f"the token name '{double}' occurs twice in the vocabulary")
+        ends = np.cumsum([0, *(len(names) for names in groups.values())])
+        self._spans = {g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, group: str) -> Ids:
+        """Ids of a group's tokens."""
+        if group not in self._spans:
+            raise unknown_name("token group", group, self._spans, error=DataError)
+        return np.arange(*self._spans[group], dtype=np.int64)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._spans
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.groups == other.groups
+
+    def __hash__(self) -> int:
+        return hash((self.names, tuple(self._spans)))
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tokens of each group."""
+        return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
+
+    def id(self, name: str) -> int:
+        """Id of the token called ``name``."""
+        if name not in self._ids:
+            raise unknown_name("token", name, self._ids, error=DataError)
+        return self._ids[name]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Names of ``ids``, with spaces between."""
+        return " ".join(self.names[i] for i in ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Statements:
+    """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
+
+    Attributes:
+        prompts: All prompt tokens, one statement after another.
+        prompt_ends: Where each statement's prompt ends in ``prompts``, ``[M]``.
+        answers: All answer tokens, likewise.
+        answer_ends: Where each statement's answer ends, ``[M]``.
+        roles: Role of each statement, an index into ``role_names``, ``[M]``.
+        role_names: Names of the roles.
+        out_of_distribution: Whether a query is out of distribution, ``[M]``.
+    """
+
+    prompts: Ids
+    prompt_ends: Ids
+    answers: Ids
+    answer_ends: Ids
+    roles: NDArray[np.int16]
+    role_names: tuple[str, ...]
+    out_of_distribution: NDArray[np.bool_]
+
+    @classmethod
+    def build(
+        cls,
+        parts: Mapping[str, tuple[Any, Any]],
+        out_of_distribution: NDArray[np.bool_] | None = None,
+    ) -> Statements:
+        """Build from one pair of matrices a role: prompts ``[m, T]`` and answers ``[m, A]``.
+
+        Roles without statements are left out.
+
+        Example:
+            >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
+            >>> len(hops), hops.role_names
+            (2, ('edge',))
+        """
+        pairs = {
+            role: (np.asarray(p, dtype=np.int64), np.asarray(a, dtype=np.int64))
+            for role, (p, a) in parts.items()
+            if len(p)
+        }
+        for role, (prompt, answer) in pairs.items():
+            if prompt.ndim != 2 or answer.ndim != 2 or len(prompt) != len(answer):
+                raise DataError(
+                    f"role '{role}': prompts and answers are matrices with a row a statement, "
+                    f"not of shapes {prompt.shape} and {answer.shape}"
+                )
+        counts = [len(p) for p, _ in pairs.values()]
+        empty = np.zeros(0, dtype=np.int64)
+
+        def flat(side: int) -> tuple[Ids, Ids]:
+            columns = [pair[side] for pair in pairs.values()]
+            lengths = [np.full(len(c), c.shape[1]) for c in columns]
+            tokens = np.concatenate([empty, *(c.ravel() for c in columns)])
+            return tokens, np.cumsum(np.concatenate([empty, *lengths]))
+
+        prompts, prompt_ends = flat(0)
+        answers, answer_ends = flat(1)
+        roles = np.repeat(np.arange(len(pairs), dtype=np.int16), counts)
+        ood = np.zeros(len(roles), dtype=bool) if out_of_distribution is None else out_of_distribution
+        return cls(prompts, prompt_ends, answers, answer_ends, roles, tuple(pairs), ood)
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    def prompt(self, index: int) -> Ids:
+        """Prompt tokens of statement ``index``."""
+        return self.prompts[self.prompt_ends[index - 1] if index else 0 : self.prompt_ends[index]]
+
+    def answer(self, index: int) -> Ids:
+        """Answer tokens of statement ``index``."""
+        return self.answers[self.answer_ends[index - 1] if index else 0 : self.answer_ends[index]]
+
+    def with_role(self, role: str) -> Ids:
+        """Indices of the statements with a role.
+
+        Raises:
+            DataError: No statement has it; says which roles there are.
+        """
+        if role not in self.role_names:
+            raise unknown_name("role", role, self.role_names, error=DataError)
+        return np.flatnonzero(self.roles == self.role_names.index(role))
+
+    def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
+        """Prompts ``[m, T]`` and answers ``[m, A]`` of statements that all have one shape."""
+        rows = [(self.prompt(int(i)), self.answer(int(i))) for i in indices]
+        return np.stack([p for p, _ in rows]), np.stack([a for _, a in rows])
+
+    def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
+        """Yield ``(indices, prompts [m, T], answers [m, A])`` for every pair of lengths."""
+        chosen = np.arange(len(self)) if indices is None else indices
+        t = np.diff(self.prompt_ends, prepend=0)[chosen]
+        a = np.diff(self.answer_ends, prepend=0)[chosen]
+        for length, width in sorted({(int(x), int(y)) for x, y in zip(t, a, strict=True)}):
+            rows = chosen[(t == length) & (a == width)]
+            prompts = self.prompts[(self.prompt_ends[rows] - length)[:, None] + np.arange(length)]
+            answers = self.answers[(self.answer_ends[rows] - width)[:, None] + np.arange(width)]
+            yield rows, prompts, answers
+
+    def equals(self, other: Statements) -> bool:
+        """Whether both hold the same statements in the same order."""
+        return self.role_names == other.role_names and all(
+            np.array_equal(getattr(self, column), getattr(other, column))
+            for column in self.__dataclass_fields__
+            if column != "role_names"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A vocabulary, facts and queries.
+
+    Attributes:
+        name: Name of the world's family.
+        vocabulary: All tokens.
+        facts: What is trained.
+        queries: What is never trained.
+        settings: The resolved config that made the world, with its ``kind``.
+        seed: Root seed that made it.
+        why_out_of_distribution: By what rule a query is out of distribution.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    facts: Statements
+    queries: Statements
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    why_out_of_distribution: str = ""
+
+    def __post_init__(self) -> None:
+        for kind, part in (("fact", self.facts), ("query", self.queries)):
+            for tokens in (part.prompts, part.answers):
+                if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(self.vocabulary):
+                    raise DataError(
+                        f"a {kind} has a token id outside 0 to {len(self.vocabulary) - 1}"
+                    )
+
+    @cached_property
+    def inputs(self) -> Ids:
+        """Tokens that occur in a prompt, sorted: ``V_in`` of Identity Bridge §3.3."""
+        return np.unique(np.concatenate([self.facts.prompts, self.queries.prompts]))
+
+    @cached_property
+    def outputs(self) -> Ids:
+        """Tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
+        return np.unique(np.concatenate([self.facts.answers, self.queries.answers]))
+
+    @cached_property
+    def complexity(self) -> int:
+        """Largest number of objects that a subject reaches (Identity Bridge §3.2).
+
+        Counted over compositions, trained ones (``two_hop``) and queries alike. 0 where the world
+        has none.
+        """
+        reached: dict[int, set[int]] = {}
+        for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
+            if role in part.role_names:
+                prompts, answers = part.matrix(part.with_role(role))
+                for subject, answer in zip(prompts[:, 0], answers[:, -1], strict=True):
+                    reached.setdefault(int(subject), set()).add(int(answer))
+        return max((len(objects) for objects in reached.values()), default=0)
+
+    def __repr__(self) -> str:
+        return (
+            f"World({self.name!r}, {len(self.vocabulary)} tokens, {len(self.facts)} facts, "
+            f"{len(self.queries)} queries, seed={self.seed})"
+        )
