@@ -3,7 +3,7 @@
 PYTHON ?= $(shell python3.11 -c "" 2>/dev/null && echo python3.11 || echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 TORCH := $(shell grep '^torch==' constraints.txt)
 FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
@@ -39,10 +39,15 @@ $(VENV)/.docs: $(VENV)/.base
 
 # --- what people do
 
+# The demonstration and the tests train models of a few thousand numbers. There threads gain nothing,
+# and where the cores are busy they wait for each other: ten times as slow was measured.
+
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo
 
 test: test-fast test-slow ## all tests that this machine can run
+
+test-fast test-slow: export OMP_WAIT_POLICY ?= PASSIVE
 
 test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
 	@$(BIN)/python -m pytest src tests -m "$(FAST)"

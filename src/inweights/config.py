@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
 
@@ -16,6 +16,7 @@ from inweights.errors import ConfigError, unknown_name
 __all__ = ["Config", "apply_overrides", "decode", "digest", "load_toml", "to_dict"]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every config: immutable, keyword-only, and strict about unknown keys.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 __all__ = [
     "ConfigError",
     "DataError",
+    "FolderError",
     "InweightsError",
     "InweightsWarning",
     "RunError",
@@ -18,7 +19,13 @@ __all__ = [
 
 
 class InweightsError(Exception):
-    """Base of all errors that the package raises on purpose."""
+    """Base of all errors that the package raises on purpose.
+
+    Attributes:
+        exit_code: What the command line exits with: 2 for bad input, 1 for a failed run.
+    """
+
+    exit_code = 2
 
 
 class ConfigError(InweightsError, ValueError):
@@ -34,7 +41,15 @@ class SolverError(InweightsError, ArithmeticError):
 
 
 class RunError(InweightsError, RuntimeError):
-    """A run failed, or its folder is incomplete or was edited."""
+    """A run failed."""
+
+    exit_code = 1
+
+
+class FolderError(RunError):
+    """A run's folder is incomplete or was edited."""
+
+    exit_code = 2
 
 
 class InweightsWarning(UserWarning):

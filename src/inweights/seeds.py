@@ -33,7 +33,7 @@ class Streams:
         ValueError: ``root`` is negative.
 
     Example:
-        >>> Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100)
+        >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
         True
         >>> Streams(7).seed(WORLD) == Streams(7).seed(DATA_ORDER)
         False

@@ -9,27 +9,35 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+MODELS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
 
-def accuracies(seeds: int = 5, models: tuple[str, ...] = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")):
+
+def accuracies(seeds: int = 5, models: tuple[str, ...] = MODELS) -> pl.DataFrame:
     rng = np.random.default_rng(0)
     rows = []
     for identity in ("with", "without"):
         for model in models:
             for c in range(1, 7):
                 for seed in range(seeds):
-                    base = 1 / c if identity == "without" else {"gpt": 1.05 - 0.11 * c}.get(model, 1.0)
+                    base = (
+                        1 / c if identity == "without" else {"gpt": 1.05 - 0.11 * c}.get(model, 1.0)
+                    )
                     noise = rng.normal(0, 0.06) if base < 1 else -abs(rng.normal(0, 0.004))
                     rows.append((seed, identity, model, c, min(1, max(0, base + noise)), 1 / c))
     names = ["seed", "identity", "model", "C", "accuracy", "chance"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def logits(bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")):
+def logits(bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")) -> pl.DataFrame:
     rng = np.random.default_rng(1)
     rows = []
-    inputs = [("subjects", f"a{i}") for i in range(bridges)] + [("bridges", f"b{i}") for i in range(bridges)]
+    inputs = [("subjects", f"a{i}") for i in range(bridges)] + [
+        ("bridges", f"b{i}") for i in range(bridges)
+    ]
     inputs += [("relations", "r1"), ("relations", "r2")]
-    outputs = [("bridges", f"b{i}") for i in range(bridges)] + [("objects", f"c{i}") for i in range(bridges)]
+    outputs = [("bridges", f"b{i}") for i in range(bridges)] + [
+        ("objects", f"c{i}") for i in range(bridges)
+    ]
     for panel in panels:
         for group, name in inputs:
             values = rng.normal(0, 0.6, len(outputs))
@@ -43,7 +51,7 @@ def logits(bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")):
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def projections(panels: int = 4, pairs: int = 8, layers: int = 6):
+def projections(panels: int = 4, pairs: int = 8, layers: int = 6) -> pl.DataFrame:
     rng = np.random.default_rng(2)
     rows = []
     for panel in range(panels):
@@ -60,7 +68,7 @@ def projections(panels: int = 4, pairs: int = 8, layers: int = 6):
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def swept(seeds: int = 5):
+def swept(seeds: int = 5) -> pl.DataFrame:
     rng = np.random.default_rng(3)
     rows = []
     settings = {
@@ -75,11 +83,15 @@ def swept(seeds: int = 5):
             for model in ("with", "without"):
                 for seed in range(seeds):
                     base = 0.9 - 0.06 * k if model == "with" else 0.3 + 0.02 * k
-                    rows.append((seed, axis, at, model, float(np.clip(base + rng.normal(0, 0.06), 0, 1))))
+                    rows.append(
+                        (seed, axis, at, model, float(np.clip(base + rng.normal(0, 0.06), 0, 1)))
+                    )
     return pl.DataFrame(rows, schema=["seed", "axis", "at", "identity", "accuracy"], orient="row")
 
 
-def history(seeds: int = 4, frames: int = 12, bridges: int = 6, pairs: int = 6):
+def history(
+    seeds: int = 4, frames: int = 12, bridges: int = 6, pairs: int = 6
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     rng = np.random.default_rng(4)
     steps = [100 * k for k in range(frames)]
     curves = []
@@ -96,7 +108,9 @@ def history(seeds: int = 4, frames: int = 12, bridges: int = 6, pairs: int = 6):
         for i in range(2 * bridges):
             for j in range(bridges):
                 hit = i % bridges == j
-                group, name = ("subjects", f"a{i}") if i < bridges else ("bridges", f"b{i - bridges}")
+                group, name = (
+                    ("subjects", f"a{i}") if i < bridges else ("bridges", f"b{i - bridges}")
+                )
                 cells.append((step, name, group, f"c{j}", "objects", noise[i, j] + 4 * grown * hit))
         for pair in range(pairs):
             for rank, kind in enumerate(("bridge", "first hop")):
@@ -106,7 +120,9 @@ def history(seeds: int = 4, frames: int = 12, bridges: int = 6, pairs: int = 6):
                     dots.append((step, x + 0.3 * layer, y, layer, pair, kind))
     return (
         pl.DataFrame(curves, schema=["seed", "series", "step", "value"], orient="row"),
-        pl.DataFrame(cells, schema=["step", "row", "group", "column", "out", "value"], orient="row"),
+        pl.DataFrame(
+            cells, schema=["step", "row", "group", "column", "out", "value"], orient="row"
+        ),
         pl.DataFrame(dots, schema=["step", "x", "y", "layer", "pair", "kind"], orient="row"),
     )
 
@@ -126,7 +142,7 @@ def tables() -> dict[str, pl.DataFrame]:
 
 
 def figure(
-    id: str,
+    name: str,
     kind: str,
     sources: tuple[str, ...],
     title: str = "",
@@ -135,7 +151,7 @@ def figure(
     **options: Any,
 ) -> Any:
     """A figure as data; ``inweights.recipes.recipe.Figure`` has the same fields but needs torch."""
-    fields = {"id": id, "kind": kind, "sources": sources, "title": title, "caption": caption}
+    fields = {"id": name, "kind": kind, "sources": sources, "title": title, "caption": caption}
     return SimpleNamespace(**fields, options=options)
 
 

@@ -1,8 +1,9 @@
-"""What every model is: parameters with a replica axis, logits over the candidates, hidden states."""
+"""What every model is: parameters with a replica axis, logits over candidates, hidden states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +32,9 @@ class Model(nn.Module):
     candidates: Tensor
     column: Tensor
 
-    def __init__(self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
         if replicas < 1 or vocabulary < 1:
             raise ConfigError(

@@ -59,7 +59,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"gpt.{name} is at least 1, not {getattr(self, name)}")
         if self.width % self.heads:
-            raise ConfigError(f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}")
+            raise ConfigError(
+                f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"
+            )
 
     def build(
         self,
@@ -69,7 +71,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> GPT:
-        """Build the model, one replica a seed. ``candidates`` is unused: the head covers all tokens."""
+        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         del candidates
         model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
         initialise(model, seeds, inits or [self.init] * len(seeds))
@@ -84,6 +86,8 @@ class GPT(Model):
         >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
         (3, 2, 2, 9)
     """
+
+    waves: Tensor
 
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
         super().__init__(replicas, vocabulary)

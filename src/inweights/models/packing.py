@@ -1,7 +1,7 @@
 """Packed batches: sequences of several lengths in one matrix, with no padding.
 
-Sequences of facts are tiny and of few lengths (an identity has one token, a hop two). All tokens lie
-in one axis ``S``, group after group, so that every position-wise layer is one batched matrix
+Sequences of facts are tiny and of few lengths (an identity has one token, a hop two). All tokens
+lie in one axis ``S``, group after group, so that every position-wise layer is one batched matrix
 product; only attention looks at the groups. Shapes: ``R`` replicas, ``B`` sequences, ``T``
 positions, ``S`` packed tokens.
 """
@@ -43,7 +43,9 @@ class Packed:
         """Index in ``S`` of the last position of every sequence, in order."""
         ends, start = [], 0
         for batch, length in self.shapes:
-            ends.append(start + length - 1 + length * torch.arange(batch, device=self.tokens.device))
+            ends.append(
+                start + length - 1 + length * torch.arange(batch, device=self.tokens.device)
+            )
             start += batch * length
         return torch.cat(ends)
 

@@ -63,7 +63,9 @@ def margins(
                         "part": [part] * len(indices),
                         "role": [role] * len(indices),
                         "distribution": [distribution] * len(indices),
-                        "prompt": [world.vocabulary.text(statements.prompt(int(i))) for i in indices],
+                        "prompt": [
+                            world.vocabulary.text(statements.prompt(int(i))) for i in indices
+                        ],
                         "answer": [names[statements.answer(int(i))[0]] for i in indices],
                         "predicted": [names[token] for token in predicted[replica]],
                         "margin": against_all[replica].tolist(),

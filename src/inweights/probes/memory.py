@@ -1,4 +1,4 @@
-"""Shared memory of a subject and its objects: what a model says before it is told the first relation."""
+"""Shared memory of a subject and its objects: what a model says without the first relation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["shared_memory"]
 
 @torch.no_grad()
 def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
-    """How much a subject alone points at the objects that it reaches (Identity Bridge §4.4, Fig. 7).
+    """How much a subject alone points at objects that it reaches (Identity Bridge §4.4, Fig. 7).
 
     The model is asked with the subject alone, ``(e1)``, and with the first relation left out,
     ``(e1, r2)``: neither was trained. ``contrast`` is the mean logit of the objects that the
@@ -60,15 +60,15 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         inside = logits.masked_fill(~mask, torch.nan).nanmean((1, 2))
         outside = logits.masked_fill(mask, torch.nan).nanmean((1, 2))
         hit = mask.gather(-1, logits.argmax(-1, keepdim=True)).float().mean((1, 2))
-        for replica in range(model.replicas):
-            rows.append(
-                {
-                    "replica": replica,
-                    "prompt": prompt,
-                    "contrast": float(inside[replica] - outside[replica]),
-                    "reached": float(hit[replica]),
-                }
-            )
+        rows.extend(
+            {
+                "replica": replica,
+                "prompt": prompt,
+                "contrast": float(inside[replica] - outside[replica]),
+                "reached": float(hit[replica]),
+            }
+            for replica in range(model.replicas)
+        )
     return pl.DataFrame(rows)
 
 

@@ -58,9 +58,7 @@ def project(
         where = PCA(n_components=2, svd_solver="full").fit_transform(scaled)
     else:
         state = Streams(seed).seed(EVALUATION, "tsne") % 2**32
-        tsne = TSNE(
-            perplexity=min(30.0, len(points) / 3), init="pca", random_state=state, n_jobs=1
-        )
+        tsne = TSNE(perplexity=min(30.0, len(points) / 3), init="pca", random_state=state, n_jobs=1)
         where = tsne.fit_transform(scaled)
     neighbours = min(5, (len(points) - 1) // 2)
     return where.astype(np.float64), float(trustworthiness(scaled, where, n_neighbors=neighbours))

@@ -49,19 +49,19 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
         right = (logits.argmax(-1) == answers).float().mean(1)
         right_among = (among.argmax(-1) == answers).float().mean(1)
-        for replica in range(model.replicas):
-            rows.append(
-                {
-                    "replica": replica,
-                    "part": part,
-                    "role": role,
-                    "distribution": distribution,
-                    "statements": len(indices),
-                    "accuracy": float(right[replica]),
-                    "accuracy_among": float(right_among[replica]),
-                    "chance": 1.0 / int(allowed[replica].sum()),
-                }
-            )
+        rows.extend(
+            {
+                "replica": replica,
+                "part": part,
+                "role": role,
+                "distribution": distribution,
+                "statements": len(indices),
+                "accuracy": float(right[replica]),
+                "accuracy_among": float(right_among[replica]),
+                "chance": 1.0 / int(allowed[replica].sum()),
+            }
+            for replica in range(model.replicas)
+        )
     return pl.DataFrame(rows)
 
 
@@ -79,9 +79,7 @@ def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
     return found
 
 
-def answers_among(
-    model: Model, worlds: Sequence[World], part: Part, role: str
-) -> torch.Tensor:
+def answers_among(model: Model, worlds: Sequence[World], part: Part, role: str) -> torch.Tensor:
     """Return which candidates answer some statement of ``role``, ``[R, K]``."""
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     for row, world in zip(allowed, worlds, strict=True):

@@ -1,4 +1,4 @@
-"""Logit templates: what single tokens, facts and queries add to every output (Identity Bridge, Fig. 3)."""
+"""Logit templates: what tokens, facts and queries add to every output (Identity Bridge, Fig. 3)."""
 
 from __future__ import annotations
 
@@ -119,6 +119,4 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
 def _groups(world: World) -> dict[int, str]:
     """Group of every token."""
     vocabulary = world.vocabulary
-    return {
-        int(token): group for group in vocabulary.groups for token in vocabulary[group]
-    }
+    return {int(token): group for group in vocabulary.groups for token in vocabulary[group]}

@@ -175,8 +175,8 @@ def interval(values: Any, confidence: float = 0.95) -> tuple[float, float, float
     return mean, mean - half, mean + half
 
 
-def judge(claim: Claim, tables: Mapping[str, pl.DataFrame], scale: str) -> ClaimResult:
-    """Return the verdict on ``claim`` from the tables of a finished recipe.
+def judge(claim: Claim, tables: Mapping[str, pl.DataFrame] | None, scale: str) -> ClaimResult:
+    """Return the verdict on ``claim`` from the tables of a finished recipe, if there are any.
 
     ``reproduced`` means that the mean over replicates lies in the target, in every case.
 
@@ -186,6 +186,8 @@ def judge(claim: Claim, tables: Mapping[str, pl.DataFrame], scale: str) -> Claim
     target = claim.targets.get(scale)
     if target is None:
         return _result(claim, "", "not run", why=f"the claim is not judged at scale '{scale}'")
+    if tables is None:
+        return _result(claim, target.text, "not run", why=f"no run at scale '{scale}' yet")
     cases = _cases(claim, tables)
     if not cases:
         return _result(claim, target.text, "not run", why="no row of the table matches the claim")
@@ -258,8 +260,10 @@ def _per_seed(table: pl.DataFrame, claim: Claim, where: Mapping[str, Any]) -> pl
     for column, value in where.items():
         table = table.filter(pl.col(column) == value)
     keys = [*claim.each, "seed"]
-    return table.group_by(keys).agg(pl.col(claim.column).cast(pl.Float64).mean()).select(
-        [*keys, claim.column]
+    return (
+        table.group_by(keys)
+        .agg(pl.col(claim.column).cast(pl.Float64).mean())
+        .select([*keys, claim.column])
     )
 
 

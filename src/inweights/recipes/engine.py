@@ -1,4 +1,4 @@
-"""Runs a recipe: groups its trials by shape, trains each group as one program, judges its claims."""
+"""Runs a recipe: groups trials by shape, trains each group as one program, judges the claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from inweights.config import apply_overrides, digest, to_dict
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.recipes.claim import ClaimResult, judge
 from inweights.recipes.recipe import SCALES, Measure, Recipe, Trial
@@ -38,6 +38,7 @@ class Outcome:
     scale: str
     seeds: tuple[int, ...]
     settings: Mapping[str, Any]
+    overrides: tuple[str, ...]
     seconds: float
     folder: RunFolder
     cached: bool
@@ -107,23 +108,28 @@ def execute(
         folder.discard()
     if folder.complete:
         return load(recipe, folder)
-    work = folder.begin()
-    started = time.monotonic()
     plan = recipe.plan(settings, chosen)
     groups = _groups(plan.trials, plan.measures)
     total = sum(group.steps for group in groups)
-    done, parts = 0, []
+    started = time.monotonic()
+    work = folder.begin()
     before = _seconds(work)
-    for group in groups:
-        part = work / "parts" / group.key
-        if not (part / "tables").exists():
-            report = partial(_report, progress, done, total, group)
-            tables = _train(group, chosen[0], Checkpoint(part / "state", key=group.key), device, report)
-            write_tables(part / "tables", tables)
-            (part / "state").unlink(missing_ok=True)
-            write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
-        parts.append(read_tables(part / "tables"))
-        done += group.steps
+    done, parts = 0, []
+    try:
+        for group in groups:
+            part = work / "parts" / group.key
+            if not (part / "tables").exists():
+                checkpoint = Checkpoint(part / "state", key=group.key)
+                report = partial(_report, progress, done, total, group)
+                tables = _train(group, chosen[0], checkpoint, device, report)
+                write_tables(part / "tables", tables)
+                checkpoint.clear()
+                write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
+            parts.append(read_tables(part / "tables"))
+            done += group.steps
+    except (ConfigError, DataError):
+        folder.discard()  # nothing of it can be resumed: it asks for what does not exist
+        raise
     names = dict.fromkeys(name for part in parts for name in part)
     tables = {
         name: pl.concat([p[name] for p in parts if name in p], how="diagonal_relaxed")
@@ -136,6 +142,7 @@ def execute(
         scale=scale,
         seeds=chosen,
         settings=config["settings"],
+        overrides=tuple(overrides),
         seconds=round(before + time.monotonic() - started, 2),
         folder=folder,
         cached=False,
@@ -159,6 +166,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         scale=about["scale"],
         seeds=tuple(about["seeds"]),
         settings=about["settings"],
+        overrides=tuple(about["overrides"]),
         seconds=about["seconds"],
         folder=folder,
         cached=True,
@@ -169,9 +177,9 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
 
 
 def judge_all(
-    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str
+    recipe: Recipe, tables: Mapping[str, pl.DataFrame] | None, scale: str
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe."""
+    """Judge every claim of a recipe; without tables, none of them was run."""
     return tuple(judge(claim, tables, scale) for claim in recipe.claims)
 
 
@@ -181,6 +189,7 @@ def _write(outcome: Outcome, work: Path) -> None:
         "scale": outcome.scale,
         "seeds": outcome.seeds,
         "settings": outcome.settings,
+        "overrides": outcome.overrides,
         "seconds": outcome.seconds,
         "claims": [to_dict(claim) for claim in outcome.claims],
     }
@@ -238,9 +247,7 @@ def _groups(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[_Group
         for start in range(0, len(runs), MAX_REPLICAS):
             block = runs[start : start + MAX_REPLICAS]
             identity = [[run, [dict(one) for one in member.labels]] for run, member in block]
-            groups.append(
-                _Group(digest([key, identity]), tuple(m for _, m in block), wanted[key])
-            )
+            groups.append(_Group(digest([key, identity]), tuple(m for _, m in block), wanted[key]))
     return groups
 
 
@@ -252,7 +259,12 @@ def _shape(world: World) -> list[Any]:
     return [
         len(world.vocabulary),
         *(
-            [part.role_names, part.roles.tolist(), part.prompt_ends.tolist(), part.answer_ends.tolist()]
+            [
+                part.role_names,
+                part.roles.tolist(),
+                part.prompt_ends.tolist(),
+                part.answer_ends.tolist(),
+            ]
             for part in (world.facts, world.queries)
         ),
     ]
@@ -269,15 +281,17 @@ def _train(
     trials = [member.trial for member in group.members]
     worlds = [member.world for member in group.members]
     seeds = [trial.seed for trial in trials]
-    model: Model = trials[0].model.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=seeds,
-        inits=[trial.model.init for trial in trials],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
-    kept = {
-        m.name: [s == first_seed or not m.first_seed for s in seeds] for m in group.measures
-    }
+    model: Model = (
+        trials[0]
+        .model.build(
+            vocabulary=len(worlds[0].vocabulary),
+            seeds=seeds,
+            inits=[trial.model.init for trial in trials],
+            candidates=worlds[0].outputs.tolist(),
+        )
+        .to(device)
+    )
+    kept = {m.name: [s == first_seed or not m.first_seed for s in seeds] for m in group.measures}
 
     def take(measure: Measure, model: Model) -> pl.DataFrame:
         table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
@@ -315,9 +329,7 @@ def _train(
     }
 
 
-def _report(
-    progress: Progress | None, done: int, total: int, group: _Group, steps: int
-) -> None:
+def _report(progress: Progress | None, done: int, total: int, group: _Group, steps: int) -> None:
     if progress:
         labels = ", ".join(str(value) for value in group.members[0].labels[0].values())
         count = len(group.members)

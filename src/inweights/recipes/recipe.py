@@ -134,4 +134,6 @@ class Recipe:
             raise ConfigError(f"recipe {self.name}: give settings and seeds for each of {SCALES}")
         for claim in self.claims:
             if not claim.id.startswith(f"{self.name}/"):
-                raise ConfigError(f"recipe {self.name}: claim '{claim.id}' belongs to another recipe")
+                raise ConfigError(
+                    f"recipe {self.name}: claim '{claim.id}' belongs to another recipe"
+                )

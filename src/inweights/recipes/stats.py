@@ -52,7 +52,7 @@ def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) ->
 def gain(
     table: pl.DataFrame, column: str, over: Mapping[str, str | float | bool], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Add ``gain``: a column minus its value in the row of the same ``by`` that matches ``over``."""
+    """Add ``gain``: a column minus its value in the row of equal ``by`` that matches ``over``."""
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
     return table.join(base, on=list(by)).with_columns(gain=pl.col(column) - pl.col("_base"))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from inweights.report.html import escape, prose, tag
 
 if TYPE_CHECKING:
-    from inweights.recipes.claim import ClaimResult
+    from inweights.recipes.claim import ClaimResult, Verdict
 
 __all__ = ["bounds", "claim_row", "claims_section", "headline", "interval_bar"]
 
-_CLASS = {"reproduced": "yes", "not reproduced": "no", "not run": "open"}
-_ICON = {
+_CLASS: dict[Verdict, str] = {"reproduced": "yes", "not reproduced": "no", "not run": "open"}
+_ICON: dict[Verdict, str] = {
     "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
     "not run": "M4 8 H12",
@@ -33,6 +33,8 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     """
     if not claims:
         return "No claim is stated"
+    if all(claim.verdict == "not run" for claim in claims):
+        return f"{len(claims)} {'claim' if len(claims) == 1 else 'claims'}, none judged yet"
     good = sum(claim.verdict == "reproduced" for claim in claims)
     noun = "claim" if len(claims) == 1 else "claims"
     return f"{good} of {len(claims)} {noun} reproduced"
@@ -79,6 +81,8 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     """Return the row of one claim."""
     name = _CLASS[claim.verdict]
     source = "our own claim" if claim.source == "ours" else claim.source
+    if claim.id.startswith(f"{source}/"):
+        source = ""
     origin = " · ".join(part for part in (claim.place, source) if part)
     text = tag(
         "div",
@@ -99,7 +103,8 @@ def _facts(claim: ClaimResult) -> str:
         if claim.low is not None and claim.high is not None:
             measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
         facts.append(("measured", measured))
-    facts.append(("target", claim.target or "–"))
+    if claim.target:
+        facts.append(("target", claim.target))
     if claim.published is not None:
         facts.append(("published", claim.published))
     if claim.replicates:
@@ -134,7 +139,9 @@ def interval_bar(claim: ClaimResult) -> str:
         if value is not None:
             shapes.append(tag("line", x1=edge, x2=edge, y1="3", y2="23", class_="edge"))
     if claim.low is not None and claim.high is not None:
-        shapes.append(tag("line", x1=at(claim.low), x2=at(claim.high), y1="13", y2="13", class_="ci"))
+        shapes.append(
+            tag("line", x1=at(claim.low), x2=at(claim.high), y1="13", y2="13", class_="ci")
+        )
     if printed is not None:
         x = float(at(printed))
         shapes.append(tag("path", d=f"M{x:.1f} 20 l3.5 6 h-7 z", class_="printed"))
@@ -171,7 +178,7 @@ def _number(value: float) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def _icon(verdict: str) -> str:
+def _icon(verdict: Verdict) -> str:
     return tag(
         "svg", tag("path", d=_ICON[verdict]), class_="icon", viewBox="0 0 16 16", aria_hidden="true"
     )

@@ -1,4 +1,4 @@
-"""Small pieces of HTML. Every text goes through :func:`escape`, every element through :func:`tag`."""
+"""Small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def escape(text: Any) -> str:
     return html.escape(str(text), quote=True)
 
 
-def tag(name: str, *inner: str, **attributes: str | bool | None) -> str:
+def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
     """Return an element around markup; a trailing ``_`` of an attribute's name is dropped.
 
     Attributes are escaped, what is inside is not: it is markup already.
@@ -44,11 +44,11 @@ def tag(name: str, *inner: str, **attributes: str | bool | None) -> str:
     """
     parts = [name]
     for key, value in attributes.items():
-        key = key.rstrip("_").replace("_", "-")
+        written = key.rstrip("_").replace("_", "-")
         if value is True:
-            parts.append(key)
+            parts.append(written)
         elif value is not None and value is not False:
-            parts.append(f'{key}="{escape(value)}"')
+            parts.append(f'{written}="{escape(value)}"')
     head = f"<{' '.join(parts)}>"
     return head if name in _VOID else f"{head}{''.join(inner)}</{name}>"
 
@@ -145,13 +145,15 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
     for key, value in entries:
         full = f"{path}.{key}" if path else key
         mark = tag("span", "our choice", class_="ours") if full in ours else ""
-        items.append(tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark))
+        items.append(
+            tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)
+        )
     return tag("ul", *items, class_="tree")
 
 
 def _setting(value: Any) -> str:
     if isinstance(value, str):
-        return value if value else '""'
+        return value or '""'
     if isinstance(value, list | tuple):
         return ", ".join(_setting(v) for v in value) if value else "[]"
     return plain(value)

@@ -18,6 +18,7 @@ __all__ = ["lines"]
 
 _PANEL_HEIGHT = 2.7
 _DODGE = 0.08  # of the distance between two positions of a discrete axis
+_REACH = 0.012  # of the whole axis, at most
 
 
 @drawing("lines")
@@ -69,7 +70,7 @@ def lines(
     names = {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
     looks = style.marks(list(names))
     parts = tidy.panels(table, facet, order)
-    step = _step(table[x].unique().to_numpy()) if not x_log else 0.0
+    step, reach = _step(table[x].unique().to_numpy()) if not x_log else (0.0, 0.0)
     with style.context():
         width = min(style.FULL_WIDTH, 1.6 + 3.1 * len(parts))
         figure = style.blank(width, _PANEL_HEIGHT)
@@ -78,7 +79,7 @@ def lines(
             if facet is not None:
                 style.panel_title(axes, _text(tidy.plain(value), labels))
             for place, (name, raw) in enumerate(names.items()):
-                shift = step * _DODGE * (place - (len(names) - 1) / 2)
+                shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
                 part = rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
                 if not part.is_empty():
                     _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
@@ -99,11 +100,12 @@ def _text(name: str, labels: Mapping[str, str] | None) -> str:
     return (labels or {}).get(name, name)
 
 
-def _step(places: np.ndarray[Any, Any]) -> float:
-    """The smallest distance of a discrete axis; 0 where the axis is dense, and at one position 1."""
+def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Smallest distance and length of a discrete axis; no distance where the axis is dense."""
     if len(places) < 2:
-        return 1.0
-    return float(np.diff(np.sort(places)).min()) if len(places) <= 12 else 0.0
+        return 1.0, 1.0
+    step = float(np.diff(np.sort(places)).min())
+    return (step if len(places) <= 12 else 0.0), float(places.max() - places.min())
 
 
 def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool) -> None:

@@ -21,7 +21,7 @@ _SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
 def svg(figure: Figure, salt: str = "inweights") -> str:
     """Return the figure as an SVG file without date or creator."""
     stream = io.StringIO()
-    with style.context(salt), _quiet():
+    with style.context(salt), _Quiet():
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return stream.getvalue()
 
@@ -46,15 +46,15 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
 def png(figure: Figure, scale: float = 2.0) -> bytes:
     """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
     stream = io.BytesIO()
-    with style.context(), _quiet():
+    with style.context(), _Quiet():
         figure.savefig(stream, format="png", dpi=100 * scale, metadata={"Software": None})
     return stream.getvalue()
 
 
-class _quiet(warnings.catch_warnings):
+class _Quiet(warnings.catch_warnings):
     """A tiny panel that cannot be laid out, or a glyph that the font lacks, is no failure."""
 
-    def __enter__(self) -> None:  # type: ignore[override]
+    def __enter__(self) -> None:
         super().__enter__()
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -119,10 +120,14 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     choices = ""
     if ours:
         text = "The paper does not give these; they are our choice."
-        items = (tag("li", prose(choice)) for choice in ours)
+        items = (tag("li", _choice(choice)) for choice in ours)
         choices = tag("p", text) + tag("ul", *items, class_="choices")
     settings = disclosure("All settings, resolved", tree(config, ours))
     return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
+
+
+def _choice(text: str) -> str:
+    return tag("code", escape(text)) if re.fullmatch(r"[\w.]+", text) else prose(text)
 
 
 def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:

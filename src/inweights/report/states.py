@@ -39,8 +39,9 @@ def states(
 ) -> Figure:
     """Draw hidden states in the plane, one panel for each ``panel``.
 
-    A sample has a hue (the ninth the first one's again), which darkens from the first layer to the last; the states of one sample and
-    kind are joined through the layers. The axes have no unit and no ticks.
+    A sample has a hue (the ninth the first one's again), which darkens from the first layer to the
+    last; the states of one sample and kind are joined through the layers. The axes have no unit and
+    no ticks.
 
     Args:
         table: One row a state.

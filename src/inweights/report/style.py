@@ -11,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 __all__ = [
     "CYCLE",
@@ -22,8 +23,8 @@ __all__ = [
     "NAMED",
     "SMALL",
     "Mark",
-    "blank",
     "bare",
+    "blank",
     "context",
     "marks",
     "panel_title",
@@ -116,6 +117,12 @@ _RC: dict[str, Any] = {
 }
 
 
+def _plain_settings() -> dict[Any, Any]:
+    """Matplotlib's own settings, so that a user's do not show; but the backend stays theirs."""
+    kept = {"backend", "backend_fallback", "interactive", "toolbar"}
+    return {key: value for key, value in mpl.rcParamsDefault.items() if key not in kept}
+
+
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
     """Hold the style while drawing or saving; what was set before comes back after.
@@ -123,17 +130,15 @@ def context(salt: str = "inweights") -> Iterator[None]:
     Args:
         salt: Makes the ids within an SVG; the same salt gives the same file.
     """
-    with mpl.rc_context({**mpl.rcParamsDefault, **_RC, "svg.hashsalt": salt}):
+    settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
+    with mpl.rc_context(settings):
         yield
 
 
 def blank(width: float, height: float) -> Figure:
     """Return an empty figure of so many inches that lays itself out."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.set(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)  # type: ignore[call-arg]
-    return figure
+    engine = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)
+    return Figure(figsize=(width, height), layout=engine)
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -69,7 +70,7 @@ def sweeps(
     down = math.ceil(len(parts) / max(1, columns))
     across = math.ceil(len(parts) / down)  # rows of about equal length
     with style.context():
-        width = min(style.FULL_WIDTH, 0.8 + 2.1 * across)
+        width = min(style.FULL_WIDTH, 0.8 + 2.9 * across)
         figure = style.blank(width, 0.5 + _PANEL * down)
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         for extra in grid.flat[len(parts) :]:
@@ -82,7 +83,8 @@ def sweeps(
                 lean = names.index(name) if series else place
                 shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
                 _bars(axes, _placed(part, value, values), y, looks[name], shift)
-            _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels)
+            room = (width - 0.6) / across - 0.35
+            _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
         for line in grid:
             line[0].set_ylabel(y_label or y)
         if y_limits is not None:
@@ -125,17 +127,24 @@ def _bars(axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float
 
 
 def _ticks(
-    axes: Axes, values: Sequence[str], kept: str | None, labels: Mapping[str, str] | None
+    axes: Axes,
+    values: Sequence[str],
+    kept: str | None,
+    labels: Mapping[str, str] | None,
+    room: float,
 ) -> None:
-    axes.set_xticks(range(len(values)), [_text(value, labels) for value in values])
+    texts = [_text(value, labels) for value in values]
+    letters = max(5, int(room * 72 / len(values) / (0.58 * style.SMALL)))
+    wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
+    level = all(len(line) <= letters for lines in wrapped for line in lines)
+    axes.set_xticks(range(len(values)), ["\n".join(w) for w in wrapped] if level else texts)
     axes.set_xlim(-0.45, len(values) - 0.55)
     axes.tick_params(axis="y", labelleft=True)
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
-    longest = max(len(_text(value, labels)) for value in values)
-    if longest * len(values) > 22:
-        for text in axes.get_xticklabels():
-            text.set(rotation=35, ha="right", rotation_mode="anchor")
+    if not level:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
     if kept is not None and tidy.plain(kept) in values:
         axes.get_xticklabels()[values.index(tidy.plain(kept))].set_fontweight("bold")
 

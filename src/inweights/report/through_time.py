@@ -1,4 +1,4 @@
-"""Learning through time: curves over the steps, beside what the model looked like at two of them."""
+"""Learning through time: curves over the steps, and what the model looked like at some."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from matplotlib.figure import Figure, SubFigure
 
 from inweights.errors import DataError
 from inweights.report import style, tidy
-from inweights.report.heatmaps import matrix_of, paint, scale_of
+from inweights.report.matrix import matrix_of, scale_of
+from inweights.report.paint import paint
 from inweights.report.registry import drawing
 from inweights.report.states import cloud, legend
 
-__all__ = ["through_time"]
+__all__ = ["check", "chosen_moments", "shared_steps", "through_time"]
 
 
 @drawing("through_time")
@@ -72,7 +73,7 @@ def through_time(
         kinds: Values of ``kind`` drawn as star, circle, square, ….
         kind_labels: Text for each of ``kinds``.
         moments: The steps shown, each among those of ``matrices`` and ``states``; the first and the
-            last if left out. The player has them all.
+            last if left out. The player has them all, and begins at the last of these.
         labels: Text for a value of ``series``, by the value as text.
         order: Values of ``series`` in the order wanted; the others follow.
         y_label: Text of the curves' axis; the column's name if left out.
@@ -100,11 +101,11 @@ def through_time(
     check(matrices, {"step": step, "row": row, "column": column, "cell": cell, **groups})
     check(states, {"step": step, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind})
     known = shared_steps(matrices, states, step)
-    chosen = _moments(moments, known)
+    chosen = chosen_moments(moments, known)
     shown = [tidy.plain(v) for v in tidy.distinct(states, kind)] if kinds is None else list(kinds)
     with style.context():
         figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
-        left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.35))
+        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]
         axes = left.subplots()
         _curves(axes, curves, (series, step, value), labels, order)
         axes.set(xlabel=step_label, ylabel=y_label or value)
@@ -123,7 +124,7 @@ def through_time(
             rows = states.filter(pl.col(step) == at)
             cloud(panel, rows, (x, y, layer, pair, kind), pairs, layers, shown)
         grid[1][0].set_ylabel(states_label, fontsize=style.SMALL)
-        legend(right, list(kind_labels or shown), layers)  # type: ignore[arg-type]
+        legend(right, list(kind_labels or shown), layers)
         figure.draw_without_rendering()
     return figure
 
@@ -149,7 +150,12 @@ def shared_steps(matrices: pl.DataFrame, states: pl.DataFrame, step: str) -> lis
     return both
 
 
-def _moments(moments: Sequence[int] | None, known: Sequence[int]) -> list[int]:
+def chosen_moments(moments: Sequence[int] | None, known: Sequence[int]) -> list[int]:
+    """Return the steps to show: those asked for, or the first and the last of the known ones.
+
+    Raises:
+        DataError: A moment is not among the known steps; names the nearest.
+    """
     if moments is None:
         return list(dict.fromkeys((known[0], known[-1])))
     for at in moments:
@@ -177,7 +183,10 @@ def _curves(
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.get_figure().legend(  # type: ignore[union-attr]
-        loc="outside upper left", ncols=min(len(parts), 3), handlelength=2.2, columnspacing=1.0
+        loc="outside upper left",
+        ncols=len(parts) if len(parts) <= 3 else 2,
+        handlelength=2.2,
+        columnspacing=1.0,
     )
 
 
@@ -190,17 +199,17 @@ def _matrices(
     groups: Mapping[str, str | None],
     label: str | None,
 ) -> None:
-    step, row, column, cell = named
+    step, row, column, value = named
     drawn = [
-        matrix_of(table.filter(pl.col(step) == at), row, column, cell, **groups) for at in chosen
+        matrix_of(table.filter(pl.col(step) == at), row, column, value, **groups) for at in chosen
     ]
     scale = scale_of(drawn, None)
-    side = 1.5 / max(len(drawn[0].rows), len(drawn[0].columns))
+    panel = (min(1.4, 3.0 / len(chosen)), 1.4)  # inches, about
     for place, (axes, matrix, at) in enumerate(zip(row_of_axes, drawn, chosen, strict=True)):
-        image = paint(axes, matrix, scale, side, rows=place == 0)
-        axes.set_aspect("auto")
+        cell = (panel[0] / len(matrix.columns), panel[1] / len(matrix.rows))
+        image = paint(axes, matrix, scale, cell, rows=place == 0)
         axes.set_box_aspect(1)
         style.panel_title(axes, f"step {at:,}")
     bar = right.colorbar(image, ax=list(row_of_axes), aspect=14, pad=0.02, fraction=0.05)
-    bar.set_label(label or cell, fontsize=style.SMALL)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.set_label(label or value, fontsize=style.SMALL)
+    bar.outline.set_visible(False)

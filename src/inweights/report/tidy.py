@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.recipes.claim import interval
+from inweights.recipes.claim import MIN_REPLICATES, interval
 
 __all__ = ["SEED", "Spread", "distinct", "in_order", "panels", "plain", "require", "spread"]
 
@@ -69,8 +69,8 @@ def require(drawing: str, table: pl.DataFrame, columns: Mapping[str, str | None]
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
         Traceback (most recent call last):
         ...
-        inweights.errors.DataError: unknown column 'step'; did you mean 'steps'? Known: seed, steps. \
-The drawing 'lines' was told to use it as x.
+        inweights.errors.DataError: unknown column 'step'; did you mean 'steps'? Known: seed, steps.
+        The drawing 'lines' was told to use it as x.
     """
     for option, column in columns.items():
         if column is not None and column not in table.columns:
@@ -118,6 +118,7 @@ def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
 
     Several rows of one seed at one position are averaged first. Values that are missing or not
     finite are left out; a position without any keeps its place with NaN, so that a line breaks.
+    The interval of fewer seeds than a verdict needs says nothing, and is not given.
 
     Example:
         >>> table = pl.DataFrame({"seed": [0, 1], "C": [2, 2], "accuracy": [0.5, 0.7]})
@@ -131,6 +132,8 @@ def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()
         mean, low, high = interval(sample) if len(sample) else (math.nan,) * 3
+        if len(sample) < MIN_REPLICATES:
+            low = high = mean
         at.append(place)
         means.append(mean)
         lows.append(low)

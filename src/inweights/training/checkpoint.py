@@ -94,7 +94,10 @@ class Checkpoint:
             os.replace(partial, self.path)
         except OSError as error:
             partial.unlink(missing_ok=True)
-            raise RunError(f"cannot write the checkpoint {self.path}: {error.strerror}") from error
+            raise RunError(
+                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
+                "before it is kept"
+            ) from error
         self._last = time.monotonic()
 
     def read(self, device: torch.device | str = "cpu") -> State | None:

@@ -124,7 +124,7 @@ class Phase(Config):
         for role, weight in self.roles.items():
             if weight <= 0:
                 raise ConfigError(
-                    f"phase '{self.name}': role '{role}' counts {weight} times; leave it out instead"
+                    f"phase '{self.name}': role '{role}' counts {weight} times; leave it out"
                 )
 
 

@@ -109,7 +109,9 @@ class Feed:
         device = self._model.column.device
         inputs = pack([t.to(device) for t in tokens])
         at, targets, weights, start = [], [], [], 0
-        for group, (target, weight), (b, t) in zip(self._groups, labels, inputs.shapes, strict=True):
+        for group, (target, weight), (b, t) in zip(
+            self._groups, labels, inputs.shapes, strict=True
+        ):
             rows = start + t * torch.arange(b).unsqueeze(1)
             at.append((rows + group.places).flatten())
             targets.append(target.flatten(-2))
@@ -136,7 +138,9 @@ class Feed:
         rows = []
         for replica in range(len(self._streams)):
             orders = {e: self._order(replica, group, e, count) for e in np.unique(epochs).tolist()}
-            rows.append([orders[e][p] for e, p in zip(epochs.tolist(), places.tolist(), strict=True)])
+            rows.append(
+                [orders[e][p] for e, p in zip(epochs.tolist(), places.tolist(), strict=True)]
+            )
         return torch.tensor(rows)
 
     def _order(self, replica: int, group: int, epoch: int, count: int) -> Ids:

@@ -29,7 +29,7 @@ __all__ = ["Observer", "Result", "train"]
 
 @dataclass(frozen=True)
 class Observer:
-    """Something measured while training: a table at the start, each ``every`` steps, and at the end.
+    """Something measured while training: at the start, each ``every`` steps, and at the end.
 
     Attributes:
         name: Name of the table.
@@ -141,7 +141,9 @@ def train(
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, feed, phase, losses, state)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
-                _observe(model, observers, state, last=done and state.phase + 1 == len(plans[0].phases))
+                _observe(
+                    model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
+                )
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
@@ -205,8 +207,8 @@ def _record(losses: Tensor, phase: Phase, state: State) -> pl.DataFrame:
 def _refuse_divergence(losses: Tensor, phase: Phase, state: State) -> None:
     if not losses.isfinite().any():
         raise RunError(
-            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite or not "
-            "a number; lower the rate"
+            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
+            "or not a number; lower the rate"
         )
 
 

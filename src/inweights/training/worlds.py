@@ -47,7 +47,9 @@ def as_worlds(worlds: World | Sequence[World], replicas: int) -> tuple[World, ..
         return (first,)
     for other in given[1:]:
         if len(other.vocabulary) != len(first.vocabulary) or any(
-            not np.array_equal(getattr(_part(other, part), column), getattr(_part(first, part), column))
+            not np.array_equal(
+                getattr(_part(other, part), column), getattr(_part(first, part), column)
+            )
             for part in ("facts", "queries")
             for column in ("prompt_ends", "answer_ends", "roles")
         ):
@@ -58,7 +60,9 @@ def as_worlds(worlds: World | Sequence[World], replicas: int) -> tuple[World, ..
     return given
 
 
-def shape_groups(worlds: Sequence[World], part: Part, indices: Ids | None = None) -> list[ShapeGroup]:
+def shape_groups(
+    worlds: Sequence[World], part: Part, indices: Ids | None = None
+) -> list[ShapeGroup]:
     """Return the statements ``indices`` (all if left out) as tensors, by shape.
 
     Args:
@@ -73,9 +77,7 @@ def shape_groups(worlds: Sequence[World], part: Part, indices: Ids | None = None
         answers = np.stack([answer for _, _, answer in same])
         if len(worlds) == 1:
             prompts, answers = prompts[0], answers[0]
-        groups.append(
-            ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers))
-        )
+        groups.append(ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers)))
     return groups
 
 

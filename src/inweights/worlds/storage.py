@@ -93,7 +93,9 @@ def load_world(folder: str | Path) -> World:
             why_out_of_distribution=about["why_out_of_distribution"],
         )
     except FileNotFoundError as error:
-        raise DataError(f"{source} is not a world: {Path(error.filename).name} is missing") from None
+        raise DataError(
+            f"{source} is not a world: {Path(error.filename).name} is missing"
+        ) from None
     except (msgspec.DecodeError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, DataError):
             raise

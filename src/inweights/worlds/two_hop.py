@@ -105,7 +105,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         k, s = np.tile(np.arange(slices * n), len(r2)), np.repeat(np.arange(len(r2)), slices * n)
         second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
 
-        i, j, s = (x.ravel() for x in np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2))))
+        i, j, s = (
+            x.ravel() for x in np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2)))
+        )
         bridge = to_bridge[j, i]
         prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
         answers = c[to_object[s, bridge]][:, None]

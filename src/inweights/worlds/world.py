@@ -155,7 +155,9 @@ class Statements:
         prompts, prompt_ends = flat(0)
         answers, answer_ends = flat(1)
         roles = np.repeat(np.arange(len(pairs), dtype=np.int16), counts)
-        ood = np.zeros(len(roles), dtype=bool) if out_of_distribution is None else out_of_distribution
+        ood = (
+            np.zeros(len(roles), dtype=bool) if out_of_distribution is None else out_of_distribution
+        )
         return cls(prompts, prompt_ends, answers, answer_ends, roles, tuple(pairs), ood)
 
     def __len__(self) -> int:

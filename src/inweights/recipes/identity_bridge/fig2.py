@@ -65,8 +65,10 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on compositions with the 1/C line, its excess over it, and recall of the facts."""
     queries = compositions(tables["accuracy"]).with_columns(one_over_c=1.0 / pl.col("complexity"))
-    given = pl.when(pl.col("identity")).then(pl.lit("with identity")).otherwise(
-        pl.lit("without identity")
+    given = (
+        pl.when(pl.col("identity"))
+        .then(pl.lit("with identity"))
+        .otherwise(pl.lit("without identity"))
     )
     return {
         "compositions": queries.with_columns(bridge=given),
@@ -132,7 +134,14 @@ CLAIMS = (
         column="accuracy",
         where=_gpt("emb-mlp", 1),
     ),
-    state("c1-gpt", "At C = 1 GPT-2 does well.", Target(least=0.9), table="compositions", column="accuracy", where=_gpt("gpt", 1)),
+    state(
+        "c1-gpt",
+        "At C = 1 GPT-2 does well.",
+        Target(least=0.9),
+        table="compositions",
+        column="accuracy",
+        where=_gpt("gpt", 1),
+    ),
     state(
         "c1-gpt-small",
         "At C = 1 small-initialisation GPT-2 does well.",
@@ -169,7 +178,7 @@ CLAIMS = (
     ),
     state(
         "together",
-        f"GPT-2 and Emb-MLP fall together: they differ by at most .2 at every complexity ({_AMONG}).",
+        f"GPT-2 and Emb-MLP fall together: they differ by at most .2 at every C ({_AMONG}).",
         Target(least=-0.2, most=0.2),
         table="compositions",
         column="accuracy_among",

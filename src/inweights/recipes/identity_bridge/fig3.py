@@ -143,7 +143,7 @@ CLAIMS = (
     ),
     state(
         "bridge-rows-peak",
-        "With identity a bridge's row peaks on itself among bridges and on its object among objects.",
+        "With identity a bridge's row peaks on itself, and on its object among the objects.",
         Target(least=0.99),
         table="peaks",
         column="own",

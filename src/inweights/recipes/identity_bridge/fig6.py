@@ -65,8 +65,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Mean alignment over the blocks, and a note on how far each projection can be trusted."""
     blocks = tables["alignment"].filter(pl.col("layer").str.starts_with("block"))
     trust = pl.format("trustworthiness {}", pl.col("trustworthiness").round(2))
-    where = pl.when(pl.col("place") == "first_hop").then(pl.lit("(e1, r1) and (e2)")).otherwise(
-        pl.lit("(e1, r1, r2) and (e2, r2)")
+    where = (
+        pl.when(pl.col("place") == "first_hop")
+        .then(pl.lit("(e1, r1) and (e2)"))
+        .otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))
     )
     return {
         "states": tables["states"].with_columns(note=trust),
@@ -186,7 +188,7 @@ FIGURES = (
         kind="lines",
         title="The same, against other bridges",
         caption=(
-            "Cosine with the own bridge minus mean cosine with other bridges. A cosine near 1 means "
+            "Cosine with the own bridge minus mean cosine with others. A cosine near 1 means "
             "nothing where all states point the same way."
         ),
         sources=("alignment",),

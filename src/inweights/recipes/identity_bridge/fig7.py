@@ -95,18 +95,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of one unit for the film, half-times, and correlations over training."""
     keys = ["model", "seed", "step"]
     answered = compositions(tables["accuracy"]).select(*keys, "accuracy")
-    recall = tables["accuracy"].filter(pl.col("part") == "facts").group_by(
-        keys, maintain_order=True
-    ).agg(recall=pl.col("accuracy").min())
+    recall = (
+        tables["accuracy"]
+        .filter(pl.col("part") == "facts")
+        .group_by(keys, maintain_order=True)
+        .agg(recall=pl.col("accuracy").min())
+    )
     blocks = tables["alignment"].filter(pl.col("layer").str.starts_with("block"))
     by_place = blocks.group_by([*keys, "place"], maintain_order=True).agg(pl.col("nearest").mean())
     at = {
-        place: by_place.filter(pl.col("place") == place).select(*keys, pl.col("nearest").alias(name))
+        place: by_place.filter(pl.col("place") == place).select(
+            *keys, pl.col("nearest").alias(name)
+        )
         for place, name in (("first_hop", _CURVES[2]), ("query", _CURVES[3]))
     }
     cosine = blocks.group_by([*keys, "place"], maintain_order=True).agg(pl.col("cosine").mean())
-    memory = tables["memory"].filter(pl.col("prompt") == "subject_relation").select(
-        *keys, pl.col("reached").alias(_CURVES[4])
+    memory = (
+        tables["memory"]
+        .filter(pl.col("prompt") == "subject_relation")
+        .select(*keys, pl.col("reached").alias(_CURVES[4]))
     )
     wide = answered
     for other in (recall, at["first_hop"], at["query"], memory):
@@ -193,7 +200,16 @@ FIGURES = (
             "slider through training."
         ),
         sources=("film_curves", "logits", "states"),
-        options={},
+        options={
+            "row_group": "row_group",
+            "column_group": "column_group",
+            "layer": "depth",
+            "kinds": ["bridge", "subject"],
+            "kind_labels": ["(e2, r2)", "(e1, r1, r2)"],
+            "y_label": "share",
+            "y_limits": [0, 1],
+            "matrix_label": "logit, centred by row",
+        },
     ),
     Figure(
         id="curves",

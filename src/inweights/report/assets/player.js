@@ -6,18 +6,24 @@
     var wide = width >= 760;
     var titles = layout.meta.titles;
     var out = Object.assign({}, layout);
-    var x = wide ? [[0, 0.34], [0.45, 0.67], [0.78, 1]] : [[0.02, 1], [0.08, 0.9], [0.02, 0.98]];
-    var y = wide ? [[0, 0.9], [0, 0.9], [0, 0.9]] : [[0.72, 0.96], [0.37, 0.62], [0, 0.28]];
+    var inner = width - 66;
+    var left = layout.meta.left;
+    var rest = inner - (left + 22) - 78;
+    var part = [0.36 * rest, 0.31 * rest, 0.33 * rest];
+    var second = part[0] + left + 22;
+    var x = wide
+      ? [[0, part[0] / inner], [second / inner, (second + part[1]) / inner], [1 - part[2] / inner, 1]]
+      : [[0.02, 1], [Math.max(0.02, (left - 48) / inner), 0.84], [0.02, 0.98]];
+    var y = wide ? [[0, 0.91], [0, 0.91], [0, 0.91]] : [[0.76, 1], [0.38, 0.62], [0, 0.28]];
     ["", "2", "3"].forEach(function (k, i) {
       out["xaxis" + k] = Object.assign({}, layout["xaxis" + k], { domain: x[i] });
       out["yaxis" + k] = Object.assign({}, layout["yaxis" + k], { domain: y[i] });
     });
     out.width = width;
-    out.height = wide ? Math.round(Math.max(330, width * 0.36)) : Math.round(width * 2.5);
+    out.height = Math.round(wide ? Math.max(300, 58 + part[2] / 0.91) : width * 2.7);
     out.margin = { l: 56, r: 10, t: wide ? 12 : 8, b: 46 };
     var font = { size: 12 };
     var base = { orientation: "h", xanchor: "left", yanchor: "bottom", font: font };
-    out.legend = Object.assign({ x: x[0][0], y: y[0][1] + 0.015 }, base);
     out.legend2 = Object.assign({ x: x[2][0] - 0.02, y: y[2][1] + 0.015 }, base);
     out.annotations = [{
       text: "<b>" + titles[0] + "</b>", showarrow: false, xref: "paper", yref: "paper",
@@ -25,7 +31,7 @@
     }, {
       text: titles[1], showarrow: false, xref: "paper", yref: "paper",
       x: (x[2][0] + x[2][1]) / 2, y: y[2][0] - 0.02, xanchor: "center", yanchor: "top", font: font
-    }];
+    }].concat(layout.annotations);
     out.bar = { x: x[1][1] + 0.008, y: (y[1][0] + y[1][1]) / 2, len: (y[1][1] - y[1][0]) * 0.8 };
     return out;
   }
@@ -51,6 +57,23 @@
     var still = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     var timer = null;
 
+    var values = content.curves.map(function (curve) {
+      var item = document.createElement("span");
+      var mark = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      var line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      var value = document.createElement("b");
+      mark.setAttribute("aria-hidden", "true");
+      mark.setAttribute("viewBox", "0 0 30 6");
+      [["x2", 30], ["y1", 3], ["y2", 3], ["stroke", curve.color], ["stroke-width", 2.4],
+        ["stroke-dasharray", curve.dash]].forEach(function (pair) {
+        line.setAttribute(pair[0], pair[1]);
+      });
+      mark.appendChild(line);
+      item.append(mark, curve.name + " ", value);
+      read.appendChild(item);
+      return value;
+    });
+
     function show() {
       var frame = content.frames[Number(slider.value)];
       var traces = content.traces.slice();
@@ -64,12 +87,12 @@
       });
       delete layout.bar;
       layout.shapes = [{
-        type: "line", xref: "x", yref: "y domain", x0: frame.step, x1: frame.step, y0: 0, y1: 1,
+        type: "line", xref: "x", yref: "y domain", x0: frame.cursor, x1: frame.cursor, y0: 0, y1: 1,
         line: { color: "#1d2430", width: 1.6, dash: "dot" }, name: "cursor"
       }].concat(content.layout.shapes);
       output.textContent = frame.text;
       slider.setAttribute("aria-valuetext", frame.text);
-      read.textContent = frame.read;
+      frame.read.forEach(function (value, i) { values[i].textContent = value; });
       root.dataset.step = frame.step;
       return Plotly.react(plot, traces, layout, { displayModeBar: false, responsive: false });
     }

@@ -1,0 +1,92 @@
+"""A laboratory for in-weights reasoning: does a sequence model combine facts it never saw together?
+
+The public names load what they need when they are first used, so that importing the package, and
+``inweights --help``, do not load torch.
+
+Example:
+    >>> import inweights as iw
+    >>> world = iw.TwoHop(n=4).build(seed=0)
+    >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+    >>> _ = iw.train(model, world, iw.Curriculum(), seeds=[0, 1])
+    >>> iw.probes.accuracy(model, world).columns[:3]
+    ['replica', 'part', 'role']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inweights import models, probes, recipes, report, runs, training, worlds
+    from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
+    from inweights.laboratory import board, find, run
+    from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, Schedule, Stop, train
+    from inweights.worlds import Statements, TwoHop, Vocabulary, World, load_world, save_world
+
+__all__ = [
+    "GPT",
+    "Checkpoint",
+    "ConfigError",
+    "Curriculum",
+    "DataError",
+    "EmbMLP",
+    "EmbMLPConfig",
+    "GPTConfig",
+    "Init",
+    "InweightsError",
+    "Model",
+    "Optimizer",
+    "Phase",
+    "RunError",
+    "Schedule",
+    "SolverError",
+    "Statements",
+    "Stop",
+    "TwoHop",
+    "Vocabulary",
+    "World",
+    "__version__",
+    "board",
+    "find",
+    "load_world",
+    "models",
+    "probes",
+    "recipes",
+    "report",
+    "run",
+    "runs",
+    "save_world",
+    "train",
+    "training",
+    "worlds",
+]
+
+try:
+    __version__ = version("inweights")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0"
+
+_ROOMS = ("models", "probes", "recipes", "report", "runs", "training", "worlds")
+_HOMES = {
+    "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
+    "laboratory": ("board", "find", "run"),
+    "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
+    "training": ("Checkpoint", "Curriculum", "Optimizer", "Phase", "Schedule", "Stop", "train"),
+    "worlds": ("Statements", "TwoHop", "Vocabulary", "World", "load_world", "save_world"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"inweights.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"inweights.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'inweights' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

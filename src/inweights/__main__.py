@@ -1,0 +1,7 @@
+"""``python -m inweights``."""
+
+import sys
+
+from inweights.cli import main
+
+sys.exit(main())

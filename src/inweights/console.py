@@ -1,0 +1,187 @@
+"""What the command line prints: tables for people, JSON for programs, one progress display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from inweights.config import to_dict
+from inweights.recipes.claim import ClaimResult
+
+if TYPE_CHECKING:
+    from inweights.recipes.engine import Outcome
+    from inweights.recipes.engine import Progress as Report
+    from inweights.recipes.recipe import Recipe
+    from inweights.runs import RunFolder
+
+__all__ = ["board", "flat", "outcome", "progress", "recipes", "runs"]
+
+_out = Console(highlight=False)
+_COLOURS = {"reproduced": "green", "not reproduced": "red", "not run": "dim"}
+_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not run": "·"}
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Show one progress display on the error stream while the block runs."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bars.add_task("starting", total=None)
+
+    def report(done: int, total: int, what: str) -> None:
+        bars.start()  # nothing is drawn for what fails before it begins
+        bars.update(task, completed=done, total=total, description=what)
+
+    try:
+        yield report
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def recipes(known: Sequence[Recipe], *, json: bool) -> None:
+    """Print all recipes."""
+    if json:
+        _json(
+            [
+                {
+                    "name": r.name,
+                    "title": r.title,
+                    "paper": r.paper,
+                    "place": r.place,
+                    "claims": len(r.claims),
+                    "scales": list(r.scales),
+                }
+                for r in known
+            ]
+        )
+        return
+    table = _table("recipe", "what it shows", "place", "claims")
+    for recipe in known:
+        table.add_row(recipe.name, recipe.title, recipe.place, str(len(recipe.claims)))
+    _out.print(table)
+    _out.print("[dim]inweights run RECIPE --scale smoke|cpu|paper[/dim]")
+
+
+def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
+    """Print all run folders."""
+    rows = [
+        {
+            "recipe": folder.config.get("recipe", "?"),
+            "scale": folder.config.get("scale", "?"),
+            "seeds": len(folder.config.get("seeds", [])),
+            "hash": folder.path.name,
+            "state": "complete" if folder.complete else "interrupted",
+            "folder": str(folder.path if folder.complete else folder.work),
+        }
+        for folder in folders
+    ]
+    if json:
+        _json(rows)
+        return
+    if not rows:
+        _out.print("no runs yet; 'inweights demo' makes one in a minute")
+        return
+    table = _table("recipe", "scale", "seeds", "hash", "state", "folder")
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    _out.print(table)
+
+
+def outcome(done: Outcome, *, json: bool) -> None:
+    """Print what a run found."""
+    page = done.folder.path / "page.html"
+    if json:
+        _json(
+            {
+                "recipe": done.recipe.name,
+                "scale": done.scale,
+                "seeds": list(done.seeds),
+                "seconds": done.seconds,
+                "folder": str(done.folder.path),
+                "page": str(page),
+                "cached": done.cached,
+                "claims": [to_dict(claim) for claim in done.claims],
+            }
+        )
+        return
+    _out.print(f"[bold]{done.recipe.title}[/bold]")
+    _out.print(
+        f"[dim]{done.recipe.name}, {done.scale} scale, {len(done.seeds)} seeds, "
+        f"{done.seconds:.0f} s{', read back' if done.cached else ''}[/dim]\n"
+    )
+    _claims(done.claims)
+    _out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def board(claims: Sequence[ClaimResult], scale: str, *, json: bool) -> None:
+    """Print every claim with its verdict."""
+    counts = {verdict: sum(c.verdict == verdict for c in claims) for verdict in _COLOURS}
+    if json:
+        _json({"scale": scale, "counts": counts, "claims": [to_dict(claim) for claim in claims]})
+        return
+    _claims(claims, ids=True)
+    _out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return nested settings as overrides ``key.path=value``, the value written as TOML.
+
+    Example:
+        >>> flat({"n": 10, "gpt": {"decay": 3.0}})
+        ['n=10', 'gpt.decay=3.0']
+    """
+    changes = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            changes += flat(value, f"{prefix}{key}.")
+        else:
+            changes.append(f"{prefix}{key}={msgspec.json.encode(value).decode()}")
+    return changes
+
+
+def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
+    table = _table("", "claim", "target", "measured", "95% interval", "n")
+    for claim in claims:
+        mark = Text(f"{_MARKS[claim.verdict]} {claim.verdict}", style=_COLOURS[claim.verdict])
+        text = Text(claim.text)
+        if ids:
+            text = Text(f"{claim.id}\n", style="dim").append(claim.text, style="not dim")
+        if claim.case:
+            text.append(f" Worst: {claim.case}.", style="dim")
+        if claim.why:
+            text.append(f" {claim.why[:1].upper()}{claim.why[1:]}.", style="dim")
+        if claim.measured is None or claim.low is None or claim.high is None:
+            table.add_row(mark, text, claim.target, "", "", "")
+        else:
+            span = f"{claim.low:.3g} to {claim.high:.3g}"
+            table.add_row(
+                mark, text, claim.target, f"{claim.measured:.3g}", span, str(claim.replicates)
+            )
+    _out.print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        short = column in ("", "target", "measured", "95% interval", "n", "hash", "recipe")
+        table.add_column(column, no_wrap=short, overflow="fold")
+    return table
+
+
+def _json(value: Any) -> None:
+    print(msgspec.json.format(msgspec.json.encode(value)).decode())

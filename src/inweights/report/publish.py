@@ -1,0 +1,49 @@
+"""Adds figures and the page to the folder of a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inweights.recipes.engine import Outcome
+from inweights.report.page import PageContent, build_page, write_figures
+
+__all__ = ["PAGE", "command_of", "publish"]
+
+#: Name of the page in a run folder.
+PAGE = "page.html"
+
+
+def publish(outcome: Outcome, folder: Path) -> None:
+    """Write ``figures/`` and the page of a run into ``folder``."""
+    recipe = outcome.recipe
+    figures = folder / "figures"
+    figures.mkdir(exist_ok=True)
+    write_figures(recipe.figures, outcome.tables, figures)
+    content = PageContent(
+        title=recipe.title,
+        paper=recipe.paper,
+        place=recipe.place,
+        summary=recipe.summary,
+        recipe=recipe.name,
+        scale=outcome.scale,
+        seeds=outcome.seeds,
+        seconds=outcome.seconds,
+        folder=outcome.folder.path.as_posix(),
+        claims=outcome.claims,
+        figures=recipe.figures,
+        tables=outcome.tables,
+        config=outcome.settings,
+        environment=outcome.environment,
+        ours=recipe.ours,
+        command=command_of(outcome),
+    )
+    (folder / PAGE).write_text(build_page(content), encoding="utf-8")
+
+
+def command_of(outcome: Outcome) -> str:
+    """Return the command that makes this run again."""
+    words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
+    if len(outcome.seeds) != outcome.recipe.seeds[outcome.scale]:
+        words += ["--seeds", str(len(outcome.seeds))]
+    words += [f'--set "{change}"' for change in outcome.overrides]
+    return " ".join(words)

@@ -1,0 +1,41 @@
+"""Every Python program in our documentation runs, page by page, as it is printed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(page for page in DOCS.glob("*.md") if BLOCK.search(page.read_text("utf-8")))
+
+
+def blocks(text: str) -> list[tuple[int, str]]:
+    """Return the lines above each Python block of a page, and its code."""
+    return [(text[: m.start("code")].count("\n"), m["code"]) for m in BLOCK.finditer(text)]
+
+
+def test_pages_are_found() -> None:
+    names = {page.stem for page in PAGES}
+    assert {"index", "extend-world", "extend-model"} <= names
+
+
+def test_blocks_are_found_with_their_lines() -> None:
+    text = "# Page\n\n```python\na = 1\n```\n\n```sh\nls\n```\n\n```python\nb = 2\n```\n"
+    assert blocks(text) == [(3, "a = 1\n"), (11, "b = 2\n")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    # A module of its own, found by name, so that classes of the page can be inspected.
+    module = ModuleType("page_" + page.stem.replace("-", "_"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    for above, code in blocks(page.read_text("utf-8")):
+        # With the lines above, a traceback names the page's own line.
+        exec(compile("\n" * above + code, str(page), "exec", dont_inherit=True), module.__dict__)

@@ -1,0 +1,199 @@
+"""Every probe against a model whose answers are known, and the contract that all share."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from inweights import probes
+from inweights.errors import ConfigError, DataError
+from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
+from inweights.probes import (
+    accuracy,
+    align_frames,
+    alignment,
+    bridge_projection,
+    margins,
+    project,
+    shared_memory,
+    templates,
+    winners,
+)
+from inweights.worlds import TwoHop, World
+
+N = 5
+WORLD = TwoHop(n=N, complexity=1).build(seed=0)
+
+#: Probes of (model, worlds); the others work on tables or points.
+OF_MODELS = (accuracy, alignment, bridge_projection, margins, shared_memory, templates)
+OF_TABLES = (align_frames, project, winners, probes.bridge_pairs)
+
+
+def rote(world: World, replicas: int = 2) -> EmbMLP:
+    """An Emb-MLP with one dimension a token, whose templates are written by hand.
+
+    Replica 0 has the second diagonal (a subject points at its object), the others have not.
+    """
+    model = EmbMLPConfig(width=len(world.vocabulary)).build(
+        vocabulary=len(world.vocabulary), seeds=range(replicas), candidates=world.outputs.tolist()
+    )
+    a, b, c = (world.vocabulary[g] for g in ("subject", "bridge", "object"))
+    (r1,), (r2,) = world.vocabulary["first_relation"], world.vocabulary["second_relation"]
+    w = torch.zeros(replicas, len(world.vocabulary), len(model.candidates))
+    col = model.column
+    for i in range(len(a)):
+        w[:, a[i], col[b[i]]] = 2.0
+        w[:, b[i], col[b[i]]] = 2.0
+        w[:, b[i], col[c[i]]] = 2.0
+        w[0, a[i], col[c[i]]] = 2.0
+    w[:, r1, col[b]] = 4.0
+    w[:, r2, col[c]] = 4.0
+    w[:, r2, col[b]] = -1.0
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.eye(len(world.vocabulary)).expand(replicas, -1, -1))
+        model.projection.weight.copy_(w)
+    return model
+
+
+def test_every_public_probe_is_tested_here() -> None:
+    assert {p.__name__ for p in (*OF_MODELS, *OF_TABLES)} == set(probes.__all__)
+
+
+@pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)
+def test_contract(probe) -> None:
+    """A table with a row for every replica; what a replica says does not depend on the others."""
+    config = GPTConfig(layers=2, width=16)
+    model = config.build(vocabulary=len(WORLD.vocabulary), seeds=[3, 4, 5])
+    alone = config.build(vocabulary=len(WORLD.vocabulary), seeds=[4])
+    before = [p.detach().clone() for p in model.parameters()]
+    table = probe(model, WORLD)
+    assert table["replica"].unique().sort().to_list() == [0, 1, 2]
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    one = table.filter(pl.col("replica") == 1).drop("replica")
+    single = probe(alone, WORLD).drop("replica")
+    assert one.columns == single.columns
+    for column in one.columns:
+        if one[column].dtype == pl.Float64 and column not in ("x", "y", "trustworthiness"):
+            np.testing.assert_allclose(one[column], single[column], atol=1e-4)
+
+
+@pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)
+def test_replicas_with_worlds_of_their_own(probe) -> None:
+    worlds = [TwoHop(n=N, complexity=2, maps="permutation").build(seed) for seed in (1, 2)]
+    model = GPTConfig(layers=1, width=16).build(vocabulary=len(worlds[0].vocabulary), seeds=[0, 1])
+    alone = GPTConfig(layers=1, width=16).build(vocabulary=len(worlds[0].vocabulary), seeds=[1])
+    table = probe(model, worlds).filter(pl.col("replica") == 1).drop("replica")
+    single = probe(alone, worlds[1]).drop("replica")
+    for column in table.columns:
+        if table[column].dtype == pl.String:
+            assert table[column].to_list() == single[column].to_list()
+
+
+def test_accuracy_tells_the_two_argmaxes_apart() -> None:
+    model = rote(WORLD)
+    queries = accuracy(model, WORLD).filter(pl.col("part") == "queries")
+    assert queries["accuracy"].to_list() == [1.0, 0.0]
+    assert queries["distribution"].to_list() == ["out", "out"]
+    facts = accuracy(model, WORLD).filter(pl.col("part") == "facts", pl.col("replica") == 0)
+    assert set(facts["role"]) == {"first_hop", "second_hop", "identity"}
+    # Without r2's pull the bridge wins over all outputs, yet among objects the right one is first.
+    with torch.no_grad():
+        model.projection.weight[0, WORLD.vocabulary["second_relation"][0]] = 0.0
+    queries = accuracy(model, WORLD).filter(pl.col("part") == "queries", pl.col("replica") == 0)
+    assert queries["accuracy"].item() == 0.0
+    assert queries["accuracy_among"].item() == 1.0
+    assert queries["chance"].item() == pytest.approx(1 / N)
+
+
+def test_margins_are_those_written_in_the_weights() -> None:
+    table = margins(rote(WORLD), WORLD)
+    # a + r1 + r2: own bridge 2 + 4 − 1, other bridges 3, objects 4, own object 4 + 2 (replica 0).
+    assert table.filter(pl.col("replica") == 0)["margin"].to_list() == pytest.approx([1.0] * N)
+    assert table.filter(pl.col("replica") == 1)["margin"].to_list() == pytest.approx([-1.0] * N)
+    assert table.filter(pl.col("replica") == 1)["margin_among"].to_list() == pytest.approx(
+        [0.0] * N
+    )
+    first = table.row(0, named=True)
+    assert (first["prompt"], first["answer"], first["predicted"]) == ("a1 r1 r2", "c1", "c1")
+
+
+def test_templates_are_the_product_of_the_weights() -> None:
+    model = rote(WORLD)
+    table = templates(model, WORLD)
+    w = model.templates()[0]
+    row = table.filter(pl.col("replica") == 0, pl.col("row") == "b2")
+    names = [WORLD.vocabulary.names[i] for i in model.candidates.tolist()]
+    expected = w[WORLD.vocabulary.id("b2")]
+    expected = (expected - expected.mean()).detach().numpy()
+    got = dict(zip(row["column"], row["value"], strict=True))
+    np.testing.assert_allclose([got[n] for n in names], expected, atol=1e-6)
+    best = winners(table.filter(pl.col("replica") == 0))
+    own = best.filter(pl.col("row") == "a3", pl.col("column_group") == "object")
+    assert own["column"].item() == "c3"
+    with pytest.raises(ConfigError, match="composition"):
+        templates(model, WORLD, rows="compositions")
+
+
+def test_templates_mark_the_right_answer() -> None:
+    table = templates(rote(WORLD), WORLD, rows="composition").filter(pl.col("replica") == 0)
+    assert table.filter(pl.col("answer"))["column"].to_list() == [f"c{i + 1}" for i in range(N)]
+    assert table.filter(pl.col("top"))["column"].to_list() == [f"c{i + 1}" for i in range(N)]
+
+
+def test_alignment_of_equal_states_is_one() -> None:
+    model = rote(WORLD)
+    with torch.no_grad():  # bridges get the vectors of their subjects, r1 adds nothing
+        weight = model.tokens.weight
+        weight[:, WORLD.vocabulary["bridge"]] = weight[:, WORLD.vocabulary["subject"]]
+        weight[:, WORLD.vocabulary["first_relation"]] = 0.0
+    table = alignment(model, WORLD, layers=["sum"])
+    assert table["cosine"].to_list() == pytest.approx([1.0] * 4)
+    assert table["nearest"].to_list() == [1.0] * 4
+    hop = table.filter(pl.col("place") == "first_hop")
+    assert hop["other"].to_list() == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def test_alignment_needs_a_two_hop_world() -> None:
+    empty = World(name="hops", vocabulary=WORLD.vocabulary, facts=WORLD.facts, queries=WORLD.facts)
+    with pytest.raises(DataError, match="compositions"):
+        alignment(rote(WORLD), empty)
+
+
+def test_shared_memory_sees_the_second_diagonal() -> None:
+    table = shared_memory(rote(WORLD), WORLD)
+    with_, without = (table.filter(pl.col("replica") == r) for r in (0, 1))
+    assert with_["contrast"].to_list() == pytest.approx([2.0, 2.0])
+    assert with_["reached"].to_list() == [1.0, 1.0]
+    assert without["contrast"].to_list() == pytest.approx([0.0, 0.0])
+
+
+def test_project_keeps_clusters_and_says_how_far_to_trust() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.eye(3, 16) * 10
+    points = np.repeat(centres, 8, axis=0) + rng.normal(size=(24, 16)) * 0.1
+    for method in ("pca", "tsne"):
+        where, trust = project(points, method=method, seed=1)
+        again, _ = project(points, method=method, seed=1)
+        np.testing.assert_array_equal(where, again)
+        means = where.reshape(3, 8, 2).mean(1)
+        spread = np.abs(where.reshape(3, 8, 2) - means[:, None]).max()
+        apart = min(np.linalg.norm(means[i] - means[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+        assert apart > 2 * spread
+        assert trust > 0.7
+    with pytest.raises(DataError, match="8 points"):
+        project(points[:4])
+
+
+def test_align_frames_takes_out_rotation_and_scale() -> None:
+    rng = np.random.default_rng(0)
+    shape = rng.normal(size=(9, 2))
+    frames = []
+    for step, angle in enumerate((0.0, 1.0, 2.5)):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        turned = shape @ turn * (step + 1)
+        frames.append(pl.DataFrame({"step": step, "x": turned[:, 0], "y": turned[:, 1]}))
+    aligned = align_frames(pl.concat(frames))
+    first, last = (aligned.filter(pl.col("step") == s).select("x", "y").to_numpy() for s in (0, 2))
+    np.testing.assert_allclose(first, last, atol=1e-9)

@@ -1,0 +1,133 @@
+"""The page in a real browser, opened from the disk."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from tests.report import made_up
+
+from inweights.report.page import build_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HEAT = "document.querySelector('.player-plot').data.find(t => t.type === 'heatmap').z[0][0]"
+CURSOR = "document.querySelector('.player-plot').layout.shapes[0].x0"
+STATES = "document.querySelector('.player-plot').data.find(t => t.xaxis === 'x3').x[3]"
+NARROW = "document.documentElement.scrollWidth <= window.innerWidth"
+PAPER = "getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("install chromium to run")
+    playwright = pytest.importorskip("playwright.sync_api", reason="install playwright to run")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=ARGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(build_page(made_up.content()), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Opens the page; at the end nothing may have complained or been fetched."""
+    problems, pages = [], []
+
+    def opener(**settings):
+        page = browser.new_page(**settings)
+        pages.append(page)
+        page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda r: problems.append(r.url) if _outside(r.url) else None)
+        page.goto(address)
+        page.wait_for_selector(".player.ready")
+        return page
+
+    yield opener
+    for page in pages:
+        page.close()
+    assert problems == []
+
+
+def _outside(url):
+    return not url.startswith(("file:", "data:", "blob:"))
+
+
+def test_says_the_verdict(open_page):
+    page = open_page()
+    assert page.locator("h2.verdict").inner_text() == "2 of 4 claims reproduced"
+    assert page.locator(".claim").count() == 4
+    assert page.locator(".card > svg").count() == 4
+
+
+def test_slider_moves_everything_together(open_page):
+    page = open_page()
+    before = [page.evaluate(value) for value in (CURSOR, HEAT, STATES)]
+    page.locator(".player input").fill("2")
+    after = [page.evaluate(value) for value in (CURSOR, HEAT, STATES)]
+    assert (before[0], after[0]) == (1100, 200)
+    assert before[1] > after[1] + 1
+    assert before[2] != after[2]
+    assert page.locator(".player output").inner_text() == "step 200"
+    assert "recall" in page.locator(".player-read").inner_text()
+
+
+def test_keyboard_moves_the_slider(open_page):
+    page = open_page()
+    page.locator(".player input").focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(CURSOR) == 1000
+
+
+def test_plays_and_pauses(open_page):
+    page = open_page()
+    button = page.locator(".player-play")
+    button.click()
+    assert button.inner_text() == "Pause"
+    page.wait_for_selector('.player[data-step="200"]')
+    button.click()
+    assert button.inner_text() == "Play"
+    assert 200 <= page.evaluate(CURSOR) < 1100
+
+
+def test_dark(open_page):
+    light, dark = open_page(color_scheme="light"), open_page(color_scheme="dark")
+    assert light.evaluate(PAPER) != dark.evaluate(PAPER)
+    dark.locator(".player input").fill("0")
+    assert dark.evaluate(CURSOR) == 0
+    card = "getComputedStyle(document.querySelector('.card')).backgroundColor"
+    assert dark.evaluate(card) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", [360, 700, 1400])
+def test_fits_the_screen(open_page, width):
+    page = open_page(viewport={"width": width, "height": 800})
+    assert page.evaluate(NARROW)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert page.evaluate(NARROW)
+
+
+def test_table_can_be_downloaded(open_page):
+    page = open_page()
+    page.locator("#numbers summary").first.click()
+    with page.expect_download() as download:
+        page.locator("#numbers a[download]").first.click()
+    assert download.value.suggested_filename == "accuracy.csv"

@@ -1,0 +1,230 @@
+"""Every kind of figure on small made-up tables, also the awkward ones."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import polars as pl
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure as Picture
+from tests.report import made_up
+
+from inweights.errors import ConfigError, DataError
+from inweights.report import heatmaps, save, style
+from inweights.report.figures import draw
+from inweights.report.page import write_figures
+from inweights.report.registry import DRAWINGS, drawing
+
+FIGURES = {figure.kind: figure for figure in made_up.figures()}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return made_up.tables()
+
+
+def changed(figure, **options):
+    fields = (figure.id, figure.kind, figure.sources)
+    return made_up.figure(*fields, **{**figure.options, **options})
+
+
+def test_every_kind_has_a_made_up_figure():
+    assert set(FIGURES) == set(DRAWINGS)
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_draws_and_saves(kind, tables):
+    picture = draw(FIGURES[kind], tables)
+    assert isinstance(picture, Picture)
+    assert save.png(picture).startswith(b"\x89PNG")
+    assert save.svg(picture).lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_is_deterministic(kind, tables):
+    one, two = (save.svg(draw(FIGURES[kind], tables)) for _ in range(2))
+    assert one == two
+    assert "dc:date" not in one
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_leaves_settings_alone(kind, tables):
+    before = dict(mpl.rcParams)
+    save.png(draw(FIGURES[kind], tables))
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_one_seed(kind, tables):
+    few = {
+        name: table.filter(pl.col("seed") == 0) if "seed" in table.columns else table
+        for name, table in tables.items()
+    }
+    save.png(draw(FIGURES[kind], few))
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_missing_numbers(kind, tables):
+    holes = {
+        name: table.with_row_index("_row")
+        .with_columns(
+            pl.when(pl.col("_row") % 3 == 0).then(float("nan")).otherwise(pl.col(c)).alias(c)
+            for c, dtype in table.schema.items()
+            if dtype.is_float()
+        )
+        .drop("_row")
+        for name, table in tables.items()
+    }
+    save.png(draw(FIGURES[kind], holes))
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_nothing_but_missing_numbers(kind, tables):
+    empty = {
+        name: table.with_columns(
+            pl.lit(None, pl.Float64).alias(c) for c, t in table.schema.items() if t.is_float()
+        )
+        for name, table in tables.items()
+    }
+    save.png(draw(FIGURES[kind], empty))
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+def test_no_rows(kind, tables):
+    with pytest.raises(DataError, match="without rows"):
+        draw(FIGURES[kind], {name: table.clear() for name, table in tables.items()})
+
+
+def test_unknown_kind(tables):
+    with pytest.raises(ConfigError, match=r"unknown drawing 'linez'; did you mean 'lines'"):
+        draw(made_up.figure("a", "linez", ("accuracy",)), tables)
+
+
+def test_unknown_table(tables):
+    with pytest.raises(DataError, match=r"unknown table 'accuracies'; did you mean 'accuracy'"):
+        draw(made_up.figure("a", "lines", ("accuracies",)), tables)
+
+
+def test_unknown_column(tables):
+    with pytest.raises(DataError, match=r"unknown column 'acuracy'; did you mean 'accuracy'"):
+        draw(changed(FIGURES["lines"], y="acuracy"), tables)
+
+
+def test_unknown_reference_column(tables):
+    with pytest.raises(DataError, match=r"unknown column 'chances'; did you mean 'chance'"):
+        draw(changed(FIGURES["lines"], reference={"column": "chances"}), tables)
+
+
+def test_missing_seed(tables):
+    without = {**tables, "accuracy": tables["accuracy"].drop("seed")}
+    with pytest.raises(DataError, match=r"unknown column 'seed'.*tells replicates apart"):
+        draw(FIGURES["lines"], without)
+
+
+def test_unknown_option(tables):
+    with pytest.raises(ConfigError, match=r"unknown option 'facets'; did you mean 'facet'"):
+        draw(changed(FIGURES["lines"], facets="identity"), tables)
+
+
+def test_missing_option(tables):
+    with pytest.raises(ConfigError, match="missing option"):
+        draw(made_up.figure("a", "lines", ("accuracy",), x="C"), tables)
+
+
+def test_wrong_number_of_sources(tables):
+    with pytest.raises(ConfigError, match=r"takes 3 table\(s\) \(curves, matrices, states\)"):
+        draw(made_up.figure("a", "through_time", ("curves",)), tables)
+
+
+def test_moment_that_was_not_measured(tables):
+    with pytest.raises(DataError, match=r"nothing was measured at step 310; .* is 300"):
+        draw(changed(FIGURES["through_time"], moments=[310]), tables)
+
+
+def test_one_series_and_no_facet():
+    table = made_up.accuracies(1, ("gpt",)).drop("identity", "chance")
+    figure = made_up.figure("a", "lines", ("t",), x="C", y="accuracy", series="model")
+    (axes,) = draw(figure, {"t": table}).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == list("123456")
+
+
+def test_lines_show_the_mean(tables):
+    picture = draw(changed(FIGURES["lines"], facet=None, reference=None), tables)
+    drawn = [line for line in picture.axes[0].get_lines() if line.get_marker() == "o"]
+    table = tables["accuracy"].filter(pl.col("model") == "emb-mlp")
+    expected = table.group_by("C", "seed").agg(pl.col("accuracy").mean()).group_by("C")
+    means = expected.agg(pl.col("accuracy").mean()).sort("C")["accuracy"].to_list()
+    assert drawn[0].get_ydata() == pytest.approx(means)
+
+
+def test_heatmap_boxes_and_order(tables):
+    picture = draw(FIGURES["heatmaps"], tables)
+    axes = picture.axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()][:3] == ["a0", "a1", "a2"]
+    assert len(axes.patches) == 12  # one a row
+
+
+@pytest.mark.parametrize("bridges", [1, 40])
+def test_heatmaps_small_and_large(bridges, tables):
+    picture = draw(FIGURES["heatmaps"], {"logits": made_up.logits(bridges)})
+    assert bool(picture.axes[0].get_yticklabels()) == (bridges == 1)
+    width, _ = picture.get_size_inches()
+    assert width <= style.FULL_WIDTH
+
+
+def test_sweep_marks_the_baseline(tables):
+    axes = draw(FIGURES["sweeps"], tables).axes[0]
+    bold = [t.get_text() for t in axes.get_xticklabels() if t.get_fontweight() == "bold"]
+    assert bold == ["4"]
+
+
+def test_true_and_false_can_be_labelled(tables):
+    table = tables["accuracy"].with_columns(pl.col("identity") == "with")
+    options = {"labels": {"true": "with it", "false": "without it"}, "order": ["true", "false"]}
+    picture = draw(changed(FIGURES["lines"], **options), {"accuracy": table})
+    assert [axes.get_title(loc="left") for axes in picture.axes] == ["with it", "without it"]
+
+
+def test_looks_differ_in_more_than_colour():
+    looks = [(mark.marker, str(mark.dash)) for mark in style.CYCLE]
+    assert len(set(looks)) == len(looks)
+    assert len({mark.marker for mark in style.CYCLE}) == len(style.CYCLE)
+    assert style.tint("#0072b2", 0.0) > to_rgb("#0072b2") > style.tint("#0072b2", 1.0)
+
+
+def test_users_add_their_own(tables):
+    @drawing("mine")
+    def mine(table, *, width=2.0):
+        return Picture(figsize=(width, 1.0))
+
+    try:
+        picture = draw(made_up.figure("a", "mine", ("logits",), width=4.0), tables)
+        assert picture.get_figwidth() == 4.0
+        with pytest.raises(ConfigError, match="already"):
+            drawing("mine")(draw)
+    finally:
+        del DRAWINGS["mine"]
+
+
+def test_write_figures(tmp_path, tables):
+    figure = FIGURES["sweeps"]
+    paths = write_figures([figure], tables, tmp_path / "figures")
+    assert [path.name for path in paths] == ["sweep.png", "sweep.svg"]
+    assert all(path.stat().st_size > 1000 for path in paths)
+
+
+def test_imports_no_torch():
+    folder = Path(heatmaps.__file__).parent
+    imports = re.compile(r"^\s*(?:import|from) (?:torch|matplotlib\.pyplot)\b", re.MULTILINE)
+    assert [path.name for path in folder.glob("*.py") if imports.search(path.read_text())] == []
+
+
+def test_importing_stays_light():
+    code = "import sys; from inweights.report import figures, interactive, page; "
+    code += "assert page; assert not {'matplotlib.pyplot', 'plotly'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})

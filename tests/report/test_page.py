@@ -1,0 +1,194 @@
+"""The page as text: what it says, that it escapes, that it is the same twice."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import polars as pl
+import pytest
+from tests.report import made_up
+
+from inweights.report.claims import bounds, headline, interval_bar
+from inweights.report.figures import draw
+from inweights.report.html import preview, script_json, tree
+from inweights.report.interactive import interactive
+from inweights.report.page import build_page
+from inweights.report.save import inline_svg
+
+HOSTILE = '<script>alert("x")</script>&\'`'
+
+
+@pytest.fixture(scope="module")
+def page():
+    return build_page(made_up.content())
+
+
+def test_says_each_verdict(page):
+    assert "2 of 4 claims reproduced" in page
+    for verdict in ("reproduced", "not reproduced", "not run"):
+        assert f"<span>{verdict}</span>" in page
+    assert page.index("claims reproduced") < page.index('id="figures"')
+
+
+def test_holds_everything(page):
+    content = made_up.content()
+    assert content.command in page
+    for figure in content.figures:
+        assert figure.title in page
+        assert f'id="figure-{figure.id}"' in page
+    for name in content.tables:
+        assert f">{name}</code>" in page
+    assert "our choice" in page
+    assert "model = gpt-small, C = 6" in page
+
+
+def test_is_the_same_twice(page):
+    assert build_page(made_up.content()) == page
+
+
+def test_is_small_enough(page):
+    assert len(page.encode()) < 15e6
+
+
+def test_loads_nothing(page):
+    own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert not re.findall(r'(?:src|href)="(?!#|data:)([^"]*)"', own)
+    assert "url(http" not in own
+
+
+def test_ids_are_unique(page):
+    own = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    ids = re.findall(r'\sid="([^"]*)"', own)
+    assert len(ids) == len(set(ids))
+
+
+def test_plotly_only_where_something_moves():
+    still = made_up.content(figures=made_up.figures()[:2])
+    assert "plotly" not in build_page(still).lower()
+
+
+def test_escapes_everything():
+    text = HOSTILE
+    table = pl.DataFrame({text: [text], "seed": [0], "x": [1], "y": [0.5]})
+    figure = made_up.figure(
+        "f", "lines", ("t",), text, text, x="x", y="y", series=text, x_label=text
+    )
+    page = build_page(
+        made_up.content(
+            **dict.fromkeys(("title", "paper", "place", "summary", "recipe", "folder"), text),
+            command=text,
+            claims=[made_up.claim("a", "reproduced", text=text, case=text, why=text, place=text)],
+            figures=[figure],
+            tables={"t": table, text: table},
+            config={text: {text: text}},
+            environment={text: [text]},
+            ours=[text],
+        )
+    )
+    assert "<script>alert" not in page
+    assert page.count("&lt;script&gt;") > 15
+
+
+def test_escapes_in_the_player():
+    curves, cells, dots = made_up.history(2, 2)
+    curves = curves.with_columns(series=pl.lit(HOSTILE))
+    cells = cells.with_columns(row=pl.col("row") + HOSTILE, group=pl.lit(HOSTILE))
+    dots = dots.with_columns(kind=pl.lit(HOSTILE))
+    figure = made_up.figures()[-1]
+    tables = {"curves": curves, "cells": cells, "dots": dots}
+    fragment = interactive(figure, tables)
+    assert "<script>alert" not in fragment
+    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
+    content = json.loads(data[1])
+    assert all("<script>" not in str(trace.get("name", "")) for trace in content["traces"])
+
+
+def test_only_what_moves_has_a_twin():
+    tables = made_up.tables()
+    twins = [interactive(figure, tables) is not None for figure in made_up.figures()]
+    assert twins == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_player_has_a_frame_for_every_step(log):
+    figure = made_up.figures()[-1]
+    figure.options.update(step_log=log, moments=[0, 300])
+    fragment = interactive(figure, made_up.tables())
+    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
+    frames = json.loads(data[1])["frames"]
+    assert [frame["step"] for frame in frames] == [100 * k for k in range(12)]
+    assert frames[0]["cursor"] == (50 if log else 0)
+    assert 'value="3"' in fragment  # begins at step 300
+
+
+def test_nothing_to_show():
+    empty = made_up.content(
+        claims=(), figures=(), tables={}, ours=(), config={}, environment={}, seeds=(0,)
+    )
+    page = build_page(empty)
+    assert "No claim is stated" in page
+    assert "1 seed<" in page
+
+
+def test_headline_of_one():
+    assert headline([made_up.claim("a", "reproduced")]) == "1 of 1 claim reproduced"
+
+
+def test_headline_before_any_verdict():
+    assert headline([made_up.claim("a", "not run")] * 3) == "3 claims, none judged yet"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("≥ 0.9", (0.9, None)),
+        ("≤ -0.5", (None, -0.5)),
+        ("-0.35 to 0.75", (-0.35, 0.75)),
+        ("≤ 1e-05", (None, 1e-05)),
+    ],
+)
+def test_reads_targets(text, expected):
+    assert bounds(text) == expected
+
+
+@pytest.mark.parametrize("measured", [0.5, -3.0, 250.0, 0.0])
+def test_bar_stays_within_its_box(measured):
+    claim = made_up.claim("a", "reproduced", measured=measured, low=measured - 1, high=measured + 1)
+    places = re.findall(r'\b(?:x|x1|x2|cx)="([^"]*)"', interval_bar(claim))
+    assert places
+    assert all(0 <= float(place) <= 230 for place in places)
+
+
+def test_no_bar_without_a_number():
+    assert interval_bar(made_up.claim("a", "not run", measured=None, low=None, high=None)) == ""
+
+
+def test_preview_is_short_and_whole_table_is_there():
+    table = pl.DataFrame({"n": list(range(60)), "x": [float("nan")] * 60, "l": [[1, 2]] * 60})
+    markup = preview("t", table)
+    assert markup.count("<tr>") == 51
+    assert "60 rows, the first 50 shown" in markup
+    assert 'download="t.csv"' in markup
+
+
+def test_large_tables_are_not_put_in_twice():
+    markup = preview("t", pl.DataFrame({"n": range(100_000)}))
+    assert "download" not in markup
+
+
+def test_tree_marks_what_is_ours():
+    markup = tree({"model": {"width": 64, "depth": 2}}, ours=["model.width"])
+    assert markup.count("our choice") == 1
+
+
+def test_json_cannot_end_its_script():
+    assert "<" not in script_json({"a": "</script><!--"})
+
+
+def test_inline_figures_do_not_share_ids():
+    picture = draw(made_up.figures()[0], made_up.tables())
+    markup = inline_svg(picture, "one", "label")
+    assert all(found.startswith("one-") for found in re.findall(r'\bid="([^"]*)"', markup))
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', markup))
+    assert used <= set(re.findall(r'\bid="([^"]*)"', markup))

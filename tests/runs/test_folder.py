@@ -1,0 +1,75 @@
+"""Run folders: whole or not there; what was edited is noticed."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from inweights.errors import FolderError, RunError
+from inweights.runs import RunStore, read_tables, write_json, write_tables
+
+CONFIG = {"recipe": "a/b", "seeds": [1, 2]}
+
+
+def sealed(tmp_path):
+    folder = RunStore(tmp_path).folder("a/b", CONFIG)
+    work = folder.begin()
+    write_json(work / "outcome.json", {"x": 1})
+    write_tables(work / "tables", {"t": pl.DataFrame({"x": [1, 2]})})
+    folder.seal()
+    return folder
+
+
+def test_same_config_same_folder(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    assert store.folder("a/b", {"b": 1, "a": 2}).path == store.folder("a/b", {"a": 2, "b": 1}).path
+    assert store.folder("a/b", {"a": 1}).path != store.folder("a/b", {"a": 2}).path
+
+
+def test_only_sealed_folders_are_complete(tmp_path) -> None:
+    folder = RunStore(tmp_path).folder("a/b", CONFIG)
+    folder.begin()
+    assert not folder.complete
+    assert [f.complete for f in RunStore(tmp_path)] == [False]
+    folder.seal()
+    assert folder.complete
+    assert not folder.work.exists()
+    assert [f.config for f in RunStore(tmp_path)] == [CONFIG]
+
+
+def test_edits_and_losses_are_noticed(tmp_path) -> None:
+    folder = sealed(tmp_path)
+    folder.verify()
+    outcome = folder.path / "outcome.json"
+    outcome.write_text('{"x": 2}')
+    with pytest.raises(FolderError, match=r"was edited: outcome\.json"):
+        folder.verify()
+    outcome.unlink()
+    with pytest.raises(FolderError, match=r"outcome\.json is missing"):
+        folder.verify()
+    (folder.path / "manifest.json").write_text("{")
+    with pytest.raises(FolderError, match="no readable manifest"):
+        folder.verify()
+
+
+def test_damaged_table(tmp_path) -> None:
+    folder = sealed(tmp_path)
+    (folder.path / "tables" / "t.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(FolderError, match="cannot read"):
+        read_tables(folder.path / "tables")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
+    target = tmp_path / "x.json"
+    write_json(target, {"x": 1})
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("inweights.runs.folder.os.replace", full)
+    with pytest.raises(RunError, match="No space left"):
+        write_json(target, {"x": 2})
+    assert json.loads(target.read_text()) == {"x": 1}
+    assert list(tmp_path.iterdir()) == [target]

@@ -1,0 +1,157 @@
+"""The command line as a stranger uses it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from inweights.cli import main
+
+COMMAND = [sys.executable, "-m", "inweights"]
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
+    return tmp_path
+
+
+def call(capsys, *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_help_does_not_import_torch() -> None:
+    script = (
+        "import sys; from inweights.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "assert 'torch' not in sys.modules and 'polars' not in sys.modules, 'heavy import'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "verify" in done.stdout
+
+
+def test_import_does_not_import_torch() -> None:
+    script = "import inweights, sys; dir(inweights); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_run_json_has_what_a_program_needs(runs, capsys) -> None:
+    code, out, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--json")
+    assert code == 0
+    done = json.loads(out)
+    assert {"recipe", "scale", "seeds", "seconds", "folder", "page", "claims"} <= set(done)
+    keys = {"id", "text", "source", "target", "measured", "low", "high", "verdict"}
+    assert all(keys <= set(claim) for claim in done["claims"])
+    assert Path(done["page"]).exists()
+    code, out, _ = call(capsys, "runs", "--json")
+    assert [(r["recipe"], r["state"]) for r in json.loads(out)] == [("demo/two-hop", "complete")]
+    code, out, _ = call(capsys, "show", "demo/two-hop", "--scale", "smoke", "--json")
+    assert code == 0
+    assert json.loads(out)["cached"]
+
+
+def test_list_and_board(runs, capsys) -> None:
+    _, out, _ = call(capsys, "list", "--json")
+    names = [recipe["name"] for recipe in json.loads(out)]
+    assert "identity-bridge/fig2" in names
+    code, out, _ = call(capsys, "verify", "--json")
+    board = json.loads(out)
+    assert code == 0
+    assert board["counts"]["not run"] == len(board["claims"]) > 40
+    assert "fig2" in call(capsys, "list")[1]
+    assert "not run" in call(capsys, "verify")[1]
+
+
+def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text('n = 3\n[gpt.phase]\nsteps = 2\n[gpt.phase.schedule]\nkind = "cosine"\n')
+    words = ("run", "demo/two-hop", "--scale", "smoke", "--json")
+    code, out, _ = call(capsys, *words, "--config", str(file), "--set", "n=5")
+    assert code == 0
+    config = json.loads((runs / json.loads(out)["folder"] / "config.json").read_text())
+    assert config["settings"]["n"] == 5
+    assert config["settings"]["gpt"]["phase"]["schedule"]["kind"] == "cosine"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "demo/twohop"], "did you mean 'demo/two-hop'"),
+        (["run", "demo/two-hop", "--scale", "big"], "unknown scale 'big'"),
+        (["run", "demo/two-hop", "--set", "gpt.modle.width=3"], "unknown key"),
+        (["run", "demo/two-hop", "--set", "n=1"], "n is at least 2, not 1"),
+        (["run", "demo/two-hop", "--set", "n=four"], "expected `int`"),
+        (["run", "demo/two-hop", "--set", "n"], "key=value"),
+        (["run", "demo/two-hop", "--seeds", "0"], "at least one seed"),
+        (["run", "demo/two-hop", "--config", "/nowhere.toml"], "cannot read"),
+        (["run", "identity-bridge/fig2", "--set", "complexities=[0]"], "complexity is from 1"),
+        (["run", "demo/two-hop", "--plugin", "no_such_module"], "no_such_module"),
+        (["run"], "RECIPE"),
+        (["runn"], "runn"),
+        (["show", "feedbeef"], "unknown run"),
+        (["show", "demo/two-hop"], "has not run"),
+    ],
+)
+def test_bad_input_is_one_clear_line(runs, capsys, words: list[str], says: str) -> None:
+    code, out, err = call(capsys, *words)
+    assert code == 2
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_debug_shows_the_traceback(runs) -> None:
+    with pytest.raises(Exception, match="unknown recipe"):
+        main(["run", "nope", "--debug"])
+
+
+def test_edited_run_is_refused(runs, capsys) -> None:
+    _, out, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--json")
+    folder = json.loads(out)["folder"]
+    with (Path(folder) / "outcome.json").open("a") as file:
+        file.write(" ")
+    code, _, err = call(capsys, "run", "demo/two-hop", "--scale", "smoke")
+    assert (code, "was edited: outcome.json" in err) == (2, True)
+    code, _, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--fresh")
+    assert code == 0
+
+
+def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
+    from inweights import laboratory
+    from inweights.recipes.claim import ClaimResult
+
+    failed = ClaimResult(
+        id="a/b/c", text="It works.", place="", source="ours", published=None, target="≥ 1",
+        measured=0.0, low=0.0, high=0.0, replicates=5, verdict="not reproduced",
+    )  # fmt: skip
+    monkeypatch.setattr(laboratory, "board", lambda scale, runs: (failed,))
+    assert call(capsys, "verify")[0] == 0
+    assert call(capsys, "verify", "--strict")[0] == 1
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_one_line_and_resumes(runs) -> None:
+    words = [*COMMAND, "run", "demo/two-hop", "--scale", "smoke", "--set", "gpt.phase.steps=3000"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(runs.glob("*/*/*.work/parts/*/tables")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "goes on from here" in err
+    assert "Traceback" not in err
+    assert not any(path.suffix != ".work" for path in runs.glob("demo/two-hop/*"))
