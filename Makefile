@@ -39,8 +39,8 @@ $(VENV)/.docs: $(VENV)/.base
 
 # --- what people do
 
-# The demonstration and the tests train models of a few thousand numbers. There threads gain nothing,
-# and where the cores are busy they wait for each other: ten times as slow was measured.
+# Idle threads that spin make processes that share cores up to fifty times slower; those that sleep do
+# not. The command line sets this for itself; the tests are told here.
 
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo

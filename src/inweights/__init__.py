@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.laboratory import board, find, run
     from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
-    from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, Schedule, Stop, train
+    from inweights.training import (
+        Checkpoint,
+        Curriculum,
+        Observer,
+        Optimizer,
+        Phase,
+        Schedule,
+        Stop,
+        train,
+    )
     from inweights.worlds import Statements, TwoHop, Vocabulary, World, load_world, save_world
 
 __all__ = [
@@ -38,6 +47,7 @@ __all__ = [
     "Init",
     "InweightsError",
     "Model",
+    "Observer",
     "Optimizer",
     "Phase",
     "RunError",
@@ -74,7 +84,16 @@ _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
     "laboratory": ("board", "find", "run"),
     "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
-    "training": ("Checkpoint", "Curriculum", "Optimizer", "Phase", "Schedule", "Stop", "train"),
+    "training": (
+        "Checkpoint",
+        "Curriculum",
+        "Observer",
+        "Optimizer",
+        "Phase",
+        "Schedule",
+        "Stop",
+        "train",
+    ),
     "worlds": ("Statements", "TwoHop", "Vocabulary", "World", "load_world", "save_world"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

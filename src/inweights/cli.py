@@ -21,6 +21,7 @@ __all__ = ["app", "main"]
 app = App(
     name="inweights",
     version=__version__,
+    suppress_keyboard_interrupt=False,
     help=(
         "A laboratory for in-weights reasoning: teach a sequence model facts, then find out "
         "whether it combines facts that it never saw together. Add --debug for a traceback."

@@ -118,7 +118,7 @@ def test_player_has_a_frame_for_every_step(log):
     data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
     frames = json.loads(data[1])["frames"]
     assert [frame["step"] for frame in frames] == [100 * k for k in range(12)]
-    assert frames[0]["cursor"] == (50 if log else 0)
+    assert frames[0]["cursor"] == (25 if log else 0)
     assert 'value="3"' in fragment  # begins at step 300
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "write_figures"]
+__all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "plot", "write_figures"]
 
 _HOME = {
     "PageContent": "page",
@@ -16,6 +16,7 @@ _HOME = {
     "draw": "figures",
     "drawing": "registry",
     "interactive": "interactive",
+    "plot": "figures",
     "write_figures": "page",
 }
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from matplotlib.figure import Figure as Picture
@@ -21,6 +22,7 @@ __all__ = [
     "drawing",
     "heatmaps",
     "lines",
+    "plot",
     "states",
     "sweeps",
     "through_time",
@@ -50,3 +52,25 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
     """
     function = find(figure)
     return function(*arguments(figure, function, tables), **figure.options)
+
+
+def plot(kind: str, *tables: pl.DataFrame, **options: Any) -> Picture:
+    """Draw tables of one's own: the same drawings as those of recipes.
+
+    Args:
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``.
+        tables: What it draws.
+        options: Its options.
+
+    Raises:
+        ConfigError: No drawing has the name, or an option does not fit it.
+        DataError: A column is missing, or a table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
+        >>> len(plot("lines", table, x="C", y="hit", series="model").axes)
+        1
+    """
+    named = {f"table {place + 1}": table for place, table in enumerate(tables)}
+    figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
+    return draw(figure, named)  # type: ignore[arg-type]

@@ -67,7 +67,8 @@ def through_time(
     check(matrices, {"step": step, "row": row, "column": column, "cell": cell, **groups})
     check(states, {"step": step, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind})
     steps = shared_steps(matrices, states, step)
-    least = min((at for at in steps if at > 0), default=1) / 2 if step_log else -math.inf
+    drawn = {*steps, *curves[step].to_list()}
+    least = min((at for at in drawn if at > 0), default=1) / 2 if step_log else -math.inf
     shown = [tidy.plain(v) for v in tidy.distinct(states, kind)] if kinds is None else list(kinds)
 
     lines, read = _curves(curves, (series, step, value), labels, order, least)

@@ -52,7 +52,7 @@ def build_layout(
     axis_y: dict[str, Any] = {**shared, "gridcolor": "#e6e9ee", "anchor": "x",
                               "title": {"text": curves, "font": _LABEL}}  # fmt: skip
     if step_log:
-        axis_x["type"] = "log"
+        axis_x |= {"type": "log", "dtick": 1}
     if y_limits is not None:
         margin = 0.04 * (y_limits[1] - y_limits[0])
         axis_y["range"] = [y_limits[0] - margin, y_limits[1] + margin]
