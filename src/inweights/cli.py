@@ -185,7 +185,12 @@ def show(
 
 @app.command
 def verify(
-    *, scale: str = "cpu", runs: Runs = None, json: Json = False, strict: Strict = False
+    *,
+    scale: str = "cpu",
+    runs: Runs = None,
+    json: Json = False,
+    markdown: Annotated[bool, Parameter(name="--markdown", negative=())] = False,
+    strict: Strict = False,
 ) -> int:
     """Show the board: every claim of every recipe, with its verdict so far.
 
@@ -197,13 +202,15 @@ def verify(
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     json
         Print one JSON object.
+    markdown
+        Print Markdown, as in docs/board.md.
     strict
         Exit with 1 when a claim did not reproduce.
     """
     from inweights import console, laboratory
 
     claims = laboratory.board(scale, runs=runs)
-    console.board(claims, scale, json=json)
+    console.board(claims, scale, json=json, markdown=markdown)
     return _code(claims, strict)
 
 

@@ -128,14 +128,40 @@ def outcome(done: Outcome, *, json: bool) -> None:
     _out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
 
-def board(claims: Sequence[ClaimResult], scale: str, *, json: bool) -> None:
+def board(
+    claims: Sequence[ClaimResult], scale: str, *, json: bool = False, markdown: bool = False
+) -> None:
     """Print every claim with its verdict."""
     counts = {verdict: sum(c.verdict == verdict for c in claims) for verdict in _COLOURS}
+    if markdown:
+        _markdown(claims, scale, counts)
+        return
     if json:
         _json({"scale": scale, "counts": counts, "claims": [to_dict(claim) for claim in claims]})
         return
     _claims(claims, ids=True)
     _out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+
+
+def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, int]) -> None:
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    print(f"At scale `{scale}`: {summary}.")
+    recipe = ""
+    for claim in claims:
+        home, _, name = claim.id.rpartition("/")
+        if home != recipe:
+            recipe = home
+            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, 95% interval | n |")
+            print("|---|---|---|---|---|")
+        measured = ""
+        if claim.measured is not None and claim.low is not None and claim.high is not None:
+            measured = f"{claim.measured:.3g} ({claim.low:.3g} to {claim.high:.3g})"
+        ours = " *Our own claim.*" if claim.source == "ours" else ""
+        worst = f" Worst case: {claim.case}." if claim.case else ""
+        print(
+            f"| {_MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{ours} "
+            f"({claim.place}) | {claim.target} | {measured} | {claim.replicates or ''} |"
+        )
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -9,9 +9,10 @@ from types import ModuleType
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = sorted(page for page in DOCS.glob("*.md") if BLOCK.search(page.read_text("utf-8")))
+WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -21,7 +22,8 @@ def blocks(text: str) -> list[tuple[int, str]]:
 
 def test_pages_are_found() -> None:
     names = {page.stem for page in PAGES}
-    assert {"index", "extend-world", "extend-model"} <= names
+    extending = {f"extend-{noun}" for noun in ("world", "model", "probe", "recipe")}
+    assert {"README", "index", *extending} <= names
 
 
 def test_blocks_are_found_with_their_lines() -> None:

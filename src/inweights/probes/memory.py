@@ -51,7 +51,7 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         "subject": subjects.unsqueeze(1),
         "subject_relation": torch.cartesian_prod(subjects, relations),
     }
-    rows = []
+    rows: list[dict[str, object]] = []
     for prompt, tokens in asked.items():
         batch = pack([tokens])
         logits = model(batch, at=batch.last)[..., model.column[objects]]

@@ -41,7 +41,7 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         ['first_hop', 'second_hop', 'identity', 'composition']
     """
     each = as_worlds(worlds, model.replicas)
-    rows = []
+    rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
         logits = answer_logits(model, each, part, indices)
         answers = answers_of(model, each, part, indices)

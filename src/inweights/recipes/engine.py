@@ -15,6 +15,7 @@ import polars as pl
 from inweights.config import apply_overrides, digest, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
+from inweights.models.layers import Init
 from inweights.recipes.claim import ClaimResult, judge
 from inweights.recipes.recipe import SCALES, Measure, Recipe, Trial
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
@@ -286,7 +287,7 @@ def _train(
         .model.build(
             vocabulary=len(worlds[0].vocabulary),
             seeds=seeds,
-            inits=[trial.model.init for trial in trials],
+            inits=[getattr(trial.model, "init", Init()) for trial in trials],
             candidates=worlds[0].outputs.tolist(),
         )
         .to(device)

@@ -13,6 +13,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.models.base import ModelConfig
 from inweights.recipes.claim import Claim
 from inweights.training.curriculum import Curriculum
 from inweights.worlds.world import World
@@ -27,9 +28,6 @@ class WorldConfig(Protocol):
     """A config that makes a world."""
 
     def build(self, seed: int = 0) -> World: ...
-
-
-ModelConfig = Any  # a Config with build(vocabulary=, seeds=, inits=, candidates=) -> Model
 
 
 @dataclass(frozen=True, kw_only=True)

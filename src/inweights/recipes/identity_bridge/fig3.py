@@ -235,6 +235,7 @@ FIGURES = (
             "column_group": "column_group",
             "order": [title for *_, title in _PANELS],
             "value_label": "logit, centred by row",
+            "columns": 3,
         },
     ),
 )

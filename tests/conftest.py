@@ -1,0 +1,22 @@
+"""Options and settings that all tests share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+pytest.register_assert_rewrite("tests.cases")
+
+# The same examples on every machine, and no time limit on a shared one.
+settings.register_profile(
+    "inweights", deadline=None, derandomize=True, database=None, max_examples=40
+)
+settings.load_profile("inweights")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-trajectories",
+        action="store_true",
+        help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
+    )
