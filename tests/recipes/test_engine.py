@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.recipes import engine, get_recipe
+from inweights.recipes import get_recipe, groups
 from inweights.recipes.engine import execute, resolve
 from inweights.runs import RunStore
 
@@ -21,12 +21,23 @@ DEMO = get_recipe("demo/two-hop")
 
 def test_splitting_groups_changes_nothing(tmp_path, monkeypatch) -> None:
     whole = execute(DEMO, "smoke", seeds=3, store=RunStore(tmp_path / "a"))
-    monkeypatch.setattr(engine, "MAX_REPLICAS", 1)
+    monkeypatch.setattr(groups, "MAX_REPLICAS", 1)
     split = execute(DEMO, "smoke", seeds=3, store=RunStore(tmp_path / "b"))
     keys = ["model", "identity", "seed", "step"]
     one, other = (o.tables["losses"].sort(keys) for o in (whole, split))
     assert one.drop("loss").equals(other.drop("loss"))
     assert (one["loss"] - other["loss"]).abs().max() < 1e-5
+
+
+def test_groups_are_split_by_memory(monkeypatch) -> None:
+    settings, seeds, _ = resolve(DEMO, "smoke", seeds=4)
+    plan = DEMO.plan(settings, seeds)
+    whole = groups.group_trials(plan.trials, plan.measures)
+    monkeypatch.setattr(groups, "MAX_BYTES", 1)
+    split = groups.group_trials(plan.trials, plan.measures)
+    assert {len(group.members) for group in split} == {1}
+    assert sum(len(group.members) for group in whole) == len(split) == len(plan.trials)
+    assert len(whole) < len(split)
 
 
 def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:

@@ -12,20 +12,17 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import apply_overrides, digest, to_dict
+from inweights.config import apply_overrides, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.recipes.claim import ClaimResult, judge
-from inweights.recipes.recipe import SCALES, Measure, Recipe, Trial
+from inweights.recipes.groups import Group, group_trials
+from inweights.recipes.recipe import SCALES, Measure, Recipe
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
 from inweights.training import Checkpoint, Observer, train
-from inweights.worlds.world import World
 
 __all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "resolve"]
-
-#: Replicas that train as one program at most; larger groups are split.
-MAX_REPLICAS = 24
 
 #: Called with steps done (replicas count one by one), all steps, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -110,7 +107,7 @@ def execute(
     if folder.complete:
         return load(recipe, folder)
     plan = recipe.plan(settings, chosen)
-    groups = _groups(plan.trials, plan.measures)
+    groups = group_trials(plan.trials, plan.measures)
     total = sum(group.steps for group in groups)
     started = time.monotonic()
     work = folder.begin()
@@ -199,80 +196,8 @@ def _write(outcome: Outcome, work: Path) -> None:
     write_tables(work / "tables", outcome.tables)
 
 
-@dataclass(frozen=True)
-class _Member:
-    """One run to train, and the labels of every trial that asks for it."""
-
-    trial: Trial
-    world: World
-    labels: tuple[Mapping[str, str | float | bool], ...]
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Runs of one shape, that train as one program, and what is measured of each."""
-
-    key: str
-    members: tuple[_Member, ...]
-    measures: tuple[Measure, ...]
-
-    @property
-    def steps(self) -> int:
-        """Updates of all members together."""
-        return len(self.members) * self.members[0].trial.curriculum.steps
-
-
-def _groups(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[_Group]:
-    """Group trials by the shape of world, model and curriculum, in order of first appearance.
-
-    Trials that differ in their labels only are trained once.
-    """
-    found: dict[str, dict[str, _Member]] = {}
-    wanted: dict[str, tuple[Measure, ...]] = {}
-    for trial in trials:
-        asked = tuple(m for m in measures if _matches(m, trial))
-        names = [m.name for m in asked]
-        configs = [to_dict(c) for c in (trial.world, trial.model, trial.curriculum)]  # type: ignore[arg-type]
-        run = digest([*configs, trial.seed])
-        same = next((f[run] for key, f in found.items() if run in f and wanted[key] == asked), None)
-        world = same.world if same else trial.world.build(trial.seed)
-        model = {k: v for k, v in configs[1].items() if k != "init"}
-        key = digest([model, to_dict(trial.curriculum.shape), _shape(world), names])
-        wanted[key] = asked
-        members = found.setdefault(key, {})
-        labels = (*members[run].labels, trial.labels) if run in members else (trial.labels,)
-        members[run] = _Member(trial, world, labels)
-    groups = []
-    for key, members in found.items():
-        runs = list(members.items())
-        for start in range(0, len(runs), MAX_REPLICAS):
-            block = runs[start : start + MAX_REPLICAS]
-            identity = [[run, [dict(one) for one in member.labels]] for run, member in block]
-            groups.append(_Group(digest([key, identity]), tuple(m for _, m in block), wanted[key]))
-    return groups
-
-
-def _matches(measure: Measure, trial: Trial) -> bool:
-    return all(trial.labels.get(key) == value for key, value in measure.where.items())
-
-
-def _shape(world: World) -> list[Any]:
-    return [
-        len(world.vocabulary),
-        *(
-            [
-                part.role_names,
-                part.roles.tolist(),
-                part.prompt_ends.tolist(),
-                part.answer_ends.tolist(),
-            ]
-            for part in (world.facts, world.queries)
-        ),
-    ]
-
-
 def _train(
-    group: _Group,
+    group: Group,
     first_seed: int,
     checkpoint: Checkpoint,
     device: str,
@@ -330,7 +255,7 @@ def _train(
     }
 
 
-def _report(progress: Progress | None, done: int, total: int, group: _Group, steps: int) -> None:
+def _report(progress: Progress | None, done: int, total: int, group: Group, steps: int) -> None:
     if progress:
         labels = ", ".join(str(value) for value in group.members[0].labels[0].values())
         count = len(group.members)
