@@ -72,6 +72,9 @@ def test_list_and_board(runs, capsys) -> None:
     assert board["counts"]["not run"] == len(board["claims"]) > 40
     assert "fig2" in call(capsys, "list")[1]
     assert "not run" in call(capsys, "verify")[1]
+    markdown = call(capsys, "verify", "--markdown")[1]
+    assert "## identity-bridge/fig2" in markdown
+    assert markdown.count("| · not run |") == len(board["claims"])
 
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:

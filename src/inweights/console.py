@@ -181,31 +181,26 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
-    table = _table("", "claim", "target", "measured", "95% interval", "n")
+    table = _table("verdict", "claim, and what was measured")
     for claim in claims:
         mark = Text(f"{_MARKS[claim.verdict]} {claim.verdict}", style=_COLOURS[claim.verdict])
-        text = Text(claim.text)
-        if ids:
-            text = Text(f"{claim.id}\n", style="dim").append(claim.text, style="not dim")
-        if claim.case:
-            text.append(f" Worst: {claim.case}.", style="dim")
-        if claim.why:
-            text.append(f" {claim.why[:1].upper()}{claim.why[1:]}.", style="dim")
-        if claim.measured is None or claim.low is None or claim.high is None:
-            table.add_row(mark, text, claim.target, "", "", "")
-        else:
-            span = f"{claim.low:.3g} to {claim.high:.3g}"
-            table.add_row(
-                mark, text, claim.target, f"{claim.measured:.3g}", span, str(claim.replicates)
-            )
+        text = Text(f"{claim.id}\n", style="dim") if ids else Text()
+        text.append(claim.text, style="not dim")
+        if claim.measured is not None and claim.low is not None and claim.high is not None:
+            text.append(f"\n{claim.measured:.3g}", style="bold not dim")
+            span = f"95% interval {claim.low:.3g} to {claim.high:.3g}, {claim.replicates} seeds"
+            worst = f", worst case {claim.case}" if claim.case else ""
+            text.append(f"  target {claim.target}, {span}{worst}", style="dim")
+        elif claim.why:
+            text.append(f"\n{claim.why}", style="dim")
+        table.add_row(mark, text)
     _out.print(table)
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
-        short = column in ("", "target", "measured", "95% interval", "n", "hash", "recipe")
-        table.add_column(column, no_wrap=short, overflow="fold")
+        table.add_column(column, no_wrap=column in ("verdict", "hash", "recipe"), overflow="fold")
     return table
 
 
