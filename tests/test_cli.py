@@ -88,6 +88,19 @@ def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
     assert config["settings"]["gpt"]["phase"]["schedule"]["kind"] == "cosine"
 
 
+def test_world_is_shown_and_written(capsys, tmp_path) -> None:
+    words = ("world", "two-hop", "--set", "n=5", "--set", "identity=true", "--json")
+    code, out, _ = call(capsys, *words, "--out", str(tmp_path / "w"))
+    made = json.loads(out)
+    assert code == 0
+    assert made["facts"] == {"first_hop": 5, "second_hop": 5, "identity": 5}
+    assert made["queries"] == {"composition": made["out_of_distribution"]}
+    code, again, _ = call(capsys, "world", str(tmp_path / "w"), "--json")
+    assert {**made, "folder": None} == json.loads(again)
+    assert "a1 r1 r2 → c1" in call(capsys, "world", "two-hop")[1]
+    assert call(capsys, "world", "two-hop", "--out", str(tmp_path / "w"))[0] == 2
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -103,6 +116,8 @@ def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
         (["run", "demo/two-hop", "--plugin", "no_such_module"], "no_such_module"),
         (["run"], "RECIPE"),
         (["runn"], "runn"),
+        (["world", "twohop"], "did you mean 'two-hop'"),
+        (["world", "two-hop", "--set", "complexity=99"], "complexity is from 1"),
         (["show", "feedbeef"], "unknown run"),
         (["show", "demo/two-hop"], "has not run"),
     ],

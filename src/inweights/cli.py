@@ -214,6 +214,44 @@ def verify(
     return _code(claims, strict)
 
 
+@app.command
+def world(
+    kind: str,
+    /,
+    *,
+    set: Overrides = (),  # noqa: A002
+    seed: int = 0,
+    out: Path | None = None,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
+
+    Parameters
+    ----------
+    kind
+        A kind of world, such as two-hop, or a folder with a world.
+    set
+        Change a setting, as in --set n=10; may be repeated.
+    seed
+        Root seed.
+    out
+        Folder to write.
+    json
+        Print one JSON object.
+    plugin
+        A Python module that adds worlds of your own; may be repeated.
+    """
+    from inweights import console
+    from inweights.recipes import load_plugins
+    from inweights.worlds import open_world, save_world
+
+    load_plugins(plugin)
+    made = open_world(kind, set, seed)
+    console.world(made, save_world(made, out) if out else None, json=json)
+    return 0
+
+
 def _finish(outcome: Outcome, *, json: bool, strict: bool) -> int:
     from inweights import console
 

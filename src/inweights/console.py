@@ -16,12 +16,15 @@ from inweights.config import to_dict
 from inweights.recipes.claim import ClaimResult
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from inweights.recipes.engine import Outcome
     from inweights.recipes.engine import Progress as Report
     from inweights.recipes.recipe import Recipe
     from inweights.runs import RunFolder
+    from inweights.worlds import World
 
-__all__ = ["board", "flat", "outcome", "progress", "recipes", "runs"]
+__all__ = ["board", "flat", "outcome", "progress", "recipes", "runs", "world"]
 
 _out = Console(highlight=False)
 _COLOURS = {"reproduced": "green", "not reproduced": "red", "not run": "dim"}
@@ -162,6 +165,44 @@ def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, in
             f"| {_MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{ours} "
             f"({claim.place}) | {claim.target} | {measured} | {claim.replicates or ''} |"
         )
+
+
+def world(made: World, folder: Path | None, *, json: bool) -> None:
+    """Print what a world holds."""
+    statements = [
+        (part, role, len(column.with_role(role)), column)
+        for part, column in (("facts", made.facts), ("queries", made.queries))
+        for role in column.role_names
+    ]
+    if json:
+        _json(
+            {
+                "name": made.name,
+                "seed": made.seed,
+                "settings": made.settings,
+                "tokens": {group: len(names) for group, names in made.vocabulary.groups.items()},
+                "facts": {role: n for part, role, n, _ in statements if part == "facts"},
+                "queries": {role: n for part, role, n, _ in statements if part == "queries"},
+                "out_of_distribution": int(made.queries.out_of_distribution.sum()),
+                "complexity": made.complexity,
+                "folder": str(folder) if folder else None,
+            }
+        )
+        return
+    table = _table("part", "role", "number", "first one")
+    for part, role, count, column in statements:
+        first = int(column.with_role(role)[0])
+        words = made.vocabulary.text
+        table.add_row(
+            part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
+        )
+    _out.print(f"[bold]{made.name}[/bold], {len(made.vocabulary)} tokens, seed {made.seed}\n")
+    _out.print(table)
+    out = int(made.queries.out_of_distribution.sum())
+    _out.print(f"\n{out} of {len(made.queries)} queries are out of distribution", end="")
+    _out.print(f": {made.why_out_of_distribution}" if out else "")
+    if folder:
+        _out.print(f"written to {folder}")
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
@@ -16,18 +16,12 @@ from inweights.errors import ConfigError
 from inweights.models.base import ModelConfig
 from inweights.recipes.claim import Claim
 from inweights.training.curriculum import Curriculum
-from inweights.worlds.world import World
+from inweights.worlds.registry import WorldConfig
 
 __all__ = ["SCALES", "Figure", "Measure", "ModelConfig", "Plan", "Recipe", "Trial", "WorldConfig"]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
-
-
-class WorldConfig(Protocol):
-    """A config that makes a world."""
-
-    def build(self, seed: int = 0) -> World: ...
 
 
 @dataclass(frozen=True, kw_only=True)

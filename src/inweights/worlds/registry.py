@@ -1,0 +1,76 @@
+"""Worlds by name, for the command line; a world of one's own can join them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import msgspec
+
+from inweights.config import apply_overrides
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.storage import load_world
+from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.world import World
+
+__all__ = ["WorldConfig", "open_world", "register_world", "world_names"]
+
+
+class WorldConfig(Protocol):
+    """What anyone asks of a world's config: that it builds the world."""
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world from a root seed."""
+        ...
+
+
+_KINDS: dict[str, type[msgspec.Struct]] = {"two-hop": TwoHop}
+
+
+def world_names() -> tuple[str, ...]:
+    """Return the names of all kinds of worlds."""
+    return tuple(_KINDS)
+
+
+def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    """Add a config class to the known worlds, under its tag.
+
+    Raises:
+        ConfigError: The class has no tag or no ``build``, or the name is taken.
+    """
+    name = kind.__struct_config__.tag
+    if not isinstance(name, str) or not hasattr(kind, "build"):
+        raise ConfigError(
+            f"{kind.__name__} needs a tag (tag_field='kind') and a method build(seed)"
+        )
+    if _KINDS.get(name, kind) is not kind:
+        raise ConfigError(f"a world '{name}' exists already; choose another tag")
+    _KINDS[name] = kind
+    return kind
+
+
+def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -> World:
+    """Build a world by the name of its kind, or read one from its folder.
+
+    Args:
+        name: A kind, such as ``two-hop``, or a folder that :func:`save_world` wrote.
+        overrides: Changes of the kind's settings, ``key=value``.
+        seed: Root seed.
+
+    Raises:
+        ConfigError: The name is neither; or a setting does not fit.
+        DataError: The folder is damaged, or settings were given for a stored world.
+
+    Example:
+        >>> open_world("two-hop", ["n=4"])
+        World('two-hop', 14 tokens, 12 facts, 4 queries, seed=0)
+    """
+    if str(name) in _KINDS:
+        config = apply_overrides(_KINDS[str(name)](), overrides)
+        return cast(WorldConfig, config).build(seed)
+    if Path(name).is_dir():
+        if overrides:
+            raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
+        return load_world(name)
+    raise unknown_name("world", str(name), world_names(), hint="Or name a folder with a world.")
