@@ -1,0 +1,371 @@
+"""Equivalences: R replicas = R single runs, resumed = uninterrupted, ours = plain PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from inweights.errors import ConfigError, DataError, RunError
+from inweights.models import EmbMLPConfig, GPTConfig, Init, Model
+from inweights.probes import accuracy
+from inweights.training import (
+    Checkpoint,
+    Curriculum,
+    Observer,
+    Optimizer,
+    Phase,
+    Schedule,
+    Stop,
+    train,
+)
+from inweights.training.feed import Feed
+from inweights.worlds import TwoHop
+
+WORLD = TwoHop(n=4, complexity=2).build(seed=0)
+V = len(WORLD.vocabulary)
+GPT = GPTConfig(layers=2, width=16, heads=2, tied=False)
+
+
+def curriculum(**changes) -> Curriculum:
+    return Curriculum(phases=(Phase(**{"steps": 12, **changes}),))
+
+
+CURRICULA = {
+    "full batch": curriculum(random_offset=True, schedule=Schedule(kind="cosine", warmup=2)),
+    "minibatches": curriculum(
+        batch=5, optimizer=Optimizer(kind="sgd", rate=0.1, momentum=0.9, weight_decay=0.01)
+    ),
+    "adam, every position": curriculum(loss="every", optimizer=Optimizer(kind="adam")),
+    "two phases": Curriculum(
+        phases=(
+            Phase(name="hops", steps=7, roles={"first_hop": 2.0, "second_hop": 1.0}, batch=4),
+            Phase(name="all", steps=6, moves=("blocks.*", "head.*"), random_offset=True),
+        )
+    ),
+    "stops": curriculum(stop=Stop(loss_below=2.6, every=3), optimizer=Optimizer(rate=3e-3)),
+}
+
+
+def build(seeds=(0, 1, 2), config=GPT, inits=None) -> Model:
+    return config.build(vocabulary=V, seeds=seeds, inits=inits)
+
+
+def state(model: Model) -> list[torch.Tensor]:
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def same_bits(one: Model, other: Model) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", CURRICULA)
+def test_replicas_equal_single_runs(name: str) -> None:
+    together = build()
+    result = train(together, WORLD, CURRICULA[name], seeds=[0, 1, 2], every=1)
+    for r in range(3):
+        alone = build([r])
+        single = train(alone, WORLD, CURRICULA[name], seeds=[r], every=1)
+        for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(joint[r], lone[0], atol=2e-5, rtol=1e-4)
+        losses = result.losses.filter(replica=r)["loss"]
+        assert (losses - single.losses["loss"]).abs().max() < 1e-5
+        assert result.stopped[r] == single.stopped[0]
+
+
+def test_replicas_with_rates_decays_and_scales_of_their_own_equal_single_runs() -> None:
+    optimizers = [
+        Optimizer(rate=1e-3, weight_decay=0.0),
+        Optimizer(rate=1e-3, weight_decay=2.0),
+        Optimizer(rate=5e-3, weight_decay=0.1),
+        Optimizer(rate=5e-3, weight_decay=0.1),
+    ]
+    inits = [Init(), Init(gamma=1.5), Init(std=0.1), Init()]
+    plans = [curriculum(optimizer=optimizer) for optimizer in optimizers]
+    together = build(range(4), inits=inits)
+    train(together, WORLD, plans, seeds=range(4))
+    for r in range(4):
+        alone = build([r], inits=[inits[r]])
+        train(alone, WORLD, plans[r], seeds=[r])
+        for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(joint[r], lone[0], atol=2e-5, rtol=1e-4)
+
+
+def test_replicas_with_worlds_of_their_own_equal_single_runs() -> None:
+    worlds = [TwoHop(n=4, complexity=2, maps="permutation").build(s) for s in range(3)]
+    for plan in (CURRICULA["full batch"], CURRICULA["minibatches"]):
+        together = build()
+        train(together, worlds, plan, seeds=[0, 1, 2])
+        alone = build([2])
+        train(alone, worlds[2], plan, seeds=[2])
+        for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(joint[2], lone[0], atol=2e-5, rtol=1e-4)
+
+
+class InterruptedHereError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", CURRICULA)
+@pytest.mark.parametrize("at", [1, 4, 9])
+def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: Path) -> None:
+    observers = [Observer("recall", lambda m: accuracy(m, WORLD), every=2)]
+    whole = build()
+    expected = train(whole, WORLD, CURRICULA[name], seeds=[0, 1, 2], every=1, observers=observers)
+
+    def stop(total: int) -> None:
+        if total == at:
+            raise InterruptedHereError
+
+    def checkpoint() -> Checkpoint:
+        return Checkpoint(tmp_path / "state", key="k", every_steps=1)
+
+    arguments = {"seeds": [0, 1, 2], "every": 1, "observers": observers}
+    with pytest.raises(InterruptedHereError):
+        train(build(), WORLD, CURRICULA[name], progress=stop, checkpoint=checkpoint(), **arguments)
+    resumed = build()
+    result = train(resumed, WORLD, CURRICULA[name], checkpoint=checkpoint(), **arguments)
+    assert same_bits(whole, resumed)
+    assert result.losses.equals(expected.losses)
+    assert result.observed["recall"].equals(expected.observed["recall"])
+    assert result.stopped == expected.stopped
+
+
+SCRIPT = """
+import sys
+import torch
+from safetensors.torch import save_file
+from inweights.models import GPTConfig
+from inweights.training import Checkpoint, Curriculum, Phase, train
+from inweights.worlds import TwoHop
+torch.set_num_threads(1)
+folder = sys.argv[1]
+world = TwoHop(n=4).build()
+model = GPTConfig(layers=2, width=16).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+phases = (Phase(steps=300, random_offset=True), Phase(name="more", steps=300, batch=3))
+checkpoint = Checkpoint(folder + "/state", key="k", every_steps=3)
+print("ready", flush=True)
+train(model, world, Curriculum(phases=phases), seeds=[0, 1], checkpoint=checkpoint)
+save_file({n: p.detach().contiguous() for n, p in model.named_parameters()}, folder + "/end")
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_ends_alike(tmp_path: Path) -> None:
+    """kill -9 while training, several times over; the end is the same to the last bit."""
+    ends = []
+    for kills in (0, 4):
+        folder = tmp_path / str(kills)
+        folder.mkdir()
+        done = 0
+        for attempt in range(kills + 1):
+            process = subprocess.Popen(
+                [sys.executable, "-c", SCRIPT, str(folder)], stdout=subprocess.PIPE
+            )
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            if attempt < kills:
+                time.sleep(0.2 + 0.13 * attempt)
+                done += process.poll() is None
+                process.kill()
+            process.wait(120)
+            process.stdout.close()
+            if (folder / "end").exists():
+                break
+        assert kills == 0 or done >= 1, "nothing was killed"
+        ends.append((folder / "end").read_bytes())
+    assert ends[0] == ends[1]
+
+
+def test_stopped_replicas_stand_still_while_others_go_on() -> None:
+    rule = Stop(loss_below=2.0, every=1)
+    plans = [
+        curriculum(steps=30, optimizer=Optimizer(rate=rate), stop=rule) for rate in (1e-2, 1e-5)
+    ]
+    model = build([0, 1])
+    seen: list[list[torch.Tensor]] = []
+    result = train(model, WORLD, plans, seeds=[0, 1], progress=lambda _: seen.append(state(model)))
+    stopped = result.stopped[0]
+    assert 0 < stopped < 30
+    assert result.stopped[1] == -1
+    for before, after in zip(seen[stopped - 1 :], seen[stopped:], strict=False):
+        for one, other in zip(before, after, strict=True):
+            assert torch.equal(one[0], other[0])
+        assert any(not torch.equal(a[1], b[1]) for a, b in zip(before, after, strict=True))
+
+
+def test_what_does_not_move_stays_under_weight_decay() -> None:
+    model = build()
+    before = dict(zip([n for n, _ in model.named_parameters()], state(model), strict=True))
+    decay = Optimizer(rate=1e-2, weight_decay=10.0)
+    train(model, WORLD, curriculum(moves=("blocks.1.*",), optimizer=decay), seeds=[0, 1, 2])
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, before[name]) == (not name.startswith("blocks.1.")), name
+        assert parameter.requires_grad
+
+
+def test_same_as_plain_pytorch() -> None:
+    """The loss curve and the end of a run equal those of torch.optim on a copy, step by step."""
+    ours = build([5])
+    plain = copy.deepcopy(ours)
+    optimizer = torch.optim.AdamW(plain.parameters(), lr=2e-3, weight_decay=0.1)
+    facts = [(WORLD.facts.prompt(i), WORLD.facts.answer(i)) for i in range(len(WORLD.facts))]
+    expected = []
+    for _ in range(8):
+        losses = [
+            F.cross_entropy(plain(torch.tensor(p)[None])[0, :, -1], torch.tensor(a))
+            for p, a in facts
+        ]
+        loss = torch.stack(losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        expected.append(loss.item())
+    settings = Optimizer(rate=2e-3, weight_decay=0.1)
+    result = train(ours, WORLD, curriculum(steps=8, optimizer=settings), seeds=[5], every=1)
+    assert result.losses["loss"].to_list() == pytest.approx(expected, abs=1e-5)
+    for one, other in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
+
+
+@torch.no_grad()
+def reference_loss(model: Model, loss, weights=None) -> float:
+    """Weighted mean over labelled positions of every fact, one at a time."""
+    total, weight_sum = 0.0, 0.0
+    for i in range(len(WORLD.facts)):
+        role = WORLD.facts.role_names[WORLD.facts.roles[i]]
+        weight = 1.0 if weights is None else weights.get(role, 0.0)
+        prompt, answer = WORLD.facts.prompt(i), WORLD.facts.answer(i)
+        whole = torch.tensor([*prompt, *answer])
+        logits = model(whole[None, :-1])[0, 0]
+        each = F.cross_entropy(logits, whole[1:], reduction="none")
+        places = range(len(each)) if loss == "every" else [len(each) - 1]
+        total += weight * float(sum(each[p] for p in places))
+        weight_sum += weight * len(places)
+    return total / weight_sum
+
+
+@pytest.mark.parametrize("loss", ["last", "answer", "every", (0,)])
+def test_loss_positions(loss) -> None:
+    model = build([1])
+    expected = reference_loss(model, loss)
+    result = train(model, WORLD, curriculum(steps=1, loss=loss), seeds=[1])
+    assert result.losses["loss"][0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_role_weights_are_multiplicities() -> None:
+    model = build([1])
+    weights = {"first_hop": 3.0, "identity": 1.0}
+    expected = reference_loss(model, "last", weights)
+    result = train(model, WORLD, curriculum(steps=1, roles=weights), seeds=[1])
+    assert result.losses["loss"][0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_minibatches_visit_every_fact_once_an_epoch() -> None:
+    model = build([3, 4])
+    phase = Phase(batch=6)
+    feed = Feed(model, (WORLD,), phase, [3, 4], 0)
+    hops = 2 * 8 + 8  # 16 hops of two tokens, 8 identities
+    seen: dict[int, list[tuple]] = {0: [], 1: []}
+    for step in range(4):  # 4 of 16 hops and 2 of 8 identities a step
+        batch = feed.batch(step)
+        for r in (0, 1):
+            tokens, start = batch.inputs.tokens[r].tolist(), 0
+            for b, t in batch.inputs.shapes:
+                seen[r] += [tuple(tokens[start + k * t : start + (k + 1) * t]) for k in range(b)]
+                start += b * t
+    facts = sorted(tuple(WORLD.facts.prompt(i).tolist()) for i in range(hops))
+    assert sorted(seen[0]) == sorted(seen[1]) == facts
+    assert seen[0] != seen[1]
+
+
+def test_observers_see_start_cadence_and_end() -> None:
+    observers = [Observer("recall", lambda m: accuracy(m, WORLD), every=5)]
+    result = train(build(), WORLD, curriculum(), seeds=[0, 1, 2], observers=observers)
+    assert result.observed["recall"]["step"].unique().sort().to_list() == [0, 5, 10, 12]
+
+
+def test_emb_mlp_learns_the_bridge() -> None:
+    """The limit that the theory speaks of, in seconds: identity decides."""
+    descent = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
+    for identity in (True, False):
+        world = TwoHop(n=6, identity=identity).build()
+        model = EmbMLPConfig().build(
+            vocabulary=len(world.vocabulary), seeds=[0, 1, 2], candidates=world.outputs.tolist()
+        )
+        train(model, world, curriculum(steps=1500, optimizer=descent), seeds=[0, 1, 2])
+        answered = accuracy(model, world).filter(role="composition")["accuracy"].to_list()
+        assert answered == [float(identity)] * 3
+
+
+# --- what is refused
+
+
+def test_bad_curricula_are_refused() -> None:
+    with pytest.raises(DataError, match="did you mean 'first_hop'"):
+        train(build(), WORLD, curriculum(roles={"firsthop": 1.0}), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="unknown parameter"):
+        train(build(), WORLD, curriculum(moves=("block.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="moves no parameter"):
+        curriculum(moves=())
+    with pytest.raises(ConfigError, match="steps is at least 1"):
+        curriculum(steps=0)
+    with pytest.raises(ConfigError, match="differ in rate and weight decay only"):
+        train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
+    with pytest.raises(ConfigError, match="need as many seeds"):
+        train(build(), WORLD, curriculum(), seeds=[0])
+    with pytest.raises(ConfigError, match="no place 1"):
+        train(build(), WORLD, curriculum(loss=(1,)), seeds=[0, 1, 2])
+
+
+def test_random_offset_without_positions_is_refused() -> None:
+    model = EmbMLPConfig().build(vocabulary=V, seeds=[0])
+    with pytest.raises(ConfigError, match="no effect"):
+        train(model, WORLD, curriculum(random_offset=True), seeds=[0])
+
+
+def test_divergence_stops_the_run() -> None:
+    wild = Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)
+    with pytest.raises(RunError, match="lower the rate"):
+        train(build(), WORLD, curriculum(optimizer=wild), seeds=[0, 1, 2], every=1)
+
+
+def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+
+    def run(key: str) -> None:
+        checkpoint = Checkpoint(path, key=key, every_steps=2)
+        train(build(), WORLD, curriculum(), seeds=[0, 1, 2], checkpoint=checkpoint)
+
+    run("one")
+    (tmp_path / "state.partial").write_bytes(b"half")
+    run("one")
+    with pytest.raises(RunError, match="belongs to another run"):
+        run("two")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(RunError, match="damaged"):
+        run("one")
+
+
+def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "state"
+    arguments = {"seeds": [0, 1, 2], "checkpoint": Checkpoint(path, key="k", every_steps=2)}
+    train(build(), WORLD, curriculum(), **arguments)
+    kept = path.read_bytes()
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("inweights.training.checkpoint.os.fsync", full)
+    path.unlink()
+    path.write_bytes(kept)
+    with pytest.raises(RunError, match="No space left"):
+        train(build(), WORLD, curriculum(steps=40), **arguments)
+    assert path.read_bytes() == kept
+    assert list(tmp_path.iterdir()) == [path]
