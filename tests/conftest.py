@@ -20,3 +20,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the contract of a world for each of its configs."""
+    configs = getattr(metafunc.cls, "configs", None)
+    if "config" in metafunc.fixturenames and configs:
+        metafunc.parametrize("config", configs)

@@ -24,7 +24,7 @@ def gpt(**settings: Any) -> GPT:
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():  # nothing stays at 0 or 1, where a forgotten copy would not be seen
         for parameter in model.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.3)
     return model
 
 

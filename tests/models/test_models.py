@@ -1,0 +1,199 @@
+"""Every architecture: the contract, its switches, and a plain reference."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from tests.cases import ModelCase
+from torch.nn import functional as F
+
+from inweights import models
+from inweights.errors import ConfigError, DataError
+from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model, pack
+
+
+class TestGPT(ModelCase):
+    config = GPTConfig(layers=2, width=16, heads=2)
+
+
+class TestGPTUntiedSinusoidal(ModelCase):
+    config = GPTConfig(layers=1, width=16, heads=4, tied=False, positions="sinusoidal")
+
+
+class TestGPTUniformWithoutPositions(ModelCase):
+    config = GPTConfig(layers=2, width=8, heads=1, attention="uniform", positions="none")
+
+
+class TestEmbMLP(ModelCase):
+    config = EmbMLPConfig(width=8)
+    candidates = [3, 4, 5, 9]
+
+
+def test_every_model_has_a_case() -> None:
+    known = {
+        value
+        for name in models.__all__
+        if isinstance(value := getattr(models, name), type)
+        and issubclass(value, Model)
+        and value is not Model
+    }
+    cases = (TestGPT, TestGPTUntiedSinusoidal, TestGPTUniformWithoutPositions, TestEmbMLP)
+    assert known == {type(case().build(0)) for case in cases}
+
+
+# --- GPT
+
+
+@torch.no_grad()
+def reference(model: GPT, r: int, tokens: torch.Tensor) -> torch.Tensor:
+    """The same GPT for one replica, written with loops and no batched matrices."""
+    config, length = model.config, tokens.shape[1]
+    x = model.tokens.weight[r][tokens]
+    if model.positions is not None:
+        x = x + model.positions.weight[r][:length]
+    for block in model.blocks:
+
+        def norm(layer, y):
+            return F.layer_norm(y, y.shape[-1:], layer.weight[r], layer.bias[r])
+
+        qkv = norm(block.norm1, x) @ block.qkv.weight[r] + block.qkv.bias[r]
+        q, k, v = qkv.split(config.width, dim=-1)
+        heads, size = [], config.width // config.heads
+        for h in range(config.heads):
+            part = slice(h * size, (h + 1) * size)
+            scores = q[..., part] @ k[..., part].transpose(-1, -2) / math.sqrt(size)
+            mask = torch.ones(length, length).triu(1).bool()
+            heads.append(scores.masked_fill(mask, -math.inf).softmax(-1) @ v[..., part])
+        x = x + torch.cat(heads, -1) @ block.out.weight[r] + block.out.bias[r]
+        up = F.gelu(norm(block.norm2, x) @ block.up.weight[r] + block.up.bias[r])
+        x = x + up @ block.down.weight[r] + block.down.bias[r]
+    x = F.layer_norm(x, x.shape[-1:], model.norm.weight[r], model.norm.bias[r])
+    head = model.tokens.weight[r].T if model.head is None else model.head.weight[r]
+    return x @ head
+
+
+@pytest.mark.parametrize("length", range(1, 8))
+@pytest.mark.parametrize("tied", [True, False])
+def test_gpt_is_the_plain_gpt(length: int, tied: bool) -> None:
+    """Both ways of attending, short and long, against loops."""
+    config = GPTConfig(layers=2, width=12, heads=3, tied=tied, init=Init(std=0.4))
+    model = config.build(vocabulary=9, seeds=[1, 2])
+    tokens = torch.randint(9, (5, length), generator=torch.Generator().manual_seed(0))
+    for r in (0, 1):
+        torch.testing.assert_close(
+            model(tokens)[r], reference(model, r, tokens), atol=1e-5, rtol=1e-4
+        )
+
+
+def gpt(**settings: object) -> GPT:
+    config = GPTConfig(layers=2, width=8, heads=2, init=Init(std=0.5), **settings)  # type: ignore[arg-type]
+    return config.build(vocabulary=9, seeds=[0])
+
+
+TOKENS = torch.tensor([[1, 2, 3]])
+
+
+@torch.no_grad()
+def test_attention_can_be_switched_off() -> None:
+    other = torch.tensor([[7, 8, 3]])
+    same = gpt(attention="none")(TOKENS)[..., -1, :]
+    torch.testing.assert_close(same, gpt(attention="none")(other)[..., -1, :])
+    for mixing in ("causal", "uniform"):
+        model = gpt(attention=mixing)
+        assert not torch.allclose(model(TOKENS)[..., -1, :], model(other)[..., -1, :])
+
+
+@torch.no_grad()
+def test_uniform_attention_forgets_the_order_of_what_came_before() -> None:
+    model = gpt(attention="uniform", positions="none")
+    swapped = torch.tensor([[2, 1, 3]])
+    one_block = GPTConfig(layers=1, width=8, heads=2, attention="uniform", positions="none")
+    model = one_block.build(vocabulary=9, seeds=[0])
+    torch.testing.assert_close(model(TOKENS)[..., -1, :], model(swapped)[..., -1, :])
+
+
+@torch.no_grad()
+def test_residual_and_norm_can_be_switched_off() -> None:
+    bare = gpt(norm=False)
+    assert not any("norm" in name for name, _ in bare.named_parameters())
+    states = gpt(residual=False).hidden(TOKENS)
+    kept = gpt().hidden(TOKENS)
+    torch.testing.assert_close(states["embedding"], kept["embedding"])
+    assert not torch.allclose(states["block.0"], kept["block.0"])
+
+
+@torch.no_grad()
+def test_positions() -> None:
+    twice = torch.tensor([[4, 4]])
+    without = gpt(positions="none")(twice)
+    torch.testing.assert_close(without[..., 0, :], without[..., 1, :])
+    for scheme in ("learned", "sinusoidal"):
+        model = gpt(positions=scheme)
+        said = model(twice)
+        assert not torch.allclose(said[..., 0, :], said[..., 1, :])
+        shifted = model(pack([twice], offset=3)).unflatten(1, (1, 2))
+        assert not torch.allclose(shifted, said)
+        own = pack([twice.repeat(2, 1)], offset=torch.tensor([0, 3]))
+        torch.testing.assert_close(model(own)[:, 2:].unsqueeze(1), shifted)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"9 tokens does not fit gpt\.context = 8"):
+        gpt()(torch.zeros(1, 9, dtype=torch.long))
+    with pytest.raises(ConfigError, match="3 does not divide 8"):
+        GPTConfig(width=8, heads=3)
+    with pytest.raises(ConfigError, match="layers is at least 1"):
+        GPTConfig(layers=0)
+    with pytest.raises(ConfigError, match="width is at least 1"):
+        EmbMLPConfig(width=0)
+    with pytest.raises(ConfigError, match="above 0"):
+        Init(std=0.0)
+    with pytest.raises(ConfigError, match="at least one replica"):
+        GPTConfig().build(vocabulary=9, seeds=[])
+    with pytest.raises(DataError, match="nothing to pack"):
+        pack([])
+    with pytest.raises(DataError, match="replica axis"):
+        pack([torch.zeros(1, 1, dtype=torch.long), torch.zeros(2, 1, 1, dtype=torch.long)])
+
+
+# --- Emb-MLP and initialisation
+
+
+@torch.no_grad()
+def test_emb_mlp_is_a_sum_of_templates() -> None:
+    """Definition 1: f(X) = (Σ e) W_proj = Σ rows of W."""
+    model: EmbMLP = EmbMLPConfig(width=6).build(vocabulary=9, seeds=[0, 1], candidates=[2, 5, 7])
+    w = model.templates()
+    expected = w[:, [1]] + w[:, [2]] + w[:, [3]]
+    torch.testing.assert_close(model(TOKENS)[:, :, -1], expected, atol=1e-7, rtol=1e-4)
+    assert model.column.tolist() == [-1, -1, 0, -1, -1, 1, -1, 2, -1]
+
+
+def test_initial_scale_is_the_papers() -> None:
+    """§3.4: N(0, 0.02²), or σ = d_in^-γ."""
+    model = GPTConfig(layers=1, width=64, tied=False).build(
+        vocabulary=300, seeds=[0, 1], inits=[Init(), Init(gamma=1.25)]
+    )
+    for name, parameter in model.named_parameters():
+        for r, gamma in ((0, None), (1, 1.25)):
+            row = parameter[r]
+            if row.dim() == 1:
+                expected = 1.0 if "norm" in name and "weight" in name else 0.0
+                assert (row == expected).all(), name
+                continue
+            fan_in = 64 if name in ("tokens.weight", "positions.weight") else row.shape[0]
+            sigma = 0.02 if gamma is None else fan_in**-gamma
+            spread = 5 / math.sqrt(2 * row.numel())
+            assert row.std().item() == pytest.approx(sigma, rel=spread), name
+
+
+def test_a_layer_more_changes_no_other_start() -> None:
+    short, long = (GPTConfig(layers=n, width=8).build(vocabulary=9, seeds=[4]) for n in (1, 2))
+    for (name, one), other in zip(
+        short.named_parameters(), dict(long.named_parameters()).values(), strict=False
+    ):
+        if name in dict(long.named_parameters()):
+            assert torch.equal(one, dict(long.named_parameters())[name]), name
+        del other

@@ -1,0 +1,75 @@
+"""The one-way flow, and what must not be loaded or written."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "inweights"
+#: From left to right; a room imports only from rooms on its left, or itself.
+ORDER = ("worlds", "models", "training", "theory", "probes", "recipes", "report", "laboratory")
+FREE = {"errors", "config", "seeds"}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> set[str]:
+    """Names of the rooms that a file imports from."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("inweights.")}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_arrows_point_one_way(path: Path) -> None:
+    here = room(path)
+    if here in FREE:
+        allowed = FREE
+    elif here == "runs":
+        allowed = FREE | {"runs"}
+    elif here in ORDER:
+        allowed = FREE | {"runs"} | set(ORDER[: ORDER.index(here) + 1])
+        if here not in ("recipes", "report", "laboratory"):
+            allowed -= {"runs"}
+    else:  # the face of the package and the command line see everything
+        return
+    assert imports(path) <= allowed, f"{here} imports {imports(path) - allowed}"
+
+
+def test_worlds_do_not_load_torch() -> None:
+    script = "import inweights.worlds, sys; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_pickle_and_no_global_seed(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} | {getattr(node, "module", "")}
+            assert not names & {"pickle", "dill", "cloudpickle", "joblib"}
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in {"torch.load", "torch.save", "np.random.seed", "random.seed"}
+            assert called != "torch.manual_seed"
+            assert called not in {"eval", "exec"}
+
+
+def test_every_package_says_what_is_public() -> None:
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        if path.name != "__main__.py" and len(text.splitlines()) > 3:
+            assert "__all__" in text, path

@@ -1,0 +1,100 @@
+"""Configs: strict, and errors that name the key, the type and the nearest name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inweights.config import Config, apply_overrides, decode, digest, load_toml, to_dict
+from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.seeds import DATA_ORDER, INITIALISATION, WORLD, Streams
+
+
+class Inner(Config):
+    width: int = 8
+    rate: float | None = None
+
+
+class Outer(Config):
+    inner: Inner = Inner()
+    names: tuple[str, ...] = ("a",)
+
+
+def test_round_trip() -> None:
+    config = Outer(inner=Inner(width=3))
+    assert decode(Outer, to_dict(config)) == config
+    with pytest.raises(AttributeError):
+        config.names = ()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("inner.widht=3", "unknown key 'inner.widht'; did you mean 'inner.width'"),
+        ("iner.width=3", "did you mean 'inner'"),
+        ("inner.width=wide", "inner.width: expected `int`, got `str`"),
+        ("inner.width.x=1", "holds a value, not keys"),
+        ("inner=3", "inner: expected `object`"),
+        ("names=[1]", "expected `str`"),
+        ("width", "key=value, not 'width'"),
+        ("=3", "key=value"),
+    ],
+)
+def test_bad_overrides(change: str, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        apply_overrides(Outer(), [change])
+    assert says in str(error.value)
+
+
+def test_overrides_are_toml_values() -> None:
+    changed = apply_overrides(Outer(), ["inner.rate=3e-4", 'names=["x", "y"]', "inner.width=12"])
+    assert changed == Outer(inner=Inner(width=12, rate=3e-4), names=("x", "y"))
+    assert Outer().inner.width == 8
+
+
+def test_nested_unknown_key_in_a_file_names_its_path() -> None:
+    with pytest.raises(
+        ConfigError, match=r"unknown key 'inner\.widht'; did you mean 'inner\.width'"
+    ):
+        decode(Outer, {"inner": {"widht": 3}})
+
+
+def test_toml_files(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[inner]\nwidth = 4\n")
+    assert decode(Outer, load_toml(file)).inner.width == 4
+    file.write_text("inner = [")
+    with pytest.raises(ConfigError, match="is not a TOML file"):
+        load_toml(file)
+    with pytest.raises(ConfigError, match="No such file"):
+        load_toml(tmp_path / "none.toml")
+
+
+def test_digest_depends_on_values_only() -> None:
+    assert digest({"a": {"x": 1, "y": 2}}) == digest({"a": {"y": 2, "x": 1}})
+    assert digest({"a": 1}) != digest({"a": 2})
+    assert digest({"a": 1.0}) == digest({"a": 1.0})
+
+
+def test_errors_are_also_built_ins() -> None:
+    error = unknown_name("role", "zzz", [])
+    assert isinstance(error, ValueError)
+    assert isinstance(error, InweightsError)
+    assert "Known: none" in str(error)
+
+
+def test_streams_are_counters() -> None:
+    one = Streams(7)
+    first = one.numpy(DATA_ORDER, 0, "order").permutation(20)
+    one.numpy(WORLD).integers(100, size=50)  # drawing elsewhere changes nothing
+    np.testing.assert_array_equal(first, Streams(7).numpy(DATA_ORDER, 0, "order").permutation(20))
+    seeds = [
+        Streams(root).seed(*path)
+        for root in (0, 1)
+        for path in ((WORLD,), (INITIALISATION,), (DATA_ORDER, 1, 11), (DATA_ORDER, 11, 1))
+    ]
+    assert len(set(seeds)) == len(seeds)
+    with pytest.raises(ValueError, match="from 0 upwards"):
+        Streams(-1)

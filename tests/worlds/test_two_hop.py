@@ -1,0 +1,253 @@
+"""The two-hop family: the contract, and what holds for all N and C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cases import WorldCase
+
+import inweights.worlds as worlds
+from inweights.config import apply_overrides, decode
+from inweights.errors import ConfigError, DataError
+from inweights.worlds import (
+    Statements,
+    TwoHop,
+    Vocabulary,
+    World,
+    load_world,
+    open_world,
+    save_world,
+)
+
+
+class TestTwoHop(WorldCase):
+    configs = [
+        TwoHop(),
+        TwoHop(n=5, complexity=3),
+        TwoHop(n=6, complexity=2, identity=False),
+        TwoHop(n=6, complexity=3, maps="permutation", identity=0.5),
+        TwoHop(n=6, complexity=2, maps="sampled"),
+        TwoHop(n=6, complexity=2, first_relations=3, second_relations=2, trained=0.4),
+    ]
+
+
+def test_every_world_has_a_case() -> None:
+    configs = {worlds.open_world(name).settings["kind"] for name in worlds.world_names()}
+    assert configs == {config.build().settings["kind"] for config in TestTwoHop.configs}
+
+
+def hops(world: World, role: str) -> list[tuple[list[int], int]]:
+    prompts, answers = world.facts.matrix(world.facts.with_role(role))
+    return list(zip(prompts.tolist(), answers[:, 0].tolist(), strict=True))
+
+
+@st.composite
+def structured(draw) -> tuple[TwoHop, int]:
+    n = draw(st.integers(2, 9))
+    complexity = draw(st.integers(1, n))
+    config = TwoHop(
+        n=n,
+        complexity=complexity,
+        first_relations=draw(st.integers(complexity, complexity + 2)),
+        second_relations=draw(st.integers(1, 3)),
+        maps=draw(st.sampled_from(["shift", "permutation"])),
+        identity=draw(st.sampled_from([False, True, 0.25, 0.5])),
+        trained=draw(st.sampled_from([0.0, 0.3, 0.8])),
+    )
+    return config, draw(st.integers(0, 5))
+
+
+@given(structured())
+@settings(max_examples=60, deadline=None)
+def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
+    config, seed = case
+    world = config.build(seed)
+    n, slices = config.n, config.slices
+    words = world.vocabulary
+    bridge_of = {tuple(p): b for p, b in hops(world, "first_hop")}
+    object_of = {tuple(p): c for p, c in hops(world, "second_hop")}
+
+    # Every relation reaches a slice of the bridges of its own, and each subject exactly one of it.
+    slice_of: dict[int, set[int]] = {}
+    for (_, relation), bridge in bridge_of.items():
+        slice_of.setdefault(relation, set()).add(bridge)
+    assert all(len(bridges) == n for bridges in slice_of.values())
+    assert sum(len(bridges) for bridges in slice_of.values()) == len(
+        set().union(*slice_of.values())
+    )
+    assert set().union(*slice_of.values()) == set(words["bridge"].tolist())
+
+    # Compositions, trained or asked, are exactly the composed hops.
+    trained, asked = {}, {}
+    for part, found in ((world.facts, trained), (world.queries, asked)):
+        for role in ("two_hop", "composition"):
+            if role in part.role_names:
+                for i in part.with_role(role):
+                    found[tuple(part.prompt(int(i)).tolist())] = int(part.answer(int(i))[0])
+    assert not set(trained) & set(asked)
+    total = n * slices * config.second_relations
+    assert len(trained) + len(asked) == total
+    assert len(trained) == round(config.trained * total)
+    for (a, r1, r2), c in {**trained, **asked}.items():
+        assert object_of[bridge_of[a, r1], r2] == c
+
+    # Every subject reaches exactly C objects.
+    reach: dict[int, set[int]] = {}
+    for (a, _, _), c in {**trained, **asked}.items():
+        reach.setdefault(a, set()).add(c)
+    assert {len(objects) for objects in reach.values()} == {config.complexity}
+    assert len(reach) == n
+    assert world.complexity == config.complexity
+
+    # Out of distribution: the bridge is in no trained two-hop fact (§3.2), by brute force.
+    for i in range(len(world.queries)):
+        a, r1, _ = world.queries.prompt(i).tolist()
+        seen = any(bridge_of[s, r] == bridge_of[a, r1] for s, r, _ in trained)
+        assert world.queries.out_of_distribution[i] == (not seen)
+
+    # Identities map bridges to themselves, as many as asked for.
+    identities = hops(world, "identity") if "identity" in world.facts.role_names else []
+    assert all(prompt == [answer] for prompt, answer in identities)
+    assert len({answer for _, answer in identities}) == round(float(config.identity) * slices * n)
+
+
+@given(st.integers(2, 8), st.integers(1, 3), st.integers(0, 9))
+@settings(max_examples=30, deadline=None)
+def test_sampled_maps_stay_in_their_slices(n: int, slices: int, seed: int) -> None:
+    world = TwoHop(n=n, complexity=1, first_relations=slices, maps="sampled").build(seed)
+    bridges, relations = world.vocabulary["bridge"], world.vocabulary["first_relation"]
+    for (_, relation), bridge in hops(world, "first_hop"):
+        assert (bridge - bridges[0]) // n == relation - relations[0]
+    assert 1 <= world.complexity <= slices
+
+
+def test_the_papers_structured_setting() -> None:
+    """§4.1, C = 1: a_i → b_i → c_i."""
+    world = TwoHop(n=4).build()
+    names = world.vocabulary.text
+    said = [f"{names(p)} > {names([a])}" for p, a in hops(world, "first_hop")]
+    assert said == ["a1 r1 > b1", "a2 r1 > b2", "a3 r1 > b3", "a4 r1 > b4"]
+    assert names(world.queries.prompt(2)) == "a3 r1 r2"
+    assert names(world.queries.answer(2)) == "c3"
+    assert names(world.inputs) == "a1 a2 a3 a4 b1 b2 b3 b4 r1 r2"
+    assert names(world.outputs) == "b1 b2 b3 b4 c1 c2 c3 c4"
+
+
+def test_the_map_as_printed_collides() -> None:
+    """Taken literally, 1-based ``⌊k/N⌋ + k mod N`` sends two bridges of one slice to one object."""
+    n = 5
+    printed = [k // n + k % n for k in range(1, n + 1)]
+    assert len(set(printed)) < n
+    assert TwoHop(n=n).build().complexity == 1
+
+
+def test_permutations_and_fractions_follow_the_seed() -> None:
+    config = TwoHop(n=8, complexity=2, maps="permutation", identity=0.5)
+    assert not config.build(1).facts.equals(config.build(2).facts)
+    assert TwoHop(n=8).build(1).facts.equals(TwoHop(n=8).build(2).facts)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"n": 1}, "n is at least 2, not 1"),
+        ({"complexity": 0}, "complexity is from 1 to n = 20, not 0"),
+        ({"complexity": 21}, "complexity is from 1"),
+        ({"first_relations": 0}, "at least one first"),
+        ({"second_relations": 0}, "at least one first"),
+        ({"complexity": 4, "first_relations": 2}, "add first relations"),
+        ({"identity": 1.5}, "fraction from 0 to 1, not 1.5"),
+        ({"identity": -0.1}, "fraction"),
+        ({"trained": 1.0}, "no query would be left"),
+        ({"trained": -0.1}, "fraction"),
+        ({"complexty": 2}, "did you mean 'complexity'"),
+        ({"n": "ten"}, "n: expected `int`"),
+        ({"maps": "random"}, "maps: invalid"),
+    ],
+)
+def test_bad_settings_say_what_was_expected(change: dict, says: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        decode(TwoHop, change)
+    assert says in str(error.value)
+
+
+def test_open_world(tmp_path) -> None:
+    world = open_world("two-hop", ["n=3", "identity=true"])
+    assert len(world.facts) == 9
+    folder = save_world(world, tmp_path / "w")
+    assert open_world(folder).facts.equals(world.facts)
+    with pytest.raises(DataError, match="stored world"):
+        open_world(folder, ["n=4"])
+    with pytest.raises(ConfigError, match="did you mean 'two-hop'"):
+        open_world("twohop")
+    assert apply_overrides(TwoHop(), ["trained=0.5"]).trained == 0.5
+
+
+# --- statements, vocabulary, storage
+
+
+def test_statements_by_shape_and_role() -> None:
+    parts = {"edge": ([[1], [2]], [[3], [4]]), "path": ([[5, 6]], [[7, 8]]), "none": ([], [])}
+    statements = Statements.build(parts)
+    assert statements.role_names == ("edge", "path")
+    shapes = [(i.tolist(), p.tolist(), a.tolist()) for i, p, a in statements.by_shape()]
+    assert shapes == [([0, 1], [[1], [2]], [[3], [4]]), ([2], [[5, 6]], [[7, 8]])]
+    assert statements.prompt(2).tolist() == [5, 6]
+    with pytest.raises(DataError, match="did you mean 'path'"):
+        statements.with_role("paths")
+    with pytest.raises(DataError, match="matrices"):
+        Statements.build({"edge": ([[1], [2]], [[3]])})
+
+
+def test_a_million_statements_are_cheap() -> None:
+    pairs = np.arange(2_000_000).reshape(-1, 2)
+    statements = Statements.build({"edge": (pairs[:, :1], pairs[:, 1:])})
+    ((indices, prompts, answers),) = statements.by_shape()
+    assert len(statements) == len(indices) == 1_000_000
+    assert prompts[-1, 0] + 1 == answers[-1, 0] == 1_999_999
+
+
+def test_tokens_outside_the_vocabulary_are_refused() -> None:
+    facts = Statements.build({"edge": ([[0]], [[5]])})
+    with pytest.raises(DataError, match="outside 0 to 1"):
+        World(name="w", vocabulary=Vocabulary({"x": ["a", "b"]}), facts=facts, queries=facts)
+    with pytest.raises(DataError, match="'a' occurs twice"):
+        Vocabulary({"x": ["a"], "y": ["a"]})
+
+
+def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
+    world = TwoHop(n=3).build()
+    folder = save_world(world, tmp_path / "w")
+    with pytest.raises(DataError, match="exists already"):
+        save_world(world, folder)
+    (folder / "facts.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="is damaged"):
+        load_world(folder)
+    (folder / "world.json").unlink()
+    with pytest.raises(DataError, match=r"world\.json is missing"):
+        load_world(folder)
+
+
+def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("inweights.worlds.storage.pl.DataFrame.write_parquet", full)
+    with pytest.raises(OSError, match="No space"):
+        save_world(TwoHop(n=3).build(), tmp_path / "w")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_loads_as_a_hugging_face_dataset(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets", reason="needs inweights[hf]")
+    world = TwoHop(n=3, complexity=2).build()
+    loaded = datasets.load_dataset(
+        str(save_world(world, tmp_path / "w")), cache_dir=str(tmp_path / "cache")
+    )
+    assert loaded["facts"].num_rows == len(world.facts)
+    assert loaded["queries"][0]["prompt"] == world.queries.prompt(0).tolist()
+    assert loaded["queries"][0]["answer_text"] == "c1"
