@@ -1,0 +1,50 @@
+"""Short runs against their stored loss curves: a change of numbers is seen, and has to be meant.
+
+``pytest tests/training/test_trajectories.py --update-trajectories`` writes them anew; then say in
+``CHANGELOG.md``, under "Numbers that changed", what moved and why.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inweights.models import EmbMLPConfig, GPTConfig
+from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
+from inweights.worlds import TwoHop
+
+STORED = Path(__file__).parent / "trajectories"
+
+RUNS = {
+    "gpt-full-batch": (
+        GPTConfig(layers=2, width=16, tied=False),
+        Phase(steps=30, random_offset=True, schedule=Schedule(kind="cosine")),
+    ),
+    "gpt-tied-minibatch": (GPTConfig(layers=1, width=16), Phase(steps=30, batch=6)),
+    "emb-mlp-descent": (
+        EmbMLPConfig(width=16),
+        Phase(steps=60, optimizer=Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_loss_curve_is_the_stored_one(name: str, request: pytest.FixtureRequest) -> None:
+    config, phase = RUNS[name]
+    world = TwoHop(n=5, complexity=2).build(seed=0)
+    model = config.build(
+        vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+    )
+    result = train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1], every=5)
+    curves = [result.losses.filter(replica=r)["loss"].to_list() for r in (0, 1)]
+    file = STORED / f"{name}.json"
+    if request.config.getoption("--update-trajectories"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps([[round(x, 6) for x in c] for c in curves], indent=1) + "\n")
+        pytest.skip(f"wrote {file.name}; run again without --update-trajectories")
+    stored = json.loads(file.read_text())
+    for curve, expected in zip(curves, stored, strict=True):
+        assert curve == pytest.approx(expected, abs=1e-4)
+        assert curve[-1] < curve[0]
