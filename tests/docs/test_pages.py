@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from inweights import recipes
+from inweights.report.registry import DRAWINGS
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -31,6 +35,18 @@ def test_blocks_are_found_with_their_lines() -> None:
     assert blocks(text) == [(3, "a = 1\n"), (11, "b = 2\n")]
 
 
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a page registers is gone after it."""
+    known = (DRAWINGS, recipes._registered)
+    before = [dict(entries) for entries in known]
+    yield
+    for entries, old in zip(known, before, strict=True):
+        entries.clear()
+        entries.update(old)
+
+
+@pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
