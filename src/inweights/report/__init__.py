@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "plot", "write_figures"]
 
 _HOME = {
-    "PageContent": "page",
+    "PageContent": "content",
     "build_page": "page",
     "draw": "figures",
     "drawing": "registry",

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from inweights.report import sections
 from inweights.report.claims import claims_section, headline
+from inweights.report.content import PageContent
 from inweights.report.figures import draw
 from inweights.report.html import escape, tag
 from inweights.report.save import png, svg
 
 if TYPE_CHECKING:
-    from inweights.recipes.claim import ClaimResult
     from inweights.recipes.recipe import Figure
 
 __all__ = ["PageContent", "build_page", "write_figures"]
@@ -27,47 +26,6 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageContent:
-    """What a page shows.
-
-    Attributes:
-        title: What the recipe shows.
-        paper: Full name of the paper.
-        place: Where in the paper.
-        summary: What is done, in a paragraph.
-        recipe: Name of the recipe.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Root seeds of the replicates.
-        seconds: Wall time of the run in seconds.
-        folder: The run folder.
-        claims: Claims with their verdicts.
-        figures: Figures to draw.
-        tables: Tables by name.
-        config: Resolved settings, plain and nested.
-        environment: Versions and machine, plain.
-        ours: Settings that are our choice: dotted names, or sentences.
-        command: How to run it again.
-    """
-
-    title: str
-    paper: str
-    place: str
-    summary: str
-    recipe: str
-    scale: str
-    seeds: tuple[int, ...]
-    seconds: float
-    folder: str
-    claims: Sequence[ClaimResult]
-    figures: Sequence[Figure]
-    tables: Mapping[str, pl.DataFrame]
-    config: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    ours: Sequence[str]
-    command: str
 
 
 def build_page(content: PageContent) -> str:

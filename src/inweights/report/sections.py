@@ -15,7 +15,7 @@ from inweights.report.save import inline_svg, png
 
 if TYPE_CHECKING:
     from inweights.recipes.recipe import Figure
-    from inweights.report.page import PageContent
+    from inweights.report.content import PageContent
 
 __all__ = ["again_section", "figures_section", "header", "numbers_section", "settings_section"]
 
