@@ -12,7 +12,7 @@ import torch
 from inweights.errors import ConfigError
 from inweights.models import Model, pack
 from inweights.training import Curriculum, Optimizer, Phase, train
-from inweights.worlds import TwoHop, World, load_world, save_world
+from inweights.worlds import FACT_ROLES, QUERY_ROLES, TwoHop, World, load_world, save_world
 
 __all__ = ["ModelCase", "WorldCase"]
 
@@ -43,6 +43,28 @@ class WorldCase:
         assert world.settings["kind"] == world.name
         assert world.seed == 3
 
+    def test_roles_are_known_and_tokens_are_in_the_vocabulary(self, config: Any) -> None:
+        world: World = config.build(3)
+        assert set(world.facts.role_names) <= set(FACT_ROLES)
+        assert set(world.queries.role_names) <= set(QUERY_ROLES)
+        for part in (world.facts, world.queries):
+            assert len(part.prompt_ends) == len(part.answer_ends) == len(part)
+            assert len(part.out_of_distribution) == len(part)
+            assert {part.role_names[r] for r in part.roles} == set(part.role_names)
+            for i in range(len(part)):
+                tokens = [*part.prompt(i), *part.answer(i)]
+                assert len(part.prompt(i)) >= 1
+                assert len(part.answer(i)) >= 1
+                assert 0 <= min(tokens) <= max(tokens) < len(world.vocabulary)
+        assert not world.facts.out_of_distribution.any()
+
+    def test_no_fact_contradicts_another(self, config: Any) -> None:
+        world: World = config.build(3)
+        said: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for i in range(len(world.facts)):
+            answer = tuple(world.facts.answer(i))
+            assert said.setdefault(tuple(world.facts.prompt(i)), answer) == answer
+
     def test_round_trip(self, config: Any, tmp_path: Path) -> None:
         world: World = config.build(3)
         again = load_world(save_world(world, tmp_path / "world"))
@@ -51,6 +73,7 @@ class WorldCase:
         assert again.vocabulary == world.vocabulary
         assert again.settings == world.settings
         assert (again.name, again.seed) == (world.name, world.seed)
+        assert again.why_out_of_distribution == world.why_out_of_distribution
         assert again.complexity == world.complexity
 
 
@@ -80,6 +103,32 @@ class ModelCase:
         for r, seed in enumerate((5, 6, 7)):
             torch.testing.assert_close(together[r], self.build(seed)(self.tokens)[0])
         assert not torch.allclose(together[0], together[1])
+
+    def test_the_seed_decides_the_start_not_the_place_among_replicas(self) -> None:
+        one, other = self.build(5, 6, 7), self.build(7, 5, 6)
+        for (name, a), b in zip(one.named_parameters(), other.parameters(), strict=True):
+            assert torch.equal(a, b[[1, 2, 0]]), name
+
+    def test_replicas_do_not_touch_each_other(self) -> None:
+        model = self.build(5, 6)
+        model(self.tokens)[0].square().sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None, name
+            assert not parameter.grad[1].any(), name
+        assert any(p.grad[0].any() for p in model.parameters() if p.grad is not None)
+
+    def test_runs_on_any_device(self) -> None:
+        """No tensor is made on the CPU in passing; ``meta`` refuses to mix."""
+        model = self.build(0, 1).to("meta")
+        tokens = self.tokens.to("meta")
+        k = len(model.candidates)
+        for inputs in (tokens, torch.stack([tokens, tokens])):
+            said = model(inputs)
+            assert (said.device.type, said.shape) == ("meta", (2, 4, 3, k))
+        batch = pack([self.tokens, self.tokens[:, :2]]).to("meta")
+        assert batch.last.device.type == "meta"
+        assert model(batch, at=batch.last).shape == (2, 8, k)
+        assert all(s.device.type == "meta" for s in model.hidden(tokens).values())
 
     @torch.no_grad()
     def test_shapes(self) -> None:

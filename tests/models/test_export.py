@@ -84,6 +84,27 @@ def test_there_and_back(tied: bool) -> None:
         assert torch.equal(parameter[1:], theirs[name]), name
 
 
+def test_precision_is_kept() -> None:
+    model = gpt().double()
+    exported = to_transformers(model)
+    assert exported.dtype == torch.float64
+    assert_same(model, 0, exported)
+    assert from_transformers(exported).tokens.weight.dtype == torch.float64
+
+
+def test_it_generates() -> None:
+    """Greedy text of the export is the argmax of ours, token after token, up to the context."""
+    model = gpt()
+    prompt = TOKENS[:, :2]
+    said = to_transformers(model, 1).generate(
+        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=4, do_sample=False
+    )
+    ours = prompt
+    for _ in range(4):
+        ours = torch.cat([ours, model(ours)[1, :, -1].argmax(-1, keepdim=True)], dim=1)
+    assert torch.equal(said, ours)
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"attention": "uniform"}, {"attention": "none"}, {"residual": False}, {"norm": False}],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cases import WorldCase
 
 import inweights.worlds as worlds
-from inweights.config import apply_overrides, decode
+from inweights.config import Config, apply_overrides, decode
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import (
     Statements,
@@ -34,6 +34,12 @@ class TestTwoHop(WorldCase):
 
 
 def test_every_world_has_a_case() -> None:
+    exported = {
+        value
+        for name in worlds.__all__
+        if isinstance(value := getattr(worlds, name), type) and issubclass(value, Config)
+    }
+    assert exported == {type(config) for config in TestTwoHop.configs}
     configs = {worlds.open_world(name).settings["kind"] for name in worlds.world_names()}
     assert configs == {config.build().settings["kind"] for config in TestTwoHop.configs}
 
@@ -47,11 +53,13 @@ def hops(world: World, role: str) -> list[tuple[list[int], int]]:
 def structured(draw) -> tuple[TwoHop, int]:
     n = draw(st.integers(2, 9))
     complexity = draw(st.integers(1, n))
+    second = draw(st.integers(1, 3))
     config = TwoHop(
         n=n,
         complexity=complexity,
-        first_relations=draw(st.integers(complexity, complexity + 2)),
-        second_relations=draw(st.integers(1, 3)),
+        # As few first relations as the second ones make up for.
+        first_relations=draw(st.integers(max(1, complexity - second + 1), complexity + 2)),
+        second_relations=second,
         maps=draw(st.sampled_from(["shift", "permutation"])),
         identity=draw(st.sampled_from([False, True, 0.25, 0.5])),
         trained=draw(st.sampled_from([0.0, 0.3, 0.8])),
@@ -78,6 +86,10 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
         set().union(*slice_of.values())
     )
     assert set().union(*slice_of.values()) == set(words["bridge"].tolist())
+    for relation, bridges in slice_of.items():
+        assert {(b - words["bridge"][0]) // n for b in bridges} == {
+            relation - words["first_relation"][0]
+        }
 
     # Compositions, trained or asked, are exactly the composed hops.
     trained, asked = {}, {}
@@ -135,18 +147,54 @@ def test_the_papers_structured_setting() -> None:
     assert names(world.outputs) == "b1 b2 b3 b4 c1 c2 c3 c4"
 
 
-def test_the_map_as_printed_collides() -> None:
-    """Taken literally, 1-based ``⌊k/N⌋ + k mod N`` sends two bridges of one slice to one object."""
-    n = 5
-    printed = [k // n + k % n for k in range(1, n + 1)]
-    assert len(set(printed)) < n
-    assert TwoHop(n=n).build().complexity == 1
+@pytest.mark.parametrize("n", [2, 5, 8])
+@pytest.mark.parametrize("complexity", [1, 2])
+def test_the_map_as_printed_collides_or_leaves_the_range(n: int, complexity: int) -> None:
+    """``⌊k/N⌋ + k mod N``: ours is its 0-based form, taken modulo ``N``."""
+    assert len({k // n + k % n for k in range(1, n + 1)}) < n  # 1-based: two share an object
+    world = TwoHop(n=n, complexity=complexity).build()
+    first = {name: world.vocabulary[name][0] for name in ("bridge", "object")}
+    ours = {p[0] - first["bridge"]: c - first["object"] for p, c in hops(world, "second_hop")}
+    printed = {k: k // n + k % n for k in range(complexity * n)}
+    assert ours == {k: place % n for k, place in printed.items()}
+    assert (max(printed.values()) >= n) == (complexity > 1)  # 0-based: beyond the last object
 
 
 def test_permutations_and_fractions_follow_the_seed() -> None:
     config = TwoHop(n=8, complexity=2, maps="permutation", identity=0.5)
     assert not config.build(1).facts.equals(config.build(2).facts)
     assert TwoHop(n=8).build(1).facts.equals(TwoHop(n=8).build(2).facts)
+
+
+def test_permutations_hide_the_order_of_subjects_and_objects() -> None:
+    """With shifts, a subject's objects are neighbours, and so are subjects that share one."""
+
+    def neighbours(maps: str) -> tuple[int, int]:
+        world = TwoHop(n=40, complexity=2, maps=maps).build(1)  # type: ignore[arg-type]
+        prompts, answers = world.queries.matrix(world.queries.with_role("composition"))
+        reach: dict[int, list[int]] = {}
+        for subject, answer in zip(prompts[:, 0].tolist(), answers[:, 0].tolist(), strict=True):
+            reach.setdefault(subject, []).append(answer)
+        close = sum((a - b) % 40 in (1, 39) for a, b in reach.values())
+        subjects = world.vocabulary["subject"].tolist()
+        shared = sum(
+            bool(set(reach[a]) & set(reach[subjects[(i + 1) % 40]])) for i, a in enumerate(subjects)
+        )
+        return close, shared
+
+    assert neighbours("shift") == (40, 40)
+    close, shared = neighbours("permutation")
+    assert close < 12
+    assert shared < 12
+
+
+def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
+    facts = Statements.build({"edge": ([[0]], [[1]])})
+    queries = Statements.build({"path": ([[3, 0]], [[2]])})
+    words = Vocabulary({"node": ["a", "b", "c", "d", "e"]})
+    world = World(name="w", vocabulary=words, facts=facts, queries=queries)
+    assert world.inputs.tolist() == [0, 3]
+    assert world.outputs.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -219,9 +267,23 @@ def test_tokens_outside_the_vocabulary_are_refused() -> None:
 
 def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     world = TwoHop(n=3).build()
-    folder = save_world(world, tmp_path / "w")
+    folder = save_world(world, tmp_path / "deep" / "w")
+    assert folder.stat().st_mode & 0o777 == 0o755  # not the private mode of a temporary folder
+    assert [p.name for p in folder.parent.iterdir()] == ["w"]
     with pytest.raises(DataError, match="exists already"):
         save_world(world, folder)
+    text = (folder / "world.json").read_text()
+    (folder / "world.json").write_text(text.replace('"format": 1', '"format": 9'))
+    with pytest.raises(DataError, match="has format 9; this version reads 1"):
+        load_world(folder)
+    (folder / "world.json").write_text(text.replace('"first_hop"', '"first"'))
+    with pytest.raises(DataError, match="is damaged"):
+        load_world(folder)
+    (folder / "world.json").write_text(text[: len(text) // 2])
+    with pytest.raises(DataError, match="is damaged"):
+        load_world(folder)
+    (folder / "world.json").write_text(text)
+    assert load_world(folder).facts.equals(world.facts)
     (folder / "facts.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="is damaged"):
         load_world(folder)
