@@ -39,15 +39,15 @@ $(VENV)/.docs: $(VENV)/.base
 
 # --- what people do
 
-# Idle threads that spin make processes that share cores up to fifty times slower; those that sleep do
-# not. The command line sets this for itself; the tests are told here.
+# Small models gain little from threads, and threads that wait for each other on busy cores make them
+# thirty times slower. The command line trains in processes of one thread; the tests are told here.
 
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo
 
 test: test-fast test-slow ## all tests that this machine can run
 
-test-fast test-slow: export OMP_WAIT_POLICY ?= PASSIVE
+test-fast test-slow: export OMP_NUM_THREADS ?= 1
 
 test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
 	@$(BIN)/python -m pytest src tests -m "$(FAST)"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,6 +65,8 @@ def run(
     config: Path | None = None,
     runs: Runs = None,
     device: str = "cpu",
+    jobs: int = 0,
+    threads: int = 1,
     fresh: Fresh = False,
     json: Json = False,
     strict: Strict = False,
@@ -89,6 +90,10 @@ def run(
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     device
         cpu or cuda.
+    jobs
+        Processes that train side by side; 0 takes the cores of this machine.
+    threads
+        Threads of each process.
     fresh
         Discard an earlier run of the same config.
     json
@@ -112,6 +117,9 @@ def run(
             overrides=changes,
             runs=runs,
             device=device,
+            jobs=jobs or console.cores(device, scale),
+            threads=threads,
+            plugins=plugin,
             fresh=fresh,
             progress=progress,
         )
@@ -265,9 +273,6 @@ def _code(claims: Sequence[Any], strict: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for bad input, 1 for a failed run."""
-    # Idle threads that spin make two runs on one machine ten to fifty times slower; sleeping costs
-    # little. It has to be said before torch starts its threads.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     words = [word for word in given if word != "--debug"]

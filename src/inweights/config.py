@@ -140,9 +140,10 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
 
 def _value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return parsed["value"] if set(parsed) == {"value"} else text
 
 
 def load_toml(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.runs import RunFolder
     from inweights.worlds import World
 
-__all__ = ["board", "flat", "outcome", "progress", "recipes", "runs", "world"]
+__all__ = ["board", "cores", "flat", "outcome", "progress", "recipes", "runs", "world"]
 
 _out = Console(highlight=False)
 _COLOURS = {"reproduced": "green", "not reproduced": "red", "not run": "dim"}
@@ -203,6 +204,14 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
     _out.print(f": {made.why_out_of_distribution}" if out else "")
     if folder:
         _out.print(f"written to {folder}")
+
+
+def cores(device: str, scale: str) -> int:
+    """How many processes to train in: the cores that this one may use, or one if that is enough."""
+    if device != "cpu" or scale == "smoke":
+        return 1
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:

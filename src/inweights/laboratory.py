@@ -25,6 +25,9 @@ def run(
     runs: str | Path | None = None,
     fresh: bool = False,
     device: str = "cpu",
+    jobs: int = 1,
+    threads: int = 1,
+    plugins: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
@@ -37,6 +40,9 @@ def run(
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         fresh: Whether an earlier run of the same config is discarded.
         device: Where models live: ``cpu``, ``cuda``.
+        jobs: Processes that train side by side.
+        threads: Threads of each.
+        plugins: Modules that the processes import first, to find the recipe.
         progress: Called with steps done, all steps, and what is being done.
 
     Raises:
@@ -52,6 +58,9 @@ def run(
         store=RunStore(runs),
         fresh=fresh,
         device=device,
+        jobs=jobs,
+        threads=threads,
+        plugins=plugins,
         progress=progress,
         publish=publish,
     )

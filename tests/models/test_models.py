@@ -151,6 +151,15 @@ def test_what_does_not_fit_is_refused() -> None:
         Init(std=0.0)
     with pytest.raises(ConfigError, match="at least one replica"):
         GPTConfig().build(vocabulary=9, seeds=[])
+    for wrong in (float("nan"), float("inf"), -1.0):
+        with pytest.raises(ConfigError, match="above 0"):
+            Init(std=wrong)
+        with pytest.raises(ConfigError, match="above 0"):
+            Init(gamma=wrong)
+    with pytest.raises(ConfigError, match="twice among the candidates"):
+        EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
+    with pytest.raises(DataError, match="outside 0 to 8"):  # not the next replica's first row
+        GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(torch.tensor([[[9]], [[1]]]))
     with pytest.raises(DataError, match="nothing to pack"):
         pack([])
     with pytest.raises(DataError, match="replica axis"):

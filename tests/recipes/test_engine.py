@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.recipes import get_recipe, groups
+from inweights.recipes import get_recipe, groups, worker
 from inweights.recipes.engine import execute, resolve
 from inweights.runs import RunStore
 
@@ -67,13 +67,47 @@ def _same(stamps: dict[Path, int]) -> None:
 
 
 @pytest.mark.slow
+def test_processes_side_by_side_change_nothing(tmp_path) -> None:
+    """Two processes, one process and more threads: the same numbers to the last bit."""
+    seen: list[tuple[int, int]] = []
+    alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"))
+    beside = execute(
+        DEMO,
+        "smoke",
+        store=RunStore(tmp_path / "b"),
+        jobs=2,
+        progress=lambda done, total, what: seen.append((done, total)),
+    )
+    for name, table in alone.tables.items():
+        assert table.equals(beside.tables[name], null_equal=True), name
+    assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.slow
+def test_errors_of_processes_come_through(tmp_path) -> None:
+    wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
+    with pytest.raises(RunError, match="lower the rate"):
+        execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild, jobs=2)
+    unnamed = replace(DEMO, name="mine/unknown", claims=())
+    with pytest.raises(ConfigError, match="unknown recipe 'mine/unknown'"):
+        execute(unnamed, "smoke", store=RunStore(tmp_path), jobs=2)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
+    with pytest.raises(RunError, match="a process of demo/two-hop failed"):
+        execute(DEMO, "smoke", store=RunStore(tmp_path), jobs=2)
+
+
+@pytest.mark.slow
 def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
     """kill -9 while a group trains; the end is the same to the last bit."""
     script = (
-        "from inweights.recipes import engine, get_recipe\n"
+        "from inweights.recipes import engine, get_recipe, groups\n"
         "from inweights.runs import RunStore\n"
-        "old = engine.Checkpoint\n"
-        "engine.Checkpoint = lambda path, key: old(path, key=key, every_steps=7)\n"
+        "old = groups.Checkpoint\n"
+        "groups.Checkpoint = lambda path, key: old(path, key=key, every_steps=7)\n"
         f"engine.execute(get_recipe('demo/two-hop'), 'smoke', store=RunStore({str(tmp_path)!r}),"
         " overrides=['gpt.phase.steps=400', 'emb_mlp.steps=30'])\n"
     )

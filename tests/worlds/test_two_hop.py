@@ -54,15 +54,18 @@ def structured(draw) -> tuple[TwoHop, int]:
     n = draw(st.integers(2, 9))
     complexity = draw(st.integers(1, n))
     second = draw(st.integers(1, 3))
+    # As few first relations as the second ones make up for.
+    first = draw(st.integers(max(1, complexity - second + 1), complexity + 2))
+    total = n * first * second
+    fractions = [f for f in (0.0, 0.3, 0.8) if round(f * total) < total]
     config = TwoHop(
         n=n,
         complexity=complexity,
-        # As few first relations as the second ones make up for.
-        first_relations=draw(st.integers(max(1, complexity - second + 1), complexity + 2)),
+        first_relations=first,
         second_relations=second,
         maps=draw(st.sampled_from(["shift", "permutation"])),
         identity=draw(st.sampled_from([False, True, 0.25, 0.5])),
-        trained=draw(st.sampled_from([0.0, 0.3, 0.8])),
+        trained=draw(st.sampled_from(fractions)),
     )
     return config, draw(st.integers(0, 5))
 
@@ -209,6 +212,7 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
         ({"identity": 1.5}, "fraction from 0 to 1, not 1.5"),
         ({"identity": -0.1}, "fraction"),
         ({"trained": 1.0}, "no query would be left"),
+        ({"trained": 0.99, "n": 2}, "no query would be left"),
         ({"trained": -0.1}, "fraction"),
         ({"complexty": 2}, "did you mean 'complexity'"),
         ({"n": "ten"}, "n: expected `int`"),
@@ -245,6 +249,8 @@ def test_statements_by_shape_and_role() -> None:
     assert statements.prompt(2).tolist() == [5, 6]
     with pytest.raises(DataError, match="did you mean 'path'"):
         statements.with_role("paths")
+    with pytest.raises(DataError, match="there are 2 statements"):
+        Statements.build({"edge": ([[1], [2]], [[3], [4]])}, np.zeros(3, dtype=bool))
     with pytest.raises(DataError, match="matrices"):
         Statements.build({"edge": ([[1], [2]], [[3]])})
 

@@ -45,6 +45,8 @@ class Model(nn.Module):
         self.replicas = replicas
         self.vocabulary = vocabulary
         ids = torch.arange(vocabulary) if candidates is None else torch.as_tensor(candidates)
+        if len(ids.unique()) != len(ids):
+            raise ConfigError("a token is twice among the candidates of a model")
         column = torch.full((vocabulary,), -1, dtype=torch.long)
         column[ids] = torch.arange(len(ids))
         self.register_buffer("candidates", ids, persistent=False)

@@ -8,6 +8,7 @@ parameter, so that replica ``r`` starts alike alone or among others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, DataError
 from inweights.seeds import INITIALISATION, Streams
 
 __all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
@@ -39,8 +40,10 @@ class Init(Config):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if self.std <= 0:
+        if not (self.std > 0 and math.isfinite(self.std)):
             raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
+        if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
+            raise ConfigError(f"init.gamma is an exponent above 0, not {self.gamma}")
 
     def sigma(self, fan_in: int) -> float:
         """Standard deviation of a weight matrix whose input width is ``fan_in``."""
@@ -122,8 +125,15 @@ class Embedding(Layer):
         replicas, tokens, width = self.weight.shape
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
+        # Checked where it costs nothing: beyond its end a replica's table goes on with the next one's.
+        if ids.device.type == "cpu" and ids.numel() and not _within(ids, tokens):
+            raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)
         return F.embedding(rows, self.weight.reshape(replicas * tokens, width))
+
+
+def _within(ids: Tensor, end: int) -> bool:
+    return 0 <= int(ids.min()) <= int(ids.max()) < end
 
 
 def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:

@@ -14,13 +14,17 @@ import polars as pl
 
 from inweights.config import apply_overrides, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.models.base import Model
-from inweights.models.layers import Init
 from inweights.recipes.claim import ClaimResult, judge
-from inweights.recipes.groups import Group, group_trials
-from inweights.recipes.recipe import SCALES, Measure, Recipe
+from inweights.recipes.groups import (
+    complete,
+    group_trials,
+    part_of,
+    train_group,
+    use_threads,
+)
+from inweights.recipes.recipe import SCALES, Recipe
+from inweights.recipes.worker import Job, train_beside
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
-from inweights.training import Checkpoint, Observer, train
 
 __all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "resolve"]
 
@@ -79,6 +83,9 @@ def execute(
     store: RunStore | None = None,
     fresh: bool = False,
     device: str = "cpu",
+    jobs: int = 1,
+    threads: int = 1,
+    plugins: Sequence[str] = (),
     progress: Progress | None = None,
     publish: Callable[[Outcome, Path], None] | None = None,
 ) -> Outcome:
@@ -92,6 +99,11 @@ def execute(
         store: Where runs are kept.
         fresh: Whether an earlier run of the same config is discarded.
         device: Where models live.
+        jobs: Groups that train at the same time, each in a process of its own. More than one needs
+            a recipe that can be found by its name.
+        threads: Threads of each process. One by default: results then do not depend on how many
+            cores there are, and two runs on one machine do not slow each other down tenfold.
+        plugins: Modules that the processes import first.
         progress: Told about every step.
         publish: Called with the outcome and the folder before it is sealed, to add figures and a
             page.
@@ -112,22 +124,40 @@ def execute(
     started = time.monotonic()
     work = folder.begin()
     before = _seconds(work)
-    done, parts = 0, []
+    steps = {i: g.steps for i, g in enumerate(groups) if complete(work, g)}
+
+    def report(index: int, step: int, done: bool) -> None:
+        group = groups[index]
+        steps[index] = group.steps if done else step * len(group.members)
+        if done:
+            write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
+        if progress:
+            progress(sum(steps.values()), total, group.title)
+
+    todo = [i for i in range(len(groups)) if i not in steps]
     try:
-        for group in groups:
-            part = work / "parts" / group.key
-            if not (part / "tables").exists():
-                checkpoint = Checkpoint(part / "state", key=group.key)
-                report = partial(_report, progress, done, total, group)
-                tables = _train(group, chosen[0], checkpoint, device, report)
-                write_tables(part / "tables", tables)
-                checkpoint.clear()
-                write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
-            parts.append(read_tables(part / "tables"))
-            done += group.steps
+        if jobs > 1 and len(todo) > 1:
+            job = Job(
+                recipe=recipe.name,
+                scale=scale,
+                seeds=len(chosen),
+                overrides=tuple(overrides),
+                plugins=tuple(plugins),
+                work=str(work),
+                device=device,
+                threads=threads,
+            )
+            train_beside(job, todo, jobs, report)
+        else:
+            with use_threads(threads):
+                for index in todo:
+                    tell = partial(report, index, done=False)
+                    train_group(groups[index], chosen[0], work, device, tell)
+                    report(index, 0, done=True)
     except (ConfigError, DataError):
         folder.discard()  # nothing of it can be resumed: it asks for what does not exist
         raise
+    parts = [read_tables(part_of(work, group)) for group in groups]
     names = dict.fromkeys(name for part in parts for name in part)
     tables = {
         name: pl.concat([p[name] for p in parts if name in p], how="diagonal_relaxed")
@@ -194,72 +224,6 @@ def _write(outcome: Outcome, work: Path) -> None:
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
-
-
-def _train(
-    group: Group,
-    first_seed: int,
-    checkpoint: Checkpoint,
-    device: str,
-    progress: Callable[[int], None],
-) -> dict[str, pl.DataFrame]:
-    """Train a group and return its tables, with labels and seeds."""
-    trials = [member.trial for member in group.members]
-    worlds = [member.world for member in group.members]
-    seeds = [trial.seed for trial in trials]
-    model: Model = (
-        trials[0]
-        .model.build(
-            vocabulary=len(worlds[0].vocabulary),
-            seeds=seeds,
-            inits=[getattr(trial.model, "init", Init()) for trial in trials],
-            candidates=worlds[0].outputs.tolist(),
-        )
-        .to(device)
-    )
-    kept = {m.name: [s == first_seed or not m.first_seed for s in seeds] for m in group.measures}
-
-    def take(measure: Measure, model: Model) -> pl.DataFrame:
-        table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
-        wanted = [r for r, keep in enumerate(kept[measure.name]) if keep]
-        return table.filter(pl.col("replica").is_in(wanted))
-
-    observers = [
-        Observer(m.name, partial(take, m), m.every)
-        for m in group.measures
-        if m.every and any(kept[m.name])
-    ]
-    result = train(
-        model,
-        worlds,
-        [trial.curriculum for trial in trials],
-        seeds=seeds,
-        observers=observers,
-        checkpoint=checkpoint,
-        progress=progress,
-    )
-    tables = {"losses": result.losses, **result.observed}
-    for measure in group.measures:
-        if not measure.every and any(kept[measure.name]):
-            tables[measure.name] = take(measure, model)
-    labels = pl.DataFrame(
-        [
-            {"replica": replica, **labels, "seed": member.trial.seed}
-            for replica, member in enumerate(group.members)
-            for labels in member.labels
-        ]
-    )
-    return {
-        name: labels.join(table, on="replica", how="inner").drop("replica")
-        for name, table in tables.items()
-    }
-
-
-def _report(progress: Progress | None, done: int, total: int, group: Group, steps: int) -> None:
-    if progress:
-        labels = ", ".join(str(value) for value in group.members[0].labels[0].values())
-        count = len(group.members)
-        progress(done + steps * count, total, f"{count} × {labels}")
 
 
 def _seconds(work: Path) -> float:

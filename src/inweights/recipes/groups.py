@@ -1,16 +1,34 @@
-"""Groups the trials of a recipe by shape, so that each group trains as one tensor program."""
+"""Groups the trials of a recipe by shape, and trains each group as one tensor program."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import polars as pl
+import torch
+
 from inweights.config import digest, to_dict
+from inweights.models.base import Model
+from inweights.models.layers import Init
 from inweights.recipes.recipe import Measure, Trial
+from inweights.runs import write_tables
+from inweights.training import Checkpoint, Observer, train
 from inweights.worlds.world import World
 
-__all__ = ["Group", "Member", "group_trials"]
+__all__ = [
+    "Group",
+    "Member",
+    "complete",
+    "group_trials",
+    "part_of",
+    "train_group",
+    "use_threads",
+]
 
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
 #: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
@@ -35,6 +53,12 @@ class Group:
     key: str
     members: tuple[Member, ...]
     measures: tuple[Measure, ...]
+
+    @property
+    def title(self) -> str:
+        """What is trained, in a few words."""
+        labels = ", ".join(str(value) for value in self.members[0].labels[0].values())
+        return f"{len(self.members)} × {labels}"
 
     @property
     def steps(self) -> int:
@@ -71,6 +95,92 @@ def group_trials(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[G
             identity = [[run, [dict(one) for one in member.labels]] for run, member in block]
             groups.append(Group(digest([key, identity]), tuple(m for _, m in block), wanted[key]))
     return groups
+
+
+def part_of(work: Path, group: Group) -> Path:
+    """Folder of the tables of a group; it is there once the group is complete."""
+    return work / "parts" / group.key / "tables"
+
+
+def complete(work: Path, group: Group) -> bool:
+    """Whether a group has trained already."""
+    return part_of(work, group).exists()
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Let torch use so many threads in this process for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def train_group(
+    group: Group,
+    first_seed: int,
+    work: Path,
+    device: str,
+    progress: Callable[[int], None],
+) -> None:
+    """Train a group and store its tables, with labels and seeds, in the run's folder ``work``.
+
+    An interrupted group goes on from its checkpoint.
+    """
+    checkpoint = Checkpoint(part_of(work, group).with_name("state"), key=group.key)
+    trials = [member.trial for member in group.members]
+    worlds = [member.world for member in group.members]
+    seeds = [trial.seed for trial in trials]
+    model: Model = (
+        trials[0]
+        .model.build(
+            vocabulary=len(worlds[0].vocabulary),
+            seeds=seeds,
+            inits=[getattr(trial.model, "init", Init()) for trial in trials],
+            candidates=worlds[0].outputs.tolist(),
+        )
+        .to(device)
+    )
+    kept = {m.name: [s == first_seed or not m.first_seed for s in seeds] for m in group.measures}
+
+    def take(measure: Measure, model: Model) -> pl.DataFrame:
+        table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+        wanted = [r for r, keep in enumerate(kept[measure.name]) if keep]
+        return table.filter(pl.col("replica").is_in(wanted))
+
+    observers = [
+        Observer(m.name, partial(take, m), m.every)
+        for m in group.measures
+        if m.every and any(kept[m.name])
+    ]
+    result = train(
+        model,
+        worlds,
+        [trial.curriculum for trial in trials],
+        seeds=seeds,
+        observers=observers,
+        checkpoint=checkpoint,
+        progress=progress,
+    )
+    tables = {"losses": result.losses, **result.observed}
+    for measure in group.measures:
+        if not measure.every and any(kept[measure.name]):
+            tables[measure.name] = take(measure, model)
+    labels = pl.DataFrame(
+        [
+            {"replica": replica, **labels, "seed": member.trial.seed}
+            for replica, member in enumerate(group.members)
+            for labels in member.labels
+        ]
+    )
+    labelled = {
+        name: labels.join(table, on="replica", how="inner").drop("replica")
+        for name, table in tables.items()
+    }
+    write_tables(part_of(work, group), labelled)
+    checkpoint.clear()
 
 
 def _capacity(member: Member) -> int:

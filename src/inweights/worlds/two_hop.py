@@ -70,10 +70,11 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(f"two-hop: identity is a fraction from 0 to 1, not {self.identity}")
-        if not 0.0 <= self.trained < 1.0:
+        total = self.n * self.slices * self.second_relations
+        if not 0.0 <= self.trained < 1.0 or round(self.trained * total) == total:
             raise ConfigError(
                 f"two-hop: trained is a fraction from 0 up to below 1, not {self.trained}; "
-                "at 1 no query would be left"
+                f"of {total} two-hop facts no query would be left"
             )
 
     @property

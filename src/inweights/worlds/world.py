@@ -158,6 +158,10 @@ class Statements:
         ood = (
             np.zeros(len(roles), dtype=bool) if out_of_distribution is None else out_of_distribution
         )
+        if ood.shape != roles.shape:
+            raise DataError(
+                f"out_of_distribution has shape {ood.shape}; there are {len(roles)} statements"
+            )
         return cls(prompts, prompt_ends, answers, answer_ends, roles, tuple(pairs), ood)
 
     def __len__(self) -> int:
