@@ -125,7 +125,7 @@ class Embedding(Layer):
         replicas, tokens, width = self.weight.shape
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
-        # Checked where it costs nothing: beyond its end a replica's table goes on with the next one's.
+        # Checked where it costs nothing: a replica's table is followed by the next one's.
         if ids.device.type == "cpu" and ids.numel() and not _within(ids, tokens):
             raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)
