@@ -1,11 +1,12 @@
 """Contracts: what every world and every model keeps, one base case a concept.
 
-A test class inherits a case and says which world or model it is about; the test of completeness
-beside it fails where one is missing.
+A test class inherits a case and says which configs it is about; a test beside those classes fails
+where a world or a model has none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from inweights.config import Config, decode, to_dict
+from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.models import Model, Packed, pack
 from inweights.training import Curriculum, Optimizer, Phase, train
@@ -22,153 +23,277 @@ from inweights.worlds import (
     FACT_ROLES,
     QUERY_ROLES,
     Statements,
-    TwoHop,
+    Vocabulary,
     World,
     load_world,
     save_world,
 )
 
-Key = tuple[int, ...]
 
-
-def prompts_of(part: Statements) -> list[Key]:
-    """Prompt of every statement, as tuples."""
+def prompts_of(part: Statements) -> list[tuple[int, ...]]:
+    """Prompt of every statement."""
     return [tuple(part.prompt(i).tolist()) for i in range(len(part))]
 
 
-def pairs_of(part: Statements) -> list[tuple[Key, Key]]:
-    """Prompt and answer of every statement, as tuples."""
-    return [
-        (tuple(part.prompt(i).tolist()), tuple(part.answer(i).tolist())) for i in range(len(part))
-    ]
-
-
 class WorldCase:
-    """What every world keeps. ``settings`` are a few configs; one of them draws at random."""
+    """What every world keeps, for each of its ``configs`` (see ``conftest.py``)."""
 
-    config: ClassVar[type[Any]]
-    settings: ClassVar[tuple[dict[str, Any], ...]]
-    #: Settings whose world depends on the seed.
-    random: ClassVar[dict[str, Any]]
+    configs: ClassVar[Sequence[Any]]
 
-    @pytest.fixture
-    def worlds(self) -> list[World]:
-        assert self.settings
-        return [self.config(**settings).build(seed=3) for settings in self.settings]
-
-    def test_same_seed_same_world(self) -> None:
-        for settings in (*self.settings, self.random):
-            one, other = (self.config(**settings).build(seed=3) for _ in range(2))
-            assert one.facts.equals(other.facts)
-            assert one.queries.equals(other.queries)
-            assert one.vocabulary == other.vocabulary
-
-    def test_another_seed_another_world(self) -> None:
-        one, other = (self.config(**self.random).build(seed=seed) for seed in (3, 4))
-        assert not (one.facts.equals(other.facts) and one.queries.equals(other.queries))
+    def test_same_seed_same_world(self, config: Any) -> None:
+        one, other = config.build(seed=3), config.build(seed=3)
+        assert one.facts.equals(other.facts)
+        assert one.queries.equals(other.queries)
         assert one.vocabulary == other.vocabulary
 
-    def test_settings_are_stored_and_make_the_same_world(self, worlds: list[World]) -> None:
-        for settings, world in zip(self.settings, worlds, strict=True):
-            config = self.config(**settings)
-            assert world.settings == to_dict(config)
-            assert decode(self.config, world.settings) == config
-            assert world.seed == 3
+    def test_seeds_change_statements_and_nothing_else(self, config: Any) -> None:
+        """Replicas with a world each need as many tokens and statements of each role."""
+        one, other = config.build(seed=3), config.build(seed=4)
+        assert one.vocabulary == other.vocabulary
+        for part in ("facts", "queries"):
+            mine, theirs = getattr(one, part), getattr(other, part)
+            assert mine.role_names == theirs.role_names
+            for column in ("roles", "prompt_ends", "answer_ends"):
+                assert np.array_equal(getattr(mine, column), getattr(theirs, column)), column
 
-    def test_tokens_are_in_range_and_used(self, worlds: list[World]) -> None:
-        for world in worlds:
-            for part in (world.facts, world.queries):
-                for ids in (part.prompts, part.answers):
-                    assert ids.dtype == np.int64
-                    assert ids.min() >= 0
-                    assert ids.max() < len(world.vocabulary)
-            assert len(world.inputs) <= len(world.vocabulary)
+    def test_some_config_follows_the_seed(self) -> None:
+        worlds = [(c.build(seed=3), c.build(seed=4)) for c in self.configs]
+        assert any(not a.facts.equals(b.facts) for a, b in worlds)
 
-    def test_roles_are_known(self, worlds: list[World]) -> None:
-        for world in worlds:
-            assert set(world.facts.role_names) <= set(FACT_ROLES)
-            assert set(world.queries.role_names) <= set(QUERY_ROLES)
-            for part in (world.facts, world.queries):
-                counts = [len(part.with_role(role)) for role in part.role_names]
-                assert min(counts) > 0
-                assert sum(counts) == len(part)
-                with pytest.raises(DataError, match=part.role_names[0]):
-                    part.with_role(part.role_names[0] + "x")
+    def test_settings_and_seed_are_kept(self, config: Any) -> None:
+        world = config.build(seed=3)
+        assert world.settings == to_dict(config)
+        assert decode(type(config), world.settings) == config
+        assert world.seed == 3
 
-    def test_no_query_is_a_fact(self, worlds: list[World]) -> None:
-        for world in worlds:
-            assert len(world.queries)
-            assert not set(prompts_of(world.queries)) & set(prompts_of(world.facts))
+    def test_roles_are_known(self, config: Any) -> None:
+        world = config.build(seed=3)
+        for part, known in ((world.facts, FACT_ROLES), (world.queries, QUERY_ROLES)):
+            assert set(part.role_names) <= set(known)
+            counts = [len(part.with_role(role)) for role in part.role_names]
+            assert min(counts) > 0
+            assert sum(counts) == len(part)
+            with pytest.raises(DataError, match=f"did you mean '{part.role_names[0]}'"):
+                part.with_role(part.role_names[0] + "x")
 
-    def test_every_prompt_once_and_of_one_role(self, worlds: list[World]) -> None:
-        for world in worlds:
-            for part in (world.facts, world.queries):
-                prompts = prompts_of(part)
-                assert len(set(prompts)) == len(prompts)
+    def test_token_ids_are_in_range(self, config: Any) -> None:
+        world = config.build(seed=3)
+        for part in (world.facts, world.queries):
+            for ids in (part.prompts, part.answers):
+                assert ids.dtype == np.int64
+                assert ids.min() >= 0
+                assert ids.max() < len(world.vocabulary)
 
-    def test_queries_say_what_is_out_of_distribution(self, worlds: list[World]) -> None:
-        for world in worlds:
-            assert len(world.queries.out_of_distribution) == len(world.queries)
-            assert not world.facts.out_of_distribution.any()
-            assert world.why_out_of_distribution
+    def test_groups_of_tokens_are_disjoint_and_cover_the_vocabulary(self, config: Any) -> None:
+        words = config.build(seed=3).vocabulary
+        ids = np.concatenate([words[group] for group in words.groups])
+        assert ids.tolist() == list(range(len(words)))
+        assert [words.id(name) for name in words.names] == ids.tolist()
 
-    def test_saved_and_loaded(self, worlds: list[World], tmp_path: Path) -> None:
-        for i, world in enumerate(worlds):
-            folder = save_world(world, tmp_path / str(i))
-            assert sorted(p.name for p in tmp_path.iterdir()) == [str(j) for j in range(i + 1)]
-            loaded = load_world(folder)
-            assert loaded.facts.equals(world.facts)
-            assert loaded.queries.equals(world.queries)
-            assert loaded.vocabulary == world.vocabulary
-            for name in ("name", "settings", "seed", "why_out_of_distribution", "complexity"):
-                assert getattr(loaded, name) == getattr(world, name), name
-            for part, again in ((world.facts, loaded.facts), (world.queries, loaded.queries)):
-                assert again.roles.dtype == part.roles.dtype
-                assert again.prompts.dtype == part.prompts.dtype
+    def test_no_query_is_a_fact(self, config: Any) -> None:
+        world = config.build(seed=3)
+        assert len(world.queries)
+        assert not set(prompts_of(world.queries)) & set(prompts_of(world.facts))
 
-    def test_a_folder_is_never_overwritten(self, worlds: list[World], tmp_path: Path) -> None:
-        folder = save_world(worlds[0], tmp_path / "world")
-        before = (folder / "facts.parquet").read_bytes()
-        with pytest.raises(DataError, match="exists already"):
-            save_world(worlds[-1], folder)
-        assert (folder / "facts.parquet").read_bytes() == before
+    def test_no_prompt_twice(self, config: Any) -> None:
+        world = config.build(seed=3)
+        for part in (world.facts, world.queries):
+            assert len(set(prompts_of(part))) == len(part)
 
-    @pytest.mark.slow
-    def test_loads_as_a_hugging_face_dataset(
-        self, worlds: list[World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        datasets = pytest.importorskip("datasets", reason="needs inweights[hf]")
-        monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-        for i, world in enumerate(worlds):
-            folder = save_world(world, tmp_path / str(i))
-            loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-            assert set(loaded) == {"facts", "queries"}
-            for name, part in (("facts", world.facts), ("queries", world.queries)):
-                rows = loaded[name]
-                assert [
-                    (tuple(row["prompt"]), tuple(row["answer"])) for row in rows
-                ] == pairs_of(part)
-                assert list(rows["role"]) == [part.role_names[r] for r in part.roles]
-                assert list(rows["out_of_distribution"]) == part.out_of_distribution.tolist()
-                assert rows[0]["prompt_text"] == world.vocabulary.text(part.prompt(0))
+    def test_queries_say_what_is_out_of_distribution(self, config: Any) -> None:
+        world = config.build(seed=3)
+        assert world.queries.out_of_distribution.shape == (len(world.queries),)
+        assert not world.facts.out_of_distribution.any()
+        assert world.why_out_of_distribution
+
+    def test_saved_and_loaded(self, config: Any, tmp_path: Path) -> None:
+        world = config.build(seed=3)
+        again = load_world(save_world(world, tmp_path / "world"))
+        assert [p.name for p in tmp_path.iterdir()] == ["world"]
+        for name in ("name", "vocabulary", "settings", "seed", "why_out_of_distribution"):
+            assert getattr(again, name) == getattr(world, name), name
+        for part in ("facts", "queries"):
+            mine, read = getattr(world, part), getattr(again, part)
+            assert read.equals(mine)
+            for column in mine.__dataclass_fields__:
+                if column != "role_names":
+                    assert getattr(read, column).dtype == getattr(mine, column).dtype, column
 
 
 class ModelCase:
-    """What every model keeps. ``configs`` differ in what may break the replica axis."""
+    """What every model keeps. ``candidates`` are offered to its head, which may cover only them."""
 
-    #: The class of the model, for the test that none is missing.
-    model: ClassVar[type[Model]]
-    configs: ClassVar[tuple[Any, ...]]
+    config: ClassVar[Any]
+    candidates: ClassVar[list[int]] = [3, 4, 5, 9]
 
-    vocabulary: ClassVar[int] = 15  # of the world below
+    vocabulary: ClassVar[int] = 11
     seeds: ClassVar[tuple[int, ...]] = (5, 0, 9)
 
-    @pytest.fixture(params=range(8))
-    def config(self, request: pytest.FixtureRequest) -> Config:
-        """Each of ``configs`` in turn."""
-        if request.param >= len(self.configs):
-            pytest.skip("there is no such config; lifted by adding one to `configs`")
-        return self.configs[request.param]
+    @property
+    def world(self) -> World:
+        """Prompts of one to three tokens, and answers that every head covers."""
+        facts = {
+            "identity": ([[3], [4], [5]], [[3], [4], [5]]),
+            "edge": ([[0, 7], [1, 7], [2, 7], [6, 8]], [[3], [4], [5], [9]]),
+            "two_hop": ([[0, 7, 8], [1, 7, 8]], [[9], [5]]),
+        }
+        queries = {"composition": ([[2, 7, 8]], [[9]])}
+        return World(
+            name="contract",
+            vocabulary=Vocabulary({"all": [f"t{i}" for i in range(self.vocabulary)]}),
+            facts=Statements.build(facts),
+            queries=Statements.build(queries),
+        )
 
-    def build(self, config: Any, seeds: tuple[int, ...] | None = None) -> Model:
-        return config.build(vocabulary=self.vocabulary, seeds=self.seeds if seeds is None else seeds)
+    def build(self, *seeds: int) -> Model:
+        return self.config.build(
+            vocabulary=self.vocabulary, seeds=seeds or self.seeds, candidates=self.candidates
+        )
+
+    @staticmethod
+    def tokens(*shape: int) -> Tensor:
+        return torch.randint(11, shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+    def test_every_parameter_starts_with_the_replica_axis(self) -> None:
+        model = self.build()
+        parameters = dict(model.named_parameters())
+        assert parameters
+        for name, parameter in parameters.items():
+            assert parameter.shape[0] == model.replicas == 3, name
+            assert parameter.isfinite().all(), name
+
+    def test_candidates_and_columns_are_inverse(self) -> None:
+        model = self.build()
+        assert set(self.candidates) <= set(model.candidates.tolist())
+        columns = torch.full((self.vocabulary,), -1)
+        for column, token in enumerate(model.candidates.tolist()):
+            columns[token] = column
+        assert torch.equal(model.column, columns)
+
+    @torch.no_grad()
+    def test_shapes_of_logits(self) -> None:
+        model = self.build()
+        k = len(model.candidates)
+        assert model(self.tokens(4, 2)).shape == (3, 4, 2, k)
+        assert model(self.tokens(3, 4, 2)).shape == (3, 4, 2, k)
+        batch = pack([self.tokens(2, 1), self.tokens(4, 3)])
+        assert model(batch).shape == (3, 14, k)
+        assert model(batch, at=batch.last).shape == (3, 6, k)
+        own = pack([self.tokens(3, 2, 1), self.tokens(3, 4, 3)])
+        assert model(own).shape == (3, 14, k)
+
+    @torch.no_grad()
+    def test_packed_is_separate(self) -> None:
+        model = self.build()
+        for lead in ((), (3,)):
+            groups = [self.tokens(*lead, b, t) for b, t in ((2, 1), (3, 2), (1, 6), (2, 3))]
+            batch = pack(groups)
+            apart = torch.cat([model(group).flatten(1, 2) for group in groups], dim=1)
+            torch.testing.assert_close(model(batch), apart, atol=1e-6, rtol=1e-5)
+            at = torch.tensor([5, 0, 13])
+            torch.testing.assert_close(model(batch, at=at), apart[:, at], atol=1e-6, rtol=1e-5)
+
+    @torch.no_grad()
+    def test_shared_tokens_are_the_same_as_each_its_own(self) -> None:
+        model, tokens = self.build(), self.tokens(4, 3)
+        torch.testing.assert_close(model(tokens), model(tokens.expand(3, -1, -1)))
+
+    @torch.no_grad()
+    def test_each_replica_reads_its_own_tokens(self) -> None:
+        model, tokens = self.build(), self.tokens(3, 4, 3)
+        for r in range(3):
+            torch.testing.assert_close(model(tokens)[r], model(tokens[r])[r])
+
+    @torch.no_grad()
+    def test_hidden_states_by_filter(self) -> None:
+        model = self.build()
+        batch = pack([self.tokens(2, 1), self.tokens(3, 3)])
+        everything = model.states(batch)
+        assert tuple(everything) == model.layer_names
+        assert len(set(model.layer_names)) == len(model.layer_names) >= 2
+        last = model.hidden(batch)
+        assert tuple(last) == model.layer_names
+        some, at = [model.layer_names[-1], model.layer_names[0]], torch.tensor([4, 1])
+        chosen = model.hidden(batch, layers=some, at=at)
+        assert list(chosen) == some
+        for name, state in everything.items():
+            assert state.shape[:2] == (3, 11)
+            assert torch.equal(last[name], state[:, [0, 1, 4, 7, 10]])
+            if name in some:
+                assert torch.equal(chosen[name], state[:, [4, 1]])
+        deepest = everything[model.layer_names[-1]]
+        torch.testing.assert_close(model.unembed(deepest), model(batch))
+
+    @torch.no_grad()
+    def test_an_unknown_layer_names_the_nearest(self) -> None:
+        model = self.build()
+        given = model.layer_names[0] + "x"
+        with pytest.raises(ConfigError, match=f"'{given}'; did you mean '{model.layer_names[0]}'"):
+            model.hidden(self.tokens(1, 2), layers=[given])
+
+    def test_deterministic_from_seeds(self) -> None:
+        one, other, another = self.build(), self.build(), self.build(6, 1, 10)
+        parameters = dict(one.named_parameters())
+        assert all(torch.equal(parameters[n], p) for n, p in other.named_parameters())
+        differ = [n for n, p in another.named_parameters() if not torch.equal(parameters[n], p)]
+        assert differ
+
+    @torch.no_grad()
+    def test_the_order_of_replicas_does_not_matter(self) -> None:
+        model, turned = self.build(), self.build(*reversed(self.seeds))
+        for name, parameter in turned.named_parameters():
+            assert torch.equal(parameter.flip(0), model.get_parameter(name)), name
+        tokens = self.tokens(4, 3)
+        torch.testing.assert_close(turned(tokens).flip(0), model(tokens), atol=1e-5, rtol=1e-5)
+
+    def test_no_replica_reaches_another(self) -> None:
+        model = self.build()
+        model(self.tokens(4, 3))[1].square().sum().backward()
+        reached = False
+        for name, parameter in model.named_parameters():
+            if parameter.grad is not None:
+                assert not parameter.grad[[0, 2]].any(), name
+                reached |= bool(parameter.grad[1].any())
+        assert reached
+
+    @torch.no_grad()
+    def test_replicas_say_what_single_models_say(self) -> None:
+        model, tokens = self.build(), self.tokens(4, 3)
+        for r, seed in enumerate(self.seeds):
+            said = self.build(seed)(tokens)[0]
+            torch.testing.assert_close(model(tokens)[r], said, atol=1e-5, rtol=1e-5)
+
+    def test_replicas_train_as_single_models_do(self) -> None:
+        def plan(rate: float) -> Curriculum:
+            return Curriculum(phases=(Phase(steps=20, optimizer=Optimizer(rate=rate)),))
+
+        model, rates = self.build(), (1e-3, 3e-3, 1e-2)
+        before = [p.detach().clone() for p in model.parameters()]
+        together = train(
+            model, self.world, [plan(rate) for rate in rates], seeds=self.seeds, every=1
+        )
+        assert any(
+            not torch.equal(p, start) for p, start in zip(model.parameters(), before, strict=True)
+        )
+        for r, (seed, rate) in enumerate(zip(self.seeds, rates, strict=True)):
+            single = self.build(seed)
+            alone = train(single, self.world, plan(rate), seeds=[seed], every=1)
+            losses = together.losses.filter(replica=r)["loss"].to_list()
+            assert losses == pytest.approx(alone.losses["loss"].to_list(), abs=1e-5)
+            for name, parameter in single.named_parameters():
+                torch.testing.assert_close(
+                    model.get_parameter(name)[r], parameter[0], atol=1e-5, rtol=1e-5, msg=name
+                )
+
+    @torch.no_grad()
+    def test_nothing_is_bound_to_a_device(self) -> None:
+        """On the meta device a tensor that was made on the CPU would not fit the others."""
+        model = self.build().to("meta")
+        k = len(model.candidates)
+        for lead in ((), (3,)):
+            batch = pack([self.tokens(*lead, 2, 1), self.tokens(*lead, 4, 6)]).to("meta")
+            assert isinstance(batch, Packed)
+            said = model(batch, at=batch.last)
+            assert said.shape == (3, 6, k)
+            assert said.device.type == "meta"
+            assert all(state.device.type == "meta" for state in model.states(batch).values())

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from inweights.config import to_dict
 from inweights.recipes.claim import ClaimResult
+from inweights.runs.environment import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +142,14 @@ def board(
         _markdown(claims, scale, counts)
         return
     if json:
-        _json({"scale": scale, "counts": counts, "claims": [to_dict(claim) for claim in claims]})
+        _json(
+            {
+                "scale": scale,
+                "counts": counts,
+                "environment": environment(),
+                "claims": [to_dict(claim) for claim in claims],
+            }
+        )
         return
     _claims(claims, ids=True)
     _out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
