@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -263,11 +263,17 @@ class ModelCase:
             said = self.build(seed)(tokens)[0]
             torch.testing.assert_close(model(tokens)[r], said, atol=1e-5, rtol=1e-5)
 
-    def test_replicas_train_as_single_models_do(self) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "rates"), [("sgd", (0.1, 0.3, 1.0)), ("adamw", (1e-3, 3e-3, 1e-2))]
+    )
+    def test_replicas_train_as_single_models_do(
+        self, kind: Literal["sgd", "adamw"], rates: tuple[float, ...]
+    ) -> None:
         def plan(rate: float) -> Curriculum:
-            return Curriculum(phases=(Phase(steps=20, optimizer=Optimizer(rate=rate)),))
+            settings = Optimizer(kind=kind, rate=rate, weight_decay=0.01 / rate)
+            return Curriculum(phases=(Phase(steps=20, optimizer=settings),))
 
-        model, rates = self.build(), (1e-3, 3e-3, 1e-2)
+        model = self.build()
         before = [p.detach().clone() for p in model.parameters()]
         together = train(
             model, self.world, [plan(rate) for rate in rates], seeds=self.seeds, every=1
@@ -280,6 +286,10 @@ class ModelCase:
             alone = train(single, self.world, plan(rate), seeds=[seed], every=1)
             losses = together.losses.filter(replica=r)["loss"].to_list()
             assert losses == pytest.approx(alone.losses["loss"].to_list(), abs=1e-5)
+            if kind == "adamw":
+                # It divides by the gradient's size, which blows rounding up where the gradient is
+                # 0 by symmetry (the bias of the keys): there only what is said can be compared.
+                continue
             for name, parameter in single.named_parameters():
                 torch.testing.assert_close(
                     model.get_parameter(name)[r], parameter[0], atol=1e-5, rtol=1e-5, msg=name

@@ -167,6 +167,7 @@ def show(
     *,
     scale: str = "cpu",
     runs: Runs = None,
+    again: Annotated[bool, Parameter(name="--again", negative=())] = False,
     json: Json = False,
     strict: Strict = False,
 ) -> int:
@@ -180,6 +181,8 @@ def show(
         Which run of a recipe.
     runs
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    again
+        Judge and draw it again with the claims and figures of this version; nothing is trained.
     json
         Print one JSON object.
     strict
@@ -187,7 +190,7 @@ def show(
     """
     from inweights import laboratory
 
-    outcome = laboratory.open_run(run, scale, runs=runs)
+    outcome = laboratory.open_run(run, scale, runs=runs, again=again)
     return _finish(outcome, json=json, strict=strict)
 
 

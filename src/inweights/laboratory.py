@@ -8,7 +8,7 @@ from pathlib import Path
 from inweights.errors import ConfigError, unknown_name
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.claim import ClaimResult
-from inweights.recipes.engine import Outcome, Progress, execute, judge_all, load, resolve
+from inweights.recipes.engine import Outcome, Progress, execute, judge_all, load, refresh, resolve
 from inweights.recipes.recipe import Recipe
 from inweights.report.publish import publish
 from inweights.runs import RunStore
@@ -86,8 +86,17 @@ def board(scale: str = "cpu", *, runs: str | Path | None = None) -> tuple[ClaimR
     return tuple(results)
 
 
-def open_run(name: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome:
+def open_run(
+    name: str, scale: str = "cpu", *, runs: str | Path | None = None, again: bool = False
+) -> Outcome:
     """Return a finished run by its recipe, or by the first letters of its hash.
+
+    Args:
+        name: A recipe, or the first letters of a run's hash.
+        scale: Which run of a recipe.
+        runs: Folder of all runs.
+        again: Whether the run is judged and drawn again, with the claims and figures of this
+            version; nothing is trained.
 
     Raises:
         ConfigError: There is no such run; says how to make one.
@@ -98,7 +107,7 @@ def open_run(name: str, scale: str = "cpu", *, runs: str | Path | None = None) -
             raise ConfigError(
                 f"{name} has not run at scale '{scale}' yet; 'inweights run {name} --scale {scale}'"
             )
-        return outcome
+        return refresh(outcome.recipe, outcome.folder, publish) if again else outcome
     folders = list(RunStore(runs))
     matches = [folder for folder in folders if folder.path.name.startswith(name)]
     if len(matches) > 1:
@@ -106,4 +115,5 @@ def open_run(name: str, scale: str = "cpu", *, runs: str | Path | None = None) -
     if not matches or not matches[0].complete:
         hashes = [folder.path.name for folder in folders if folder.complete]
         raise unknown_name("run", name, [*recipe_names(), *hashes])
-    return load(get_recipe(matches[0].config["recipe"]), matches[0])
+    recipe = get_recipe(matches[0].config["recipe"])
+    return refresh(recipe, matches[0], publish) if again else load(recipe, matches[0])

@@ -13,7 +13,7 @@ import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.recipes import get_recipe, groups, worker
-from inweights.recipes.engine import execute, resolve
+from inweights.recipes.engine import execute, refresh, resolve
 from inweights.runs import RunStore
 
 DEMO = get_recipe("demo/two-hop")
@@ -167,6 +167,20 @@ def test_divergence_is_an_error(tmp_path) -> None:
     wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
     with pytest.raises(RunError, match="lower the rate"):
         execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild)
+
+
+def test_a_run_is_judged_again_without_training(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    first = execute(DEMO, "smoke", store=store)
+    fewer = replace(DEMO, claims=DEMO.claims[:1])
+    seen: list[int] = []
+    second = refresh(fewer, first.folder, lambda outcome, work: seen.append(len(outcome.claims)))
+    assert [len(first.claims), len(second.claims), *seen] == [2, 1, 1]
+    first.folder.verify()
+    again = execute(fewer, "smoke", store=store)
+    assert again.cached
+    assert [claim.id for claim in again.claims] == [DEMO.claims[0].id]
+    assert again.tables["losses"].equals(first.tables["losses"])
 
 
 def test_version_is_part_of_the_identity() -> None:

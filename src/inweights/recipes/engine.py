@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from inweights.recipes.recipe import SCALES, Recipe
 from inweights.recipes.worker import Job, train_beside
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
 
-__all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "resolve"]
+__all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "refresh", "resolve"]
 
 #: Called with steps done (replicas count one by one), all steps, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -202,6 +203,30 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         claims=tuple(msgspec.convert(about["claims"], list[ClaimResult])),
         environment=folder.json("environment.json"),
     )
+
+
+def refresh(
+    recipe: Recipe, folder: RunFolder, publish: Callable[[Outcome, Path], None] | None = None
+) -> Outcome:
+    """Judge a complete run again, and draw it again, with the claims and figures of this version.
+
+    Nothing is trained. The run stays as it was if anything fails.
+
+    Raises:
+        FolderError: The run is damaged.
+    """
+    old = load(recipe, folder)
+    tables = dict(old.tables)
+    if recipe.derive:
+        tables |= recipe.derive(tables)
+    new = replace(old, tables=tables, claims=judge_all(recipe, tables, old.scale))
+    shutil.rmtree(folder.work, ignore_errors=True)
+    shutil.copytree(folder.path, folder.work)
+    _write(new, folder.work)
+    if publish:
+        publish(new, folder.work)
+    folder.seal()
+    return new
 
 
 def judge_all(

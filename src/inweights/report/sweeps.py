@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,9 @@ from inweights.report import style, tidy
 from inweights.report.registry import drawing
 
 __all__ = ["sweeps"]
+
+#: Characters of a panel's title in one line.
+_TITLE = 20
 
 _PANEL = 1.95  # inches, height of a panel
 _DODGE = 0.16  # of the distance between two values
@@ -76,7 +80,7 @@ def sweeps(
         for extra in grid.flat[len(parts) :]:
             extra.set_visible(False)
         for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
-            style.panel_title(axes, _text(tidy.plain(setting), labels))
+            style.panel_title(axes, fill(_text(tidy.plain(setting), labels), _TITLE))
             values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
             for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
                 name = tidy.plain(raw) if series else y

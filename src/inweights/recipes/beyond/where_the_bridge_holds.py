@@ -254,6 +254,21 @@ CLAIMS = (
     ),
     *(
         state(
+            f"small-beats-standard-{axis}-{value}",
+            f"Small initialisation (γ = 1.25) beats the standard one at C = 2, {axis} {value}.",
+            Target(least=0.05),
+            table="final",
+            column="accuracy",
+            where=_at(axis, value, "small", "C = 2"),
+            minus=_at(axis, value, "standard", "C = 2"),
+            place="Fig. 2, §4.1",
+            source="identity-bridge",
+        )
+        for axis, values in (("width", ("32", "64", "128")), ("depth", ("2", "4", "12")))
+        for value in values
+    ),
+    *(
+        state(
             f"decay-{value}-{head}",
             f"Weight decay {value} recovers accuracy at C = 2 ({head} head; gain over 0.01).",
             Target(least=0.05),

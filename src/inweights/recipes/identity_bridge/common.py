@@ -20,7 +20,7 @@ PAPER = "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory"
 OURS = (
     "GPT: 8 layers, width 64, 2 heads, N = 20; the paper prints no size.",
     "GPT: AdamW, rate 1e-3, cosine to 0 without warm-up, 280 full-batch steps, loss at the last "
-    "position. A loss at every position, a warm-up or fewer than 6 layers undo the effect "
+    "position. A loss at every position, a warm-up, fewer layers or a smaller width cost accuracy "
     "(see beyond/where-the-bridge-holds).",
     "GPT: every sequence starts at a random position in each step. With positions fixed, the "
     "place where r2 stands in a query would never be trained.",
