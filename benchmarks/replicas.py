@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
-
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from torch import Tensor, nn
@@ -114,8 +111,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicas", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1, help="of both; as in a recipe's run")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     results = []
     for name, vocabulary, width, layers, batch in CASES:

@@ -157,7 +157,11 @@ def board(
 
 def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, int]) -> None:
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    print(f"At scale `{scale}`: {summary}.")
+    print("# The board\n")
+    print(
+        "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
+    )
+    print(f"Written by `inweights verify --scale {scale} --markdown`: {summary}.")
     recipe = ""
     for claim in claims:
         home, _, name = claim.id.rpartition("/")

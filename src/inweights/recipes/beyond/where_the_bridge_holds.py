@@ -321,6 +321,7 @@ def _map(table: str, title: str, caption: str) -> Figure:
             "series": "init",
             "y_label": "accuracy",
             "y_limits": [0, 1],
+            "columns": 3,
         },
     )
 
