@@ -111,10 +111,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicas", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=1, help="of both; as in a recipe's run")
+    parser.add_argument("--threads", type=int, default=0, help="of both; 0 leaves it to torch")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    torch.set_num_threads(given.threads)
+    if given.threads:
+        torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     results = []
     for name, vocabulary, width, layers, batch in CASES:

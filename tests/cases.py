@@ -194,6 +194,15 @@ class ModelCase:
             torch.testing.assert_close(model(batch, at=at), apart[:, at], atol=1e-6, rtol=1e-5)
 
     @torch.no_grad()
+    def test_no_sequence_reaches_another_and_no_token_an_earlier_one(self) -> None:
+        model, tokens = self.build(), self.tokens(4, 6)
+        together = model(tokens)
+        for b, row in enumerate(tokens):
+            for t in (1, 3, 6):
+                alone = model(row[None, :t])[:, 0]
+                torch.testing.assert_close(together[:, b, :t], alone, atol=1e-6, rtol=1e-5)
+
+    @torch.no_grad()
     def test_shared_tokens_are_the_same_as_each_its_own(self) -> None:
         model, tokens = self.build(), self.tokens(4, 3)
         torch.testing.assert_close(model(tokens), model(tokens.expand(3, -1, -1)))
@@ -207,7 +216,7 @@ class ModelCase:
     @torch.no_grad()
     def test_hidden_states_by_filter(self) -> None:
         model = self.build()
-        batch = pack([self.tokens(2, 1), self.tokens(3, 3)])
+        batch = pack([self.tokens(3, 3), self.tokens(2, 1)])
         everything = model.states(batch)
         assert tuple(everything) == model.layer_names
         assert len(set(model.layer_names)) == len(model.layer_names) >= 2
@@ -218,7 +227,7 @@ class ModelCase:
         assert list(chosen) == some
         for name, state in everything.items():
             assert state.shape[:2] == (3, 11)
-            assert torch.equal(last[name], state[:, [0, 1, 4, 7, 10]])
+            assert torch.equal(last[name], state[:, [2, 5, 8, 9, 10]])
             if name in some:
                 assert torch.equal(chosen[name], state[:, [4, 1]])
         deepest = everything[model.layer_names[-1]]
@@ -305,5 +314,7 @@ class ModelCase:
             assert isinstance(batch, Packed)
             said = model(batch, at=batch.last)
             assert said.shape == (3, 6, k)
+            packed_there = model(self.tokens(*lead, 4, 6).to("meta"))
+            assert packed_there.shape == (3, 4, 6, k)
             assert said.device.type == "meta"
             assert all(state.device.type == "meta" for state in model.states(batch).values())
