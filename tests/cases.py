@@ -314,7 +314,8 @@ class ModelCase:
             assert isinstance(batch, Packed)
             said = model(batch, at=batch.last)
             assert said.shape == (3, 6, k)
-            packed_there = model(self.tokens(*lead, 4, 6).to("meta"))
-            assert packed_there.shape == (3, 4, 6, k)
+            there = self.tokens(*lead, 4, 6).to("meta")
+            assert model(there).shape == (3, 4, 6, k)
+            assert pack([there]).positions.device.type == "meta"
             assert said.device.type == "meta"
             assert all(state.device.type == "meta" for state in model.states(batch).values())

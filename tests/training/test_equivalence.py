@@ -316,6 +316,19 @@ def test_bad_curricula_are_refused() -> None:
         curriculum(moves=())
     with pytest.raises(ConfigError, match="steps is at least 1"):
         curriculum(steps=0)
+    for wrong in (
+        lambda: curriculum(loss=()),
+        lambda: curriculum(roles={"first_hop": float("nan")}),
+        lambda: Stop(every=0),
+        lambda: Schedule(warmup=-1),
+        lambda: Optimizer(rate=float("inf")),
+        lambda: Optimizer(weight_decay=float("nan")),
+        lambda: Optimizer(momentum=-1.0),
+        lambda: Optimizer(betas=(2.0, 0.9)),
+        lambda: train(build(), WORLD, curriculum(), seeds=[0, 1, 2], every=0),
+    ):
+        with pytest.raises(ConfigError):
+            wrong()
     with pytest.raises(ConfigError, match="differ in rate and weight decay only"):
         train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
     with pytest.raises(ConfigError, match="need as many seeds"):
@@ -326,8 +339,13 @@ def test_bad_curricula_are_refused() -> None:
 
 def test_random_offset_without_positions_is_refused() -> None:
     model = EmbMLPConfig().build(vocabulary=V, seeds=[0])
-    with pytest.raises(ConfigError, match="no effect"):
-        train(model, WORLD, curriculum(random_offset=True), seeds=[0])
+    unplaced = build([0], GPTConfig(layers=1, width=8, positions="none"))
+    for lost in (model, unplaced):
+        with pytest.raises(ConfigError, match="no effect"):
+            train(lost, WORLD, curriculum(random_offset=True), seeds=[0])
+    short = build([0], GPTConfig(layers=1, width=8, context=1))
+    with pytest.raises(ConfigError, match="does not fit"):
+        train(short, WORLD, curriculum(random_offset=True), seeds=[0])
 
 
 def test_divergence_stops_the_run() -> None:

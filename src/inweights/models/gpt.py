@@ -92,7 +92,7 @@ class GPT(Model):
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
         super().__init__(replicas, vocabulary)
         self.config = config
-        self.context = config.context
+        self.context = None if config.positions == "none" else config.context
         self.tokens = Embedding(replicas, vocabulary, config.width)
         self.positions: Embedding | None = None
         if config.positions == "learned":

@@ -123,11 +123,11 @@ class Embedding(Layer):
     def forward(self, ids: Tensor) -> Tensor:
         """Look up ``[S]`` or ``[R, S]`` token ids; returns ``[R, S, D]``."""
         replicas, tokens, width = self.weight.shape
-        if ids.dim() == 1:
-            return self.weight.index_select(1, ids)
         # Checked where it costs nothing: a replica's table is followed by the next one's.
         if ids.device.type == "cpu" and ids.numel() and not _within(ids, tokens):
             raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
+        if ids.dim() == 1:
+            return self.weight.index_select(1, ids)
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)
         return F.embedding(rows, self.weight.reshape(replicas * tokens, width))
 

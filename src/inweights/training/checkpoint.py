@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Mapping
@@ -93,7 +94,8 @@ class Checkpoint:
                 os.fsync(file.fileno())
             os.replace(partial, self.path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
             raise RunError(
                 f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
                 "before it is kept"
@@ -112,6 +114,7 @@ class Checkpoint:
             with safe_open(self.path, framework="pt", device=str(device)) as file:
                 about: Mapping[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            values, stopped = tensors.pop("values"), tensors.pop("stopped")
         except (SafetensorError, OSError, KeyError, TypeError, msgspec.DecodeError) as error:
             raise RunError(
                 f"the checkpoint {self.path} is damaged ({error}); remove it to start again"
@@ -124,8 +127,8 @@ class Checkpoint:
             phase=about["phase"],
             step=about["step"],
             total=about["total"],
-            values=tensors.pop("values"),
-            stopped=tensors.pop("stopped").cpu(),
+            values=values,
+            stopped=stopped.cpu(),
             optimizer={
                 name.removeprefix(_OPTIMIZER): tensor
                 for name, tensor in tensors.items()

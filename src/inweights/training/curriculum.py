@@ -33,8 +33,12 @@ class Optimizer(Config):
     def __post_init__(self) -> None:
         if self.rate <= 0 or not math.isfinite(self.rate):
             raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
-        if self.weight_decay < 0:
+        if self.weight_decay < 0 or not math.isfinite(self.weight_decay):
             raise ConfigError(f"optimizer.weight_decay is at least 0, not {self.weight_decay}")
+        if not 0 <= self.momentum < 1:
+            raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
 
 
 class Schedule(Config):
@@ -53,6 +57,10 @@ class Schedule(Config):
     kind: Literal["constant", "cosine"] = "constant"
     warmup: int = 0
     final: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0:
+            raise ConfigError(f"schedule.warmup is at least 0, not {self.warmup}")
 
     def factor(self, step: int, steps: int) -> float:
         """Return the factor at ``step`` (0-based) of a phase of ``steps``."""
@@ -76,6 +84,10 @@ class Stop(Config):
     loss_below: float | None = None
     accuracy: float | None = None
     every: int = 20
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ConfigError(f"stop.every is at least 1, not {self.every}")
 
     @property
     def never(self) -> bool:
@@ -119,10 +131,12 @@ class Phase(Config):
             raise ConfigError(f"phase '{self.name}': steps is at least 1, not {self.steps}")
         if self.batch < 0:
             raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {self.batch}")
+        if self.loss == ():
+            raise ConfigError(f"phase '{self.name}' takes the loss nowhere; name a place")
         if not self.moves:
             raise ConfigError(f"phase '{self.name}' moves no parameter, so that it trains nothing")
         for role, weight in self.roles.items():
-            if weight <= 0:
+            if not (weight > 0 and math.isfinite(weight)):
                 raise ConfigError(
                     f"phase '{self.name}': role '{role}' counts {weight} times; leave it out"
                 )

@@ -161,6 +161,11 @@ class Feed:
                     f"phase '{self._phase.name}': random_offset has no effect on a model without "
                     "positions; leave it out"
                 )
+            if lengths.max() > context:
+                raise ConfigError(
+                    f"phase '{self._phase.name}': a sequence of {lengths.max()} tokens does not "
+                    f"fit a context of {context}"
+                )
             high = context - lengths + 1
             drawn = [
                 s.numpy(DATA_ORDER, self._index, "offset", chunk).integers(

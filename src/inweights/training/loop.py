@@ -95,6 +95,8 @@ def train(
         ['phase', 'step', 'replica', 'loss']
     """
     replicas = model.replicas
+    if every < 1:
+        raise ConfigError(f"the loss is recorded every so many steps, at least 1, not {every}")
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
     each = as_worlds(worlds, replicas)

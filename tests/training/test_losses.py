@@ -1,0 +1,111 @@
+"""Where the loss is taken and how often a fact counts, with answers of several tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.errors import RunError
+from inweights.models import GPTConfig, Model
+from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, train
+from inweights.worlds import Statements, Vocabulary, World
+
+FACTS = {
+    "edge": ([[0, 1], [2, 1], [4, 1]], [[3], [5], [0]]),
+    "path": ([[0, 6], [3, 6]], [[1, 2, 5], [4, 4, 0]]),
+    "self_edge": ([[7]], [[7]]),
+}
+
+
+def world(facts: dict[str, Any]) -> World:
+    words = Vocabulary({"node": [f"t{i}" for i in range(8)]})
+    query = Statements.build({"path": ([[5, 6]], [[1, 2, 5]])})
+    return World(name="w", vocabulary=words, facts=Statements.build(facts), queries=query)
+
+
+def build() -> Model:
+    return GPTConfig(layers=1, width=8, tied=False).build(vocabulary=8, seeds=[3])
+
+
+def places(loss: Any, prompt: int, answer: int) -> list[int]:
+    """Positions of the input whose next token counts, by the words of the docstring."""
+    if loss == "every":
+        return list(range(prompt + answer - 1))
+    if loss == "last":
+        return [prompt + answer - 2]
+    return [prompt - 1 + p for p in (range(answer) if loss == "answer" else loss)]
+
+
+def plain_loss(model: Model, facts: dict[str, Any], loss: Any, weights: dict[str, float]) -> Tensor:
+    """Weighted mean over labelled positions, one fact and one position at a time."""
+    total, share = torch.zeros(()), 0.0
+    for role, weight in weights.items():
+        for prompt, answer in zip(*facts[role], strict=True):
+            logits = model(torch.tensor([[*prompt, *answer][:-1]]))[0, 0]
+            for place in places(loss, len(prompt), len(answer)):
+                label = torch.tensor([*prompt, *answer][place + 1])
+                total = total + weight * F.cross_entropy(logits[place], label)
+                share += weight
+    return total / share
+
+
+def one_step(facts: dict[str, Any], **settings: Any) -> tuple[Model, float]:
+    phase = Phase(steps=1, optimizer=Optimizer(kind="sgd", rate=0.5, weight_decay=0.0), **settings)
+    model = build()
+    result = train(model, world(facts), Curriculum(phases=(phase,)), seeds=[3])
+    return model, result.losses["loss"][0]
+
+
+@pytest.mark.parametrize("loss", ["last", "answer", "every", (0,)])
+@pytest.mark.parametrize(
+    "weights", [dict.fromkeys(FACTS, 1.0), {"path": 3.0, "edge": 1.0}, {"self_edge": 1.0}]
+)
+def test_value_and_gradient(loss: Any, weights: dict[str, float]) -> None:
+    plain = build()
+    expected = plain_loss(plain, FACTS, loss, weights)
+    expected.backward()
+    model, found = one_step(FACTS, loss=loss, roles=weights)
+    assert found == pytest.approx(expected.item(), abs=1e-6)
+    for name, parameter in plain.named_parameters():
+        assert parameter.grad is not None
+        moved = parameter.detach() - 0.5 * parameter.grad
+        torch.testing.assert_close(model.get_parameter(name), moved, atol=1e-6, rtol=1e-5)
+
+
+def test_chosen_places_of_a_long_answer() -> None:
+    plain, weights = build(), {"path": 1.0}
+    losses = set()
+    for loss in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+        _, found = one_step(FACTS, loss=loss, roles=weights)
+        assert found == pytest.approx(plain_loss(plain, FACTS, loss, weights).item(), abs=1e-6)
+        losses.add(round(found, 6))
+    assert len(losses) == 5  # they can be told apart
+    assert one_step(FACTS, loss=(2,), roles=weights)[1] == one_step(FACTS, roles=weights)[1]
+    whole = one_step(FACTS, loss="answer", roles=weights)[1]
+    assert whole == one_step(FACTS, loss=(0, 1, 2), roles=weights)[1]
+
+
+def test_weight_two_is_every_fact_twice() -> None:
+    twice = FACTS | {"path": tuple(2 * side for side in FACTS["path"])}
+    model, weighted = one_step(FACTS, loss="answer", roles={"path": 2.0, "edge": 1.0})
+    copied, doubled = one_step(twice, loss="answer", roles={"path": 1.0, "edge": 1.0})
+    _, once = one_step(FACTS, loss="answer", roles={"path": 1.0, "edge": 1.0})
+    assert weighted == pytest.approx(doubled, abs=1e-6)
+    assert weighted != pytest.approx(once, abs=1e-4)
+    for one, other in zip(model.parameters(), copied.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x08" + bytes(7) + b"{}      "])
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_line(tmp_path, content: bytes) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="is damaged") as error:
+        Checkpoint(path, key="k").read()
+    assert len(str(error.value).splitlines()) == 1
+    assert "remove it to start again" in str(error.value)
+    assert path.read_bytes() == content  # the user decides
