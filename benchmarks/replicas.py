@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 import inweights as iw
 from inweights.models import pack
+from inweights.training.machine import keep_memory
 from inweights.training.rows import Rows, build_optimizer
 
 # name, tokens of the vocabulary, width, layers, sequences of two tokens in a batch
@@ -117,6 +118,7 @@ def main() -> None:
     if given.threads:
         torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
+    keep_memory()  # for both
     results = []
     for name, vocabulary, width, layers, batch in CASES:
         one = eager_step(vocabulary, width, layers, batch)

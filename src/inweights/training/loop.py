@@ -5,8 +5,7 @@ Shapes: ``R`` replicas, ``P`` parameters of one, ``n`` labels of a batch, ``K`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -19,6 +18,7 @@ from inweights.models.base import Model
 from inweights.training.checkpoint import Checkpoint, State
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.feed import Feed
+from inweights.training.machine import flushed_denormals, keep_memory
 from inweights.training.rows import Rows, build_optimizer
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.worlds import as_worlds
@@ -110,7 +110,8 @@ def train(
         rows.values.copy_(state.values)
         state.values = rows.values
 
-    with _flushed_denormals():
+    keep_memory()
+    with flushed_denormals():
         while state.phase < len(plans[0].phases):
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
@@ -176,16 +177,6 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
             "train the others apart"
         )
     return plans
-
-
-@contextmanager
-def _flushed_denormals() -> Iterator[None]:
-    """Late in training tiny numbers would otherwise slow a CPU down twentyfold."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def _cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
