@@ -120,7 +120,7 @@ CLAIMS = (
     state(
         "non-zero-emb-mlp-among",
         f"With identity Emb-MLP composes at every complexity ({_AMONG}; chance is 1/N).",
-        Target(least=0.05 + 0.05),
+        Target(least=0.1),
         table="compositions",
         column="accuracy_among",
         where=_gpt("emb-mlp"),
