@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# Read when torch is first imported, which none of the above does: threads that wait by spinning
+# make everything many times slower where the cores are shared.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 pytest.register_assert_rewrite("tests.cases")
 
