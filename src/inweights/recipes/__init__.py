@@ -7,12 +7,13 @@ from importlib.metadata import entry_points
 
 from inweights.errors import ConfigError, unknown_name
 from inweights.recipes.claim import Claim, ClaimResult, Target, interval, judge
-from inweights.recipes.recipe import SCALES, Figure, Measure, Plan, Recipe, Trial
+from inweights.recipes.recipe import SCALES, Deduction, Figure, Measure, Plan, Recipe, Trial
 
 __all__ = [
     "SCALES",
     "Claim",
     "ClaimResult",
+    "Deduction",
     "Figure",
     "Measure",
     "Plan",

@@ -72,6 +72,7 @@ class Claim(Config):
         minus: Values in the rows that are subtracted.
         each: Columns over all of whose values the claim has to hold.
         targets: Target by scale; a scale without one is ``not run``.
+        exact: Whether the numbers are computed, not sampled: one row is then enough for a verdict.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Claim(Config):
     where: dict[str, str | float | bool] = {}
     minus: dict[str, str | float | bool] = {}
     each: tuple[str, ...] = ()
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class Statement:
         place: str | None = None,
         published: str | None = None,
         source: str | None = None,
+        exact: bool = False,
     ) -> Claim:
         """Return a claim that is judged at the scales ``cpu`` and ``paper``."""
         return Claim(
@@ -128,6 +131,7 @@ class Statement:
             where=dict(where or {}),
             minus=dict(minus or {}),
             each=each,
+            exact=exact,
             targets={"cpu": target, "paper": target},
         )
 
@@ -192,7 +196,7 @@ def judge(claim: Claim, tables: Mapping[str, pl.DataFrame] | None, scale: str) -
     if not cases:
         return _result(claim, target.text, "not run", why="no row of the table matches the claim")
     fewest = min(len(values) for values in cases.values())
-    if fewest < MIN_REPLICATES:
+    if fewest < MIN_REPLICATES and not claim.exact:
         why = f"{fewest} replicate(s); a verdict needs {MIN_REPLICATES}"
         return _result(claim, target.text, "not run", why=why)
     spans = {case: interval(values) for case, values in cases.items()}

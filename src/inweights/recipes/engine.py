@@ -1,4 +1,4 @@
-"""Runs a recipe: groups trials by shape, trains each group as one program, judges the claims."""
+"""Runs a recipe: does its pieces of work, puts their tables together, judges the claims."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ import polars as pl
 from inweights.config import apply_overrides, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.recipes.claim import ClaimResult, judge
-from inweights.recipes.groups import (
-    complete,
-    group_trials,
-    part_of,
-    train_group,
-    use_threads,
-)
+from inweights.recipes.groups import complete, part_of, use_threads
+from inweights.recipes.pieces import pieces, work_on
 from inweights.recipes.recipe import SCALES, Recipe
 from inweights.recipes.worker import Job, train_beside
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
@@ -120,7 +115,7 @@ def execute(
     if folder.complete:
         return load(recipe, folder)
     plan = recipe.plan(settings, chosen)
-    groups = group_trials(plan.trials, plan.measures)
+    groups = pieces(plan)
     total = sum(group.steps for group in groups)
     started = time.monotonic()
     work = folder.begin()
@@ -129,7 +124,7 @@ def execute(
 
     def report(index: int, step: int, done: bool) -> None:
         group = groups[index]
-        steps[index] = group.steps if done else step * len(group.members)
+        steps[index] = group.steps if done else step * group.replicas
         if done:
             write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
         if progress:
@@ -153,7 +148,7 @@ def execute(
             with use_threads(threads):
                 for index in todo:
                     tell = partial(report, index, done=False)
-                    train_group(groups[index], chosen[0], work, device, tell)
+                    work_on(groups[index], chosen[0], work, device, tell)
                     report(index, 0, done=True)
     except (ConfigError, DataError):
         folder.discard()  # nothing of it can be resumed: it asks for what does not exist

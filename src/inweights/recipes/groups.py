@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 import torch
+from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, to_dict
 from inweights.models.base import Model
@@ -61,6 +62,11 @@ class Group:
         return f"{len(self.members)} × {labels}"
 
     @property
+    def replicas(self) -> int:
+        """How many runs train together."""
+        return len(self.members)
+
+    @property
     def steps(self) -> int:
         """Updates of all members together."""
         return len(self.members) * self.members[0].trial.curriculum.steps
@@ -97,23 +103,33 @@ def group_trials(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[G
     return groups
 
 
-def part_of(work: Path, group: Group) -> Path:
-    """Folder of the tables of a group; it is there once the group is complete."""
-    return work / "parts" / group.key / "tables"
+class Keyed(Protocol):
+    """A piece of work that has a name of its own."""
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        ...
 
 
-def complete(work: Path, group: Group) -> bool:
-    """Whether a group has trained already."""
-    return part_of(work, group).exists()
+def part_of(work: Path, piece: Keyed) -> Path:
+    """Folder of the tables of a piece of work; it is there once the piece is complete."""
+    return work / "parts" / piece.key / "tables"
+
+
+def complete(work: Path, piece: Keyed) -> bool:
+    """Whether a piece of work is done already."""
+    return part_of(work, piece).exists()
 
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Let torch use so many threads in this process for a while."""
+    """Let torch and the linear algebra of NumPy use so many threads for a while."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        yield
+        with threadpool_limits(threads, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)
 

@@ -18,7 +18,17 @@ from inweights.recipes.claim import Claim
 from inweights.training.curriculum import Curriculum
 from inweights.worlds.registry import WorldConfig
 
-__all__ = ["SCALES", "Figure", "Measure", "ModelConfig", "Plan", "Recipe", "Trial", "WorldConfig"]
+__all__ = [
+    "SCALES",
+    "Deduction",
+    "Figure",
+    "Measure",
+    "ModelConfig",
+    "Plan",
+    "Recipe",
+    "Trial",
+    "WorldConfig",
+]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
@@ -57,6 +67,27 @@ class Measure:
     first_seed: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Deduction:
+    """Something that is computed without training, such as a solution of the theory.
+
+    Attributes:
+        name: Name of the table that the results make.
+        labels: Columns that are added to the rows, as for trials.
+        seed: Root seed of the world; what no seed decides takes the first.
+        compute: ``compute(**options)`` returns a table.
+        options: Plain values and configs.
+        effort: About how many updates of a small model take as long; for the progress display.
+    """
+
+    name: str
+    labels: Mapping[str, str | float | bool]
+    seed: int
+    compute: Callable[..., pl.DataFrame]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    effort: int = 1000
+
+
 class Figure(Config):
     """A figure, as data. ``inweights.report`` draws it from the run folder.
 
@@ -79,10 +110,11 @@ class Figure(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a recipe runs: trials and measures."""
+    """What a recipe runs: trials and their measures, and what is deduced without training."""
 
-    trials: Sequence[Trial]
-    measures: Sequence[Measure]
+    trials: Sequence[Trial] = ()
+    measures: Sequence[Measure] = ()
+    deductions: Sequence[Deduction] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,7 +143,8 @@ def main() -> None:
     """Train the groups whose indices come on the standard input."""
     from inweights.recipes import get_recipe, load_plugins
     from inweights.recipes.engine import resolve
-    from inweights.recipes.groups import group_trials, train_group, use_threads
+    from inweights.recipes.groups import use_threads
+    from inweights.recipes.pieces import pieces, work_on
 
     answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
@@ -151,8 +152,7 @@ def main() -> None:
         load_plugins(job.plugins)
         recipe = get_recipe(job.recipe)
         settings, seeds, _ = resolve(recipe, job.scale, job.seeds, job.overrides)
-        plan = recipe.plan(settings, seeds)
-        groups = group_trials(plan.trials, plan.measures)
+        groups = pieces(recipe.plan(settings, seeds))
         with use_threads(job.threads):
             for line in sys.stdin:
                 index, told = int(line), time.monotonic()
@@ -163,7 +163,7 @@ def main() -> None:
                         told = time.monotonic()
                         _say(answers, {"group": index, "step": step, "done": False})
 
-                train_group(groups[index], seeds[0], Path(job.work), job.device, report)
+                work_on(groups[index], seeds[0], Path(job.work), job.device, report)
                 _say(answers, {"group": index, "step": 0, "done": True})
     except InweightsError as error:
         _say(answers, {"error": type(error).__name__, "message": str(error)})
