@@ -263,6 +263,74 @@ def world(
     return 0
 
 
+@app.command
+def predict(
+    world: str,
+    /,
+    *,
+    set: Overrides = (),  # noqa: A002
+    seed: int = 0,
+    answers: str = "one",
+    gap: float = 1e-3,
+    seconds: float | None = None,
+    tie: float = 0.02,
+    advise: bool = True,
+    all: Annotated[bool, Parameter(name="--all", negative=())] = False,  # noqa: A002
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Predict which unseen questions will follow from the facts, before anything is trained.
+
+    Solves the least nuclear norm under all facts, with a certificate, and reads every query's
+    margin off the optimum; says which identities to add where queries fail.
+
+    Parameters
+    ----------
+    world
+        A kind of world, such as two-hop; a folder with a world; or a file of facts: CSV or TSV
+        with subject, relation, object, or JSONL.
+    set
+        Change a setting of the world, as in --set n=10; may be repeated.
+    seed
+        Root seed of the world.
+    answers
+        one, or several: whether a prompt may have several right answers.
+    gap
+        Relative gap to certify.
+    seconds
+        Time limit of every solution; the best one so far is then printed as not certified.
+    tie
+        Margins of at most this size are ties (the facts have 1).
+    advise
+        Look for identities that make failing queries follow.
+    all
+        Print every query, not only the first of each outcome.
+    json
+        Print one JSON object.
+    plugin
+        A Python module that adds worlds of your own; may be repeated.
+    """
+    from inweights import console
+    from inweights.recipes import load_plugins
+    from inweights.theory import predict as forecast
+    from inweights.worlds import open_world
+
+    load_plugins(plugin)
+    made = open_world(world, set, seed)
+    with console.solving(gap) as progress:
+        prediction = forecast(
+            made,
+            answers=answers,  # type: ignore[arg-type]
+            gap=gap,
+            seconds=seconds,
+            tie=tie,
+            advise=advise,
+            progress=progress,
+        )
+    console.prediction(prediction, json=json, every=all)
+    return 0
+
+
 def _finish(outcome: Outcome, *, json: bool, strict: bool) -> int:
     from inweights import console
 

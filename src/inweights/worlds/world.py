@@ -6,7 +6,7 @@ All columns are NumPy arrays, so that a million facts are cheap. Nothing here im
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ FACT_ROLES = (
     "reverse_edge",
     "self_edge",
     "path",
+    "triple",
 )
 #: Roles that queries of the built-in worlds have.
 QUERY_ROLES = ("composition", "conclusion", "path")
@@ -201,6 +202,27 @@ class Statements:
             answers = self.answers[(self.answer_ends[rows] - width)[:, None] + np.arange(width)]
             yield rows, prompts, answers
 
+    def joined(self, other: Statements) -> Statements:
+        """These statements, then those of ``other``."""
+        names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
+        places = np.array([names.index(name) for name in other.role_names], dtype=np.int16)
+        ends = [
+            np.concatenate([mine, theirs + (mine[-1] if len(mine) else 0)])
+            for mine, theirs in (
+                (self.prompt_ends, other.prompt_ends),
+                (self.answer_ends, other.answer_ends),
+            )
+        ]
+        return Statements(
+            np.concatenate([self.prompts, other.prompts]),
+            ends[0],
+            np.concatenate([self.answers, other.answers]),
+            ends[1],
+            np.concatenate([self.roles, places[other.roles]]),
+            names,
+            np.concatenate([self.out_of_distribution, other.out_of_distribution]),
+        )
+
     def equals(self, other: Statements) -> bool:
         """Whether both hold the same statements in the same order."""
         return self.role_names == other.role_names and all(
@@ -264,6 +286,19 @@ class World:
                 for subject, answer in zip(prompts[:, 0], answers[:, -1], strict=True):
                     reached.setdefault(int(subject), set()).add(int(answer))
         return max((len(objects) for objects in reached.values()), default=0)
+
+    def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
+        """Return this world with more facts of one role: prompts ``[m, T]``, answers ``[m, A]``.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> bare = TwoHop(n=3, identity=False).build()
+            >>> bridge = bare.vocabulary["bridge"][:2, None]
+            >>> bare.with_facts("identity", bridge, bridge)
+            World('two-hop', 11 tokens, 8 facts, 3 queries, seed=0)
+        """
+        more = Statements.build({role: (prompts, answers)})
+        return replace(self, facts=self.facts.joined(more))
 
     def __repr__(self) -> str:
         return (

@@ -1,19 +1,14 @@
-"""What the command line prints: tables for people, JSON for programs, one progress display."""
+"""What the command line prints of recipes, runs, claims and worlds."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from inweights.config import to_dict
+from inweights.console.base import out, print_json, table
 from inweights.recipes.claim import ClaimResult
 from inweights.runs.environment import environment
 
@@ -21,47 +16,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inweights.recipes.engine import Outcome
-    from inweights.recipes.engine import Progress as Report
     from inweights.recipes.recipe import Recipe
     from inweights.runs import RunFolder
     from inweights.worlds import World
 
-__all__ = ["board", "cores", "flat", "outcome", "progress", "recipes", "runs", "world"]
+__all__ = ["board", "outcome", "recipes", "runs", "world"]
 
-_out = Console(highlight=False)
 _COLOURS = {"reproduced": "green", "not reproduced": "red", "not run": "dim"}
 _MARKS = {"reproduced": "✓", "not reproduced": "✗", "not run": "·"}
-
-
-@contextmanager
-def progress() -> Iterator[Report]:
-    """Show one progress display on the error stream while the block runs."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    bars = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bars.add_task("starting", total=None)
-
-    def report(done: int, total: int, what: str) -> None:
-        bars.start()  # nothing is drawn for what fails before it begins
-        bars.update(task, completed=done, total=total, description=what)
-
-    try:
-        yield report
-    finally:
-        if bars.live.is_started:
-            bars.stop()
 
 
 def recipes(known: Sequence[Recipe], *, json: bool) -> None:
     """Print all recipes."""
     if json:
-        _json(
+        print_json(
             [
                 {
                     "name": r.name,
@@ -75,11 +43,11 @@ def recipes(known: Sequence[Recipe], *, json: bool) -> None:
             ]
         )
         return
-    table = _table("recipe", "what it shows", "place", "claims")
+    listed = table("recipe", "what it shows", "place", "claims")
     for recipe in known:
-        table.add_row(recipe.name, recipe.title, recipe.place, str(len(recipe.claims)))
-    _out.print(table)
-    _out.print("[dim]inweights run RECIPE --scale smoke|cpu|paper[/dim]")
+        listed.add_row(recipe.name, recipe.title, recipe.place, str(len(recipe.claims)))
+    out.print(listed)
+    out.print("[dim]inweights run RECIPE --scale smoke|cpu|paper[/dim]")
 
 
 def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
@@ -96,22 +64,22 @@ def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
         for folder in folders
     ]
     if json:
-        _json(rows)
+        print_json(rows)
         return
     if not rows:
-        _out.print("no runs yet; 'inweights demo' makes one in a minute")
+        out.print("no runs yet; 'inweights demo' makes one in a minute")
         return
-    table = _table("recipe", "scale", "seeds", "hash", "state", "folder")
+    listed = table("recipe", "scale", "seeds", "hash", "state", "folder")
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
-    _out.print(table)
+        listed.add_row(*(str(value) for value in row.values()))
+    out.print(listed)
 
 
 def outcome(done: Outcome, *, json: bool) -> None:
     """Print what a run found."""
     page = done.folder.path / "page.html"
     if json:
-        _json(
+        print_json(
             {
                 "recipe": done.recipe.name,
                 "scale": done.scale,
@@ -124,13 +92,13 @@ def outcome(done: Outcome, *, json: bool) -> None:
             }
         )
         return
-    _out.print(f"[bold]{done.recipe.title}[/bold]")
-    _out.print(
+    out.print(f"[bold]{done.recipe.title}[/bold]")
+    out.print(
         f"[dim]{done.recipe.name}, {done.scale} scale, {len(done.seeds)} seeds, "
         f"{done.seconds:.0f} s{', read back' if done.cached else ''}[/dim]\n"
     )
     _claims(done.claims)
-    _out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+    out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
 
 def board(
@@ -142,7 +110,7 @@ def board(
         _markdown(claims, scale, counts)
         return
     if json:
-        _json(
+        print_json(
             {
                 "scale": scale,
                 "counts": counts,
@@ -152,7 +120,7 @@ def board(
         )
         return
     _claims(claims, ids=True)
-    _out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+    out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
 
 
 def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, int]) -> None:
@@ -188,7 +156,7 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         for role in column.role_names
     ]
     if json:
-        _json(
+        print_json(
             {
                 "name": made.name,
                 "seed": made.seed,
@@ -202,48 +170,24 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
             }
         )
         return
-    table = _table("part", "role", "number", "first one")
+    listed = table("part", "role", "number", "first one")
     for part, role, count, column in statements:
         first = int(column.with_role(role)[0])
         words = made.vocabulary.text
-        table.add_row(
+        listed.add_row(
             part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
         )
-    _out.print(f"[bold]{made.name}[/bold], {len(made.vocabulary)} tokens, seed {made.seed}\n")
-    _out.print(table)
-    out = int(made.queries.out_of_distribution.sum())
-    _out.print(f"\n{out} of {len(made.queries)} queries are out of distribution", end="")
-    _out.print(f": {made.why_out_of_distribution}" if out else "")
+    out.print(f"[bold]{made.name}[/bold], {len(made.vocabulary)} tokens, seed {made.seed}\n")
+    out.print(listed)
+    outside = int(made.queries.out_of_distribution.sum())
+    out.print(f"\n{outside} of {len(made.queries)} queries are out of distribution", end="")
+    out.print(f": {made.why_out_of_distribution}" if outside else "")
     if folder:
-        _out.print(f"written to {folder}")
-
-
-def cores(device: str, scale: str) -> int:
-    """How many processes to train in: the cores that this one may use, or one if that is enough."""
-    if device != "cpu" or scale == "smoke":
-        return 1
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return nested settings as overrides ``key.path=value``, the value written as TOML.
-
-    Example:
-        >>> flat({"n": 10, "gpt": {"decay": 3.0}})
-        ['n=10', 'gpt.decay=3.0']
-    """
-    changes = []
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            changes += flat(value, f"{prefix}{key}.")
-        else:
-            changes.append(f"{prefix}{key}={msgspec.json.encode(value).decode()}")
-    return changes
+        out.print(f"written to {folder}")
 
 
 def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
-    table = _table("verdict", "claim, and what was measured")
+    listed = table("verdict", "claim, and what was measured")
     for claim in claims:
         mark = Text(f"{_MARKS[claim.verdict]} {claim.verdict}", style=_COLOURS[claim.verdict])
         text = Text(f"{claim.id}\n", style="dim") if ids else Text()
@@ -255,16 +199,5 @@ def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
             text.append(f"  target {claim.target}, {span}{worst}", style="dim")
         elif claim.why:
             text.append(f"\n{claim.why}", style="dim")
-        table.add_row(mark, text)
-    _out.print(table)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, no_wrap=column in ("verdict", "hash", "recipe"), overflow="fold")
-    return table
-
-
-def _json(value: Any) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+        listed.add_row(mark, text)
+    out.print(listed)

@@ -1,0 +1,18 @@
+"""What the command line prints: tables for people, JSON for programs, one progress display."""
+
+from inweights.console.base import cores, flat, progress, solving
+from inweights.console.forecast import prediction
+from inweights.console.runs import board, outcome, recipes, runs, world
+
+__all__ = [
+    "board",
+    "cores",
+    "flat",
+    "outcome",
+    "prediction",
+    "progress",
+    "recipes",
+    "runs",
+    "solving",
+    "world",
+]

@@ -1,0 +1,101 @@
+"""What all printing shares: the two streams, tables, JSON and progress."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from inweights.recipes.engine import Progress as Report
+
+__all__ = ["cores", "flat", "out", "print_json", "progress", "solving", "table"]
+
+out = Console(highlight=False)
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Show one progress display on the error stream while the block runs."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bars.add_task("starting", total=None)
+
+    def report(done: int, total: int, what: str) -> None:
+        bars.start()  # nothing is drawn for what fails before it begins
+        bars.update(task, completed=done, total=total, description=what)
+
+    try:
+        yield report
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+@contextmanager
+def solving(gap: float) -> Iterator[Callable[[str, int, float], None]]:
+    """Show how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    with progress() as report:
+        first = 1.0
+
+        def tell(what: str, _step: int, now: float) -> None:
+            nonlocal first
+            if not math.isfinite(now):
+                report(0, 1000, f"{what}: looking for a feasible point")
+                return
+            first = max(first, now)
+            share = math.log(max(now, gap) / first) / math.log(gap / first)
+            report(round(1000 * share), 1000, f"{what}: gap {now:.1e}")
+
+        yield tell
+
+
+def cores(device: str, scale: str) -> int:
+    """How many processes to train in: the cores that this one may use, or one if that is enough."""
+    if device != "cpu" or scale == "smoke":
+        return 1
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return nested settings as overrides ``key.path=value``, the value written as TOML.
+
+    Example:
+        >>> flat({"n": 10, "gpt": {"decay": 3.0}})
+        ['n=10', 'gpt.decay=3.0']
+    """
+    changes = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            changes += flat(value, f"{prefix}{key}.")
+        else:
+            changes.append(f"{prefix}{key}={msgspec.json.encode(value).decode()}")
+    return changes
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table in the style of all of them."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        made.add_column(column, no_wrap=column in ("verdict", "hash", "recipe"), overflow="fold")
+    return made
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on the output stream."""
+    print(msgspec.json.format(msgspec.json.encode(value)).decode())

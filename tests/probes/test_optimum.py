@@ -1,0 +1,88 @@
+"""Probes of the theory's optimum, and of how close training comes to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from inweights.errors import ConfigError
+from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
+from inweights.probes import accuracy, direction, margins, of_optimum, templates
+from inweights.theory import solve
+from inweights.theory.realise import as_model
+from inweights.training import Curriculum, Observer, Optimizer, Phase, train
+from inweights.worlds import TwoHop
+
+OF_OPTIMUM = (direction, of_optimum)
+WORLD = TwoHop(n=5, identity=True).build(seed=0)
+
+
+def test_the_model_has_the_templates_of_the_solution() -> None:
+    solution = solve(WORLD)
+    model = as_model(solution)
+    written = model.templates()[0].double().numpy()[WORLD.inputs]
+    np.testing.assert_allclose(written, solution.templates, atol=1e-6)
+    seen = margins(model, WORLD)["margin"].to_numpy()
+    np.testing.assert_allclose(seen, solution.margins(WORLD.queries), atol=1e-5)
+
+
+@pytest.mark.parametrize("probe", [accuracy, margins, templates])
+def test_any_probe_sees_the_optimum(probe) -> None:
+    table = of_optimum(TwoHop(n=4, identity=False), probe)
+    assert "replica" not in table.columns
+    assert len(table) > 0
+    if probe is accuracy:
+        queries = table.filter(pl.col("part") == "queries")
+        assert queries["accuracy"].to_list() == [0.0]
+
+
+def scaled(*factors: float) -> EmbMLP:
+    """Replicas whose templates are the optimum's, times a factor."""
+    one = as_model(solve(WORLD, gap=1e-4))
+    width = one.config.width
+    model = EmbMLPConfig(width=width).build(
+        vocabulary=len(WORLD.vocabulary), seeds=range(len(factors)), candidates=WORLD.outputs
+    )
+    with torch.no_grad():
+        for replica, factor in enumerate(factors):
+            model.tokens.weight[replica] = one.tokens.weight[0] * factor
+            model.projection.weight[replica] = one.projection.weight[0]
+    return model
+
+
+def test_direction_ignores_the_scale_and_sees_the_sign() -> None:
+    table = direction(scaled(1.0, 7.0, -1.0), WORLD)
+    assert table["cosine"].to_list() == pytest.approx([1.0, 1.0, -1.0], abs=1e-5)
+    assert table["least_margin"].to_list()[:2] == pytest.approx([1.0, 7.0], abs=1e-4)
+    assert table["excess"].to_list()[:2] == pytest.approx([0.0, 0.0], abs=1e-4)
+    assert table["query_margin"].to_list()[:2] == pytest.approx(
+        table["expected"].to_list()[:2], abs=1e-4
+    )
+    assert np.isnan(table["excess"][2])  # it knows no fact
+
+
+def test_training_turns_towards_the_optimum() -> None:
+    """The limit of training is the theory's: identity decides about the sign of the margins."""
+    optimizer = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
+    for identity, sign in ((True, 1), (False, -1)):
+        world = TwoHop(n=5, identity=identity).build(seed=0)
+        model = EmbMLPConfig(width=24).build(
+            vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+        )
+        watch = Observer("direction", lambda m, w=world: direction(m, w), every=1000)
+        plan = Curriculum(phases=(Phase(steps=3000, optimizer=optimizer),))
+        seen = train(model, world, plan, seeds=[0, 1], observers=[watch]).observed["direction"]
+        path = seen.filter(pl.col("replica") == 0).sort("step")["cosine"].to_list()
+        assert path[0] < 0.5
+        assert path[-1] > 0.9
+        last = direction(model, world)
+        assert (np.sign(last["query_margin"].to_numpy()) == sign).all()
+        assert (last["excess"].to_numpy() > 0).all()
+
+
+def test_only_sums_have_a_direction() -> None:
+    model = GPTConfig(layers=1, width=8, heads=1).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
+    with pytest.raises(ConfigError, match="this is a GPT"):
+        direction(model, WORLD)

@@ -1,0 +1,90 @@
+"""Forecasts from the facts alone, and advice that was verified."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from tests.theory.test_program import world
+
+from inweights.errors import ConfigError
+from inweights.theory import bridges, predict
+from inweights.worlds import TwoHop
+
+
+def test_identity_decides_at_complexity_one() -> None:
+    yes = predict(TwoHop(n=6, identity=True).build())
+    no = predict(TwoHop(n=6, identity=False).build(), advise=False)
+    assert yes.queries["verdict"].to_list() == ["follows"] * 6
+    assert yes.queries["predicted"].to_list() == yes.queries["answer"].to_list()
+    assert yes.advice is None
+    assert no.queries["verdict"].to_list() == ["fails"] * 6
+    assert no.advice is None
+    assert set(no.queries["predicted"].str.slice(0, 1)) == {"b"}  # the bridge wins
+
+
+def test_half_the_identities_help_half_the_queries() -> None:
+    made = TwoHop(n=8, identity=0.5).build(seed=3)
+    forecast = predict(made)
+    given = {made.vocabulary.names[t] for t in made.facts.prompts[made.facts.prompt_ends[16:] - 1]}
+    follow = forecast.queries.filter(pl.col("verdict") == "follows")["answer"].to_list()
+    assert {answer.replace("c", "b") for answer in follow} == given
+    assert forecast.advice is not None
+    assert set(forecast.advice.identities) == {f"b{i + 1}" for i in range(8)} - given
+    assert len(forecast.advice.mended) == 4
+    assert not forecast.advice.open
+    assert not forecast.advice.broken
+    assert forecast.advice.status == "certified"
+
+
+def test_advice_holds_when_it_is_followed() -> None:
+    made = TwoHop(n=7, complexity=2, maps="sampled", identity=0.4).build(seed=5)
+    before = predict(made)
+    assert before.advice is not None
+    assert before.advice.identities
+    column = [[made.vocabulary.id(name)] for name in before.advice.identities]
+    import numpy as np
+
+    ids = np.array(column)
+    after = predict(made.with_facts("identity", ids, ids), advise=False).queries
+    follows = set(after.filter(pl.col("verdict") == "follows")["query"].to_list())
+    assert set(before.advice.mended) <= follows
+    assert not follows & set(before.advice.open)
+
+
+def test_ties_are_shared_by_the_objects() -> None:
+    forecast = predict(TwoHop(n=6, complexity=2).build())
+    assert forecast.queries["verdict"].to_list() == ["tied"] * 12
+    assert forecast.queries["tied"].to_list() == [2] * 12
+    assert forecast.queries["expected"].to_list() == [0.5] * 12
+    assert forecast.advice is None  # all identities are there already
+    assert forecast.summary(by=["role"])["expected"].to_list() == [0.5]
+
+
+def test_no_queries() -> None:
+    forecast = predict(world(("a r", "x"), ("b r", "y")))
+    assert len(forecast.queries) == 0
+    assert len(forecast.summary()) == 0
+    assert forecast.advice is None
+
+
+def test_several_answers_to_one_question() -> None:
+    """``a`` reaches both ``x`` and ``y``: a question about it has two right answers."""
+    made = world(
+        ("a r", "b"), ("b s", "x"), ("b s", "y"), ("b", "b"), ("z r", "z"), ("z s", "z"),
+        queries=(("a r s", "x"), ("a r s", "y")),
+    )  # fmt: skip
+    forecast = predict(made, answers="several")
+    assert forecast.queries["margin"].n_unique() == 1 or (
+        abs(forecast.queries["margin"][0] - forecast.queries["margin"][1]) < 1e-6
+    )
+    assert [bridge for _, bridge in bridges(made)] == [1, 1]
+
+
+def test_leaks_are_not_chains() -> None:
+    made = world(("a r", "b"), ("b s", "x"), queries=(("a r s", "y"), ("a r s", "x")))
+    assert bridges(made) == [(1, 1)]
+
+
+def test_tie_is_below_the_margin_of_the_facts() -> None:
+    with pytest.raises(ConfigError, match="tie"):
+        predict(TwoHop(n=3).build(), tie=1.0)

@@ -1,0 +1,154 @@
+"""The symmetric reduction against the full program, singular values and closed forms."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inweights.errors import ConfigError, DataError, SolverError
+from inweights.theory import Parameters, average, solve, solve_symmetric, without_identity
+from inweights.theory.small_sdp import least_norms
+from inweights.theory.symmetric import _NAMES, constraints
+from inweights.worlds import TwoHop
+
+numbers = st.floats(-3, 3, allow_nan=False, width=32)
+points = st.builds(Parameters, **dict.fromkeys(_NAMES, numbers))
+
+
+@given(points, st.integers(2, 9))
+def test_norm_is_that_of_the_matrix(point: Parameters, n: int) -> None:
+    """Lemma 2, both as it is printed and as two small matrices."""
+    full = np.linalg.svd(point.matrix(n), compute_uv=False).sum()
+    assert point.norm(n) == pytest.approx(full, rel=1e-6, abs=1e-6)
+    # The printed form takes the root of a difference, so that rounding counts by its root.
+    assert point.lemma_2(n) == pytest.approx(full, rel=1e-6, abs=1e-5)
+
+
+@given(points, st.integers(2, 7))
+def test_margins_are_those_of_the_world(point: Parameters, n: int) -> None:
+    """Every constraint, and the margin of a composition (14), read off the matrix itself."""
+    made = TwoHop(n=n, identity=True).build()
+    outputs, w = made.outputs.tolist(), point.matrix(n)
+    inputs = made.inputs.tolist()
+
+    def margin(prompt: np.ndarray, answer: int) -> float:
+        logits = sum(w[inputs.index(t)] for t in prompt.tolist())
+        right = outputs.index(answer)
+        return float(logits[right] - np.delete(logits, right).max())
+
+    facts = [
+        margin(made.facts.prompt(i), int(made.facts.answer(i)[0])) for i in range(len(made.facts))
+    ]
+    slack = min(point.slack(name) for name in constraints())
+    assert min(facts) == pytest.approx(slack + 1, abs=1e-5)
+    asked = margin(made.queries.prompt(0), int(made.queries.answer(0)[0]))
+    assert asked == pytest.approx(point.composition_margin, abs=1e-5)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6))
+def test_averaging_projects_and_does_not_raise_the_norm(seed: int, n: int) -> None:
+    """The operation of Lemmas 1 and 4."""
+    w = np.random.default_rng(seed).normal(size=(2 * n + 2, 2 * n))
+    mean = average(w)
+    assert mean.norm(n) <= np.linalg.svd(w, compute_uv=False).sum() + 1e-9
+    again = average(mean.matrix(n))
+    for name in _NAMES:
+        assert getattr(again, name) == pytest.approx(getattr(mean, name), abs=1e-9)
+    swapped = mean.swapped()
+    assert swapped.norm(n) == pytest.approx(mean.norm(n))
+    assert swapped.swapped() == mean
+    assert mean.mean(swapped).norm(n) <= mean.norm(n) + 1e-9
+
+
+def test_averaging_is_the_mean_over_all_permutations() -> None:
+    n, w = 3, np.random.default_rng(1).normal(size=(8, 6))
+    total = np.zeros_like(w)
+    from itertools import permutations
+
+    for order in permutations(range(n)):
+        p = np.array(order)
+        rows = np.concatenate([p, n + p, [2 * n, 2 * n + 1]])
+        total += w[np.ix_(rows, np.concatenate([p, n + p]))]
+    np.testing.assert_allclose(average(w).matrix(n), total / 6, atol=1e-12)
+
+
+@pytest.mark.parametrize("identity", [True, False])
+@pytest.mark.parametrize("n", range(3, 13))
+def test_equals_the_full_program(n: int, identity: bool) -> None:
+    made = TwoHop(n=n, identity=identity).build()
+    full, small = solve(made, gap=1e-6), solve_symmetric(n, identity=identity)
+    assert full.optimum == pytest.approx(small.optimum, rel=1e-5)
+    margins = full.margins(made.queries)
+    assert margins == pytest.approx(np.full(n, small.parameters.composition_margin), abs=1e-4)
+
+
+@pytest.mark.parametrize("identity", [True, False])
+@pytest.mark.parametrize("n", [2, 10, 100, 10**4, 10**6])
+def test_optimum_is_certified_at_any_size(n: int, identity: bool) -> None:
+    solution = solve_symmetric(n, identity=identity)
+    assert solution.gap <= 1e-7
+    assert solution.kkt <= 1e-6
+    assert min(solution.parameters.slack(k) for k in constraints(identity)) >= -1e-9
+    assert solution.parameters.norm(n) == pytest.approx(solution.optimum, rel=1e-9)
+    assert min(solution.multipliers.values()) >= 0
+    assert (solution.parameters.composition_margin > 0) == identity
+
+
+def test_a_million_in_a_moment() -> None:
+    """50 ms is the aim, and the best of three is it on a busy machine too."""
+    solve_symmetric(10)
+    assert min(solve_symmetric(10**6).seconds for _ in range(3)) < 0.05
+
+
+@pytest.mark.parametrize("n", [2, 5, 30, 1000])
+def test_closed_form_without_identity(n: int) -> None:
+    """Ours: the norm is 2 (n - 1) + 1 / √(n + 1), the margin -n / (n + 1)."""
+    known = without_identity(n)
+    assert min(known.slack(name) for name in constraints(identity=False)) >= -1e-12
+    assert known.norm(n) == pytest.approx(2 * (n - 1) + (n + 1) ** -0.5, rel=1e-12)
+    assert known.composition_margin == pytest.approx(-n / (n + 1))
+    found = solve_symmetric(n, identity=False)
+    assert found.optimum == pytest.approx(known.norm(n), rel=1e-7)
+
+
+def test_papers_program_without_identity_is_smaller() -> None:
+    """Lemma 4 leaves a constraint out: its optimum is not that of (2)."""
+    theirs = solve_symmetric(10, identity=False, complete=False, zero_sum=True)
+    assert theirs.optimum == pytest.approx(18.0, abs=1e-5)
+    assert theirs.parameters.slack("first hop, other object*") < -0.01
+    assert solve_symmetric(10, identity=False).optimum > 18.3
+
+
+def test_a_tilt_finds_the_corners_of_a_set_of_optima() -> None:
+    """The paper's problem (36) is flat in b1: anything above -1 is as good."""
+    ends = [
+        solve_symmetric(
+            10, identity=False, complete=False, zero_sum=True,
+            tilt=Parameters(b1=sign * 1e-4, c1=sign * 1e-4), gap=1e-6,
+        ).parameters.b1
+        for sign in (1, -1)
+    ]  # fmt: skip
+    assert ends[0] < -0.9
+    assert ends[1] > -0.2
+
+
+def test_shapes_that_fit_no_n() -> None:
+    with pytest.raises(DataError, match=r"\[2n \+ 2, 2n\]"):
+        average(np.zeros((7, 6)))
+    with pytest.raises(ConfigError, match="at least 2"):
+        solve_symmetric(1)
+
+
+def test_small_programs_that_cannot_be_solved_say_so() -> None:
+    opposite = np.array([[[1.0]], [[-1.0]]])  # w ≥ 1 and -w ≥ 1
+    with pytest.raises(SolverError, match="exclude each other"):
+        least_norms([opposite])
+
+
+def test_time_is_reported() -> None:
+    began = time.perf_counter()
+    assert 0 < solve_symmetric(50).seconds <= time.perf_counter() - began
