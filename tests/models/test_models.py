@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from tests.cases import ModelCase
+from tests.models import test_tiny as tiny
 from torch.nn import functional as F
 
 from inweights import models
@@ -40,6 +41,7 @@ def test_every_model_has_a_case() -> None:
         and value is not Model
     }
     cases = (TestGPT, TestGPTUntiedSinusoidal, TestGPTUniformWithoutPositions, TestEmbMLP)
+    cases += (tiny.TestTinyNN, tiny.TestNode2Vec)
     assert known == {type(case().build(0)) for case in cases}
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tests.probes.test_graph_probes import OF_GRAPHS
+from tests.probes.test_optimum import OF_OPTIMUM
 
 from inweights import probes
 from inweights.errors import ConfigError, DataError
@@ -58,7 +60,9 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    assert {p.__name__ for p in (*OF_MODELS, *OF_TABLES)} == set(probes.__all__)
+    assert {p.__name__ for p in (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_OPTIMUM)} == set(
+        probes.__all__
+    )
 
 
 @pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)

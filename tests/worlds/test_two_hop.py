@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import WorldCase
+from tests.worlds import test_analogy as analogies
+from tests.worlds import test_graph as graphs
+from tests.worlds import test_triples as triples
 
 import inweights.worlds as worlds
 from inweights.config import Config, apply_overrides, decode
@@ -34,14 +37,20 @@ class TestTwoHop(WorldCase):
 
 
 def test_every_world_has_a_case() -> None:
+    cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
+    cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
     exported = {
         value
         for name in worlds.__all__
         if isinstance(value := getattr(worlds, name), type) and issubclass(value, Config)
     }
-    assert exported == {type(config) for config in TestTwoHop.configs}
-    configs = {worlds.open_world(name).settings["kind"] for name in worlds.world_names()}
-    assert configs == {config.build().settings["kind"] for config in TestTwoHop.configs}
+    assert exported == {type(config) for config in cases}
+    needed = {"triples": [f'path="{triples.FAMILY}"']}
+    configs = {
+        worlds.open_world(name, needed.get(name, ())).settings["kind"]
+        for name in worlds.world_names()
+    }
+    assert configs == {config.build().settings["kind"] for config in cases}
 
 
 def hops(world: World, role: str) -> list[tuple[list[int], int]]:

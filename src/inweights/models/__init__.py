@@ -1,14 +1,20 @@
 """Who learns: architectures whose parameters all start with a replica axis."""
 
 from inweights.models.base import Model, ModelConfig
+from inweights.models.deep_linear import DeepLinear, DeepLinearConfig
 from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
 from inweights.models.export import from_transformers, to_transformers
 from inweights.models.gpt import GPT, GPTConfig
 from inweights.models.layers import Embedding, Init, Layer, LayerNorm, Linear, initialise
+from inweights.models.node2vec import Node2Vec, Node2VecConfig
+from inweights.models.one_layer import OneLayer, OneLayerConfig
 from inweights.models.packing import Packed, pack
+from inweights.models.tiny_nn import TinyNN, TinyNNConfig
 
 __all__ = [
     "GPT",
+    "DeepLinear",
+    "DeepLinearConfig",
     "EmbMLP",
     "EmbMLPConfig",
     "Embedding",
@@ -19,7 +25,13 @@ __all__ = [
     "Linear",
     "Model",
     "ModelConfig",
+    "Node2Vec",
+    "Node2VecConfig",
+    "OneLayer",
+    "OneLayerConfig",
     "Packed",
+    "TinyNN",
+    "TinyNNConfig",
     "from_transformers",
     "initialise",
     "pack",

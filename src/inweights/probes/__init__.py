@@ -1,10 +1,13 @@
 """What was learnt: functions of a trained model and its worlds that return tidy tables."""
 
 from inweights.probes.alignment import alignment, bridge_pairs
+from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
+from inweights.probes.optimum import direction, of_optimum
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
+from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
 __all__ = [
@@ -13,9 +16,17 @@ __all__ = [
     "alignment",
     "bridge_pairs",
     "bridge_projection",
+    "cosines",
+    "direction",
+    "geometric_margin",
+    "graph_recall",
+    "hop_correlation",
     "margins",
+    "of_optimum",
     "project",
     "shared_memory",
+    "spectral_energy",
     "templates",
     "winners",
+    "zigzag",
 ]

@@ -1,21 +1,33 @@
 """What is true: worlds of facts and queries. Nothing here imports torch."""
 
+from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
+from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
+from inweights.worlds.graph import Graph, from_networkx
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.storage import load_world, save_world
+from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
 from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabulary, World
 
 __all__ = [
     "FACT_ROLES",
     "QUERY_ROLES",
+    "AnalogicalTwoHop",
+    "Analogy",
+    "EdgeList",
+    "Graph",
     "Statements",
+    "Triples",
     "TwoHop",
     "Vocabulary",
     "World",
     "WorldConfig",
+    "from_networkx",
     "load_world",
     "open_world",
+    "read_edges",
     "register_world",
     "save_world",
     "world_names",
+    "write_edges",
 ]

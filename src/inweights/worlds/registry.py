@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
@@ -10,7 +11,10 @@ import msgspec
 
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
+from inweights.worlds.graph import Graph
 from inweights.worlds.storage import load_world
+from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
 from inweights.worlds.world import World
 
@@ -25,7 +29,13 @@ class WorldConfig(Protocol):
         ...
 
 
-_KINDS: dict[str, type[msgspec.Struct]] = {"two-hop": TwoHop}
+_KINDS: dict[str, type[msgspec.Struct]] = {
+    "two-hop": TwoHop,
+    "graph": Graph,
+    "triples": Triples,
+    "analogy": Analogy,
+    "analogical-two-hop": AnalogicalTwoHop,
+}
 
 
 def world_names() -> tuple[str, ...]:
@@ -51,16 +61,17 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -> World:
-    """Build a world by the name of its kind, or read one from its folder.
+    """Build a world by the name of its kind, or read one from its folder or a file of facts.
 
     Args:
-        name: A kind, such as ``two-hop``, or a folder that :func:`save_world` wrote.
+        name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a CSV, TSV or
+            JSONL file of triples (see :class:`Triples`).
         overrides: Changes of the kind's settings, ``key=value``.
         seed: Root seed.
 
     Raises:
-        ConfigError: The name is neither; or a setting does not fit.
-        DataError: The folder is damaged, or settings were given for a stored world.
+        ConfigError: The name is none of these; or a setting does not fit.
+        DataError: The folder or file is damaged, or settings were given for a stored world.
 
     Example:
         >>> open_world("two-hop", ["n=4"])
@@ -73,4 +84,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         if overrides:
             raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
         return load_world(name)
-    raise unknown_name("world", str(name), world_names(), hint="Or name a folder with a world.")
+    if Path(name).is_file():
+        return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
+    hint = "Or name a folder with a world, or a file of facts."
+    raise unknown_name("world", str(name), world_names(), hint=hint)

@@ -1,0 +1,141 @@
+"""Deep linear networks, trained layer by layer (Feature Resemblance §7, appendices C and M).
+
+``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. The paper's text lost equation 7; the
+readout is our reading of how ``d`` coordinates become labels, and with ``readout = False`` the
+deepest layer's first ``K`` coordinates are the logits instead.
+Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from inweights.config import Config
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.models.layers import Init, Linear, initialise
+from inweights.models.packing import Packed
+
+__all__ = ["DeepLinear", "DeepLinearConfig"]
+
+
+class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
+    """Architecture of a :class:`DeepLinear`.
+
+    Attributes:
+        width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
+        layers: Number ``L`` of square layers, at least 1.
+        readout: Whether a matrix ``A`` of its own gives the logits; it takes part in training as
+            ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
+        init: Initial scale; ``N(0, 1/D)`` by default. May differ between replicas.
+
+    Raises:
+        ConfigError: The width or the number of layers is below 1.
+    """
+
+    width: int = 1024
+    layers: int = 8
+    readout: bool = True
+    init: Init = Init(gamma=0.5)
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"deep-linear.{name} is at least 1, not {getattr(self, name)}")
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> DeepLinear:
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+
+        Raises:
+            ConfigError: There are more tokens, or without a readout more labels, than the width.
+        """
+        model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
+        initialise(model, seeds, inits or [self.init] * len(seeds))
+        return model
+
+
+class DeepLinear(Model):
+    """States ``layer1`` (``W_1 x``) to ``layerL``. A prompt's input is the sum of its tokens'.
+
+    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a look-up. A phase
+    that trains layer 3 alone moves ``layers.2.weight``.
+
+    Example:
+        >>> config = DeepLinearConfig(width=16, layers=3)
+        >>> model = config.build(vocabulary=9, seeds=[0, 1], candidates=[4, 5])
+        >>> tuple(model(torch.tensor([[1]])).shape), model.layer_names
+        ((2, 1, 1, 2), ('layer1', 'layer2', 'layer3'))
+        >>> [name for name, _ in model.named_parameters()][:2]
+        ['layers.0.weight', 'layers.1.weight']
+    """
+
+    def __init__(
+        self,
+        config: DeepLinearConfig,
+        *,
+        vocabulary: int,
+        replicas: int,
+        candidates: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(replicas, vocabulary, candidates)
+        width, labels = config.width, len(self.candidates)
+        if vocabulary > width or (labels > width and not config.readout):
+            raise ConfigError(
+                f"deep-linear.width: {vocabulary} tokens and {labels} labels do not fit a width of "
+                f"{width}, where every token is a unit vector of its own; widen it"
+            )
+        self.config = config
+        self.layers = nn.ModuleList(
+            Linear(replicas, width, width, bias=False) for _ in range(config.layers)
+        )
+        self.readout = Linear(replicas, width, labels, bias=False) if config.readout else None
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        return tuple(f"layer{i + 1}" for i in range(self.config.layers))
+
+    def states(self, batch: Packed) -> dict[str, Tensor]:
+        x = self._first(batch)
+        states = {"layer1": x}
+        for name, layer in zip(self.layer_names[1:], list(self.layers)[1:], strict=True):
+            x = layer(x)
+            states[name] = x
+        return states
+
+    def unembed(self, state: Tensor) -> Tensor:
+        if self.readout is None:
+            return state[..., : len(self.candidates)]
+        logits: Tensor = self.readout(state)
+        return logits
+
+    def _first(self, batch: Packed) -> Tensor:
+        """``W_1 x`` at every position, ``[R, S, D]``: rows of ``W_1``, summed along a prompt."""
+        first = self.layers[0]
+        assert isinstance(first, Linear)
+        tokens, table = batch.tokens, first.weight
+        if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
+            low, high = int(tokens.min()), int(tokens.max())
+            if low < 0 or high >= self.vocabulary:
+                raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
+        if tokens.dim() == 1:
+            rows = table.index_select(1, tokens)
+        else:
+            start = table.shape[1] * torch.arange(len(table), device=tokens.device).unsqueeze(1)
+            rows = table.flatten(0, 1).index_select(0, (tokens + start).flatten())
+            rows = rows.unflatten(0, tokens.shape)
+        groups = rows.split([b * t for b, t in batch.shapes], dim=1)
+        sums = [
+            group if t == 1 else group.unflatten(1, (b, t)).cumsum(2).flatten(1, 2)
+            for group, (b, t) in zip(groups, batch.shapes, strict=True)
+        ]
+        return torch.cat(sums, dim=1)

@@ -1,0 +1,227 @@
+"""The one-layer transformer of Feature Resemblance (§3.1, equations 1-3; ReLU of appendix A).
+
+With ``X`` the embeddings of a prompt and ``x`` that of its last token:
+
+    ``h = W_V X softmax(Xᵀ W_KQ x)``,   ``F_k = (κ0 / m) Σ_r φ(⟨w_{k,r}, h⟩)``,
+
+where ``φ`` is the identity or ReLU. No projection, residual or normalisation; ``κ0`` stands for the
+scale that a normalisation would set. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences,
+``T`` positions, ``D`` width, ``M`` width of the MLP (``m``), ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from inweights.config import Config
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.models.layers import Draw, Init, Layer, initialise
+from inweights.models.packing import Packed
+from inweights.models.tiny_nn import FrozenEmbedding
+
+__all__ = ["OneLayer", "OneLayerConfig"]
+
+
+class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
+    """Architecture of a :class:`OneLayer`; the defaults are those of appendix N.1.
+
+    Attributes:
+        width: Width ``D`` of embeddings and values.
+        hidden: Width ``m`` of the MLP: vectors for each label.
+        kappa: ``κ0``, the fixed scale of the logits.
+        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one with its ``m``
+            vectors a label replaced by the one direction ``u = Σ_r w_r / √m`` that the logits see,
+            ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent, with the same rate, momentum and
+            weight decay, it is the linear model exactly, as the other directions do not matter,
+            and it is about ``m`` times smaller. Under Adam it is another one.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which costs nothing,
+            and loses nothing since the start of every matrix looks alike from all sides.
+            ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly orthonormal, for more than ``D``
+            tokens.
+        init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``; may differ between replicas.
+
+    Raises:
+        ConfigError: A width is below 1, or ``κ0`` is not above 0.
+    """
+
+    width: int = 512
+    hidden: int = 10
+    kappa: float = 300.0
+    mlp: Literal["linear", "relu", "folded"] = "linear"
+    embedding: Literal["orthonormal", "gaussian"] = "orthonormal"
+    init: Init = Init(std=1e-3)
+
+    def __post_init__(self) -> None:
+        for name in ("width", "hidden"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"one-layer.{name} is at least 1, not {getattr(self, name)}")
+        if not (self.kappa > 0 and math.isfinite(self.kappa)):
+            raise ConfigError(f"one-layer.kappa is a scale above 0, not {self.kappa}")
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> OneLayer:
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+
+        Raises:
+            ConfigError: Orthonormal embeddings are wanted of more tokens than the width.
+        """
+        scales = inits or [self.init] * len(seeds)
+        model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
+        initialise(model, seeds, scales)
+        if model.tokens is not None:
+            # Their length is 1 whatever the initial scale of what is trained.
+            factors = [self.width**-0.5 / init.sigma(self.width) for init in scales]
+            with torch.no_grad():
+                model.tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
+        return model
+
+
+class Attention(Layer):
+    """``W_KQ`` and ``W_V`` as ``[R, D, D]``.
+
+    ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction ``t``.
+    ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
+    """
+
+    def __init__(self, replicas: int, width: int) -> None:
+        super().__init__()
+        self.key_query = nn.Parameter(torch.empty(replicas, width, width))
+        self.value = nn.Parameter(torch.empty(replicas, width, width))
+
+    def initialise(self, draw: Draw) -> None:
+        draw("key_query", self.key_query, self.key_query.shape[1])
+        draw("value", self.value, self.value.shape[1])
+
+
+class Hidden(Layer):
+    """``w`` as ``[R, K, M, D]``; one vector a label where it is folded."""
+
+    def __init__(self, replicas: int, labels: int, hidden: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(replicas, labels, hidden, width))
+
+    def initialise(self, draw: Draw) -> None:
+        draw("weight", self.weight, self.weight.shape[-1])
+
+
+class OneLayer(Model):
+    """Layers ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
+
+    Position ``t`` attends to the tokens up to ``t``, as its own last token. Groups of parameters
+    that a phase may move: ``attention.*`` (stage 1 of §4.1) and ``mlp.*`` (stage 2).
+
+    Example:
+        >>> config = OneLayerConfig(width=16, hidden=4)
+        >>> model = config.build(vocabulary=9, seeds=[0, 1], candidates=[4, 5, 6])
+        >>> tuple(model(torch.tensor([[1, 2]])).shape), model.layer_names
+        ((2, 1, 2, 3), ('value', 'attention'))
+        >>> [name for name, _ in model.named_parameters()]
+        ['attention.key_query', 'attention.value', 'mlp.weight']
+    """
+
+    def __init__(
+        self,
+        config: OneLayerConfig,
+        *,
+        vocabulary: int,
+        replicas: int,
+        candidates: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(replicas, vocabulary, candidates)
+        if config.embedding == "orthonormal" and vocabulary > config.width:
+            raise ConfigError(
+                f"one-layer.width: {vocabulary} tokens have no orthonormal embeddings in a width "
+                f"of {config.width}; widen it, or take embedding = 'gaussian'"
+            )
+        self.config = config
+        hidden = 1 if config.mlp == "folded" else config.hidden
+        self.attention = Attention(replicas, config.width)
+        self.mlp = Hidden(replicas, len(self.candidates), hidden, config.width)
+        gaussian = config.embedding == "gaussian"
+        self.tokens = FrozenEmbedding(replicas, vocabulary, config.width) if gaussian else None
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        return ("value", "attention")
+
+    def states(self, batch: Packed) -> dict[str, Tensor]:
+        tokens = batch.tokens
+        if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
+            low, high = int(tokens.min()), int(tokens.max())
+            if low < 0 or high >= self.vocabulary:
+                raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
+        value = self._values(tokens)
+        sizes = [b * t for b, t in batch.shapes]
+        groups = zip(
+            tokens.split(sizes, dim=-1), value.split(sizes, dim=1), batch.shapes, strict=True
+        )
+        mixed = [
+            v if length == 1 else self._mix(ids.unflatten(-1, (count, length)), v)
+            for ids, v, (count, length) in groups
+        ]
+        return {"value": value, "attention": torch.cat(mixed, dim=1)}
+
+    def unembed(self, state: Tensor) -> Tensor:
+        kappa, weight = self.config.kappa, self.mlp.weight
+        if self.config.mlp == "folded":
+            return torch.bmm(state, weight[:, :, 0].mT) * (kappa * self.config.hidden**-0.5)
+        if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
+            return torch.bmm(state, weight.mean(2).mT) * kappa
+        inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
+        return inner.relu().unflatten(2, weight.shape[1:3]).mean(3) * kappa
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """Return ``softmax(Xᵀ W_KQ x)`` of sequences ``[B, T]`` or ``[R, B, T]``, last token ``x``.
+
+        Returns:
+            ``[R, B, T]``, summing to 1.
+        """
+        return self._weights(tokens)[..., -1]
+
+    def _values(self, tokens: Tensor) -> Tensor:
+        """``W_V x`` of every token, ``[R, S, D]``."""
+        if self.tokens is not None:
+            return torch.bmm(self.tokens(tokens), self.attention.value)
+        return _rows(self.attention.value, tokens)
+
+    def _weights(self, tokens: Tensor) -> Tensor:
+        """Attention of every position: ``[R, B, T (attended), T (attending)]``."""
+        length = tokens.shape[-1]
+        if self.tokens is None:
+            pairs = tokens.unsqueeze(-1) * self.config.width + tokens.unsqueeze(-2)
+            flat = self.attention.key_query.flatten(1).unsqueeze(-1)
+            logits = _rows(flat, pairs.flatten(-3))[..., 0].unflatten(1, pairs.shape[-3:])
+        else:
+            x = self.tokens(tokens.flatten(-2))
+            keys = torch.bmm(x, self.attention.key_query).unflatten(1, tokens.shape[-2:])
+            logits = keys @ x.unflatten(1, tokens.shape[-2:]).mT
+        later = torch.ones(length, length, dtype=torch.bool, device=logits.device).tril(-1)
+        return logits.masked_fill(later, -torch.inf).softmax(-2)
+
+    def _mix(self, tokens: Tensor, value: Tensor) -> Tensor:
+        """``h`` at every position of a group: ``[R, B·T, D]``."""
+        weights = self._weights(tokens)  # [R, B, s, t]
+        inner = value.unflatten(1, tokens.shape[-2:])  # [R, B, s, D]
+        return (weights.mT @ inner).flatten(1, 2)
+
+
+def _rows(table: Tensor, ids: Tensor) -> Tensor:
+    """Look up ``[S]`` or ``[R, S]`` rows of ``[R, N, D]``; returns ``[R, S, D]``."""
+    if ids.dim() == 1:
+        return table.index_select(1, ids)
+    replicas, rows, width = table.shape
+    start = rows * torch.arange(replicas, device=ids.device).unsqueeze(1)
+    flat = table.reshape(replicas * rows, width)
+    return flat.index_select(0, (ids + start).flatten()).view(replicas, -1, width)

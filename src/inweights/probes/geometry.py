@@ -1,0 +1,262 @@
+"""Is a graph stored, and as a geometry? Recall, cosine against hops (Geometric Memory B.5, C.3).
+
+Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import starmap
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.spectral import adjacency, hop_distances
+from inweights.training.worlds import as_worlds
+from inweights.worlds.world import World
+
+__all__ = [
+    "adjacencies",
+    "cosines",
+    "graph_recall",
+    "hop_correlation",
+    "node_vectors",
+    "random_vectors",
+]
+
+Floats = NDArray[np.float64]
+
+
+def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
+    """Return the adjacency ``[N, N]`` of every replica's world; worlds that are one share one."""
+    each = [adjacency(world) for world in as_worlds(worlds, model.replicas)]
+    return each * model.replicas if len(each) == 1 else each
+
+
+@torch.no_grad()
+def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
+    """Return the vector of every node, copied, ``[R, N, D]``.
+
+    Args:
+        model: ``R`` replicas.
+        nodes: ``N``; nodes are the first tokens of a graph's vocabulary.
+        layer: ``tokens`` for the table of token embeddings, or one of the model's layers, read
+            where a node is the whole prompt.
+
+    Raises:
+        ConfigError: The layer is unknown.
+        DataError: The model has no table of token embeddings.
+    """
+    if layer != "tokens":
+        prompts = torch.arange(nodes, device=model.column.device).unsqueeze(1)
+        found = model.hidden(prompts, layers=[layer])[layer]
+    else:
+        table = getattr(getattr(model, "tokens", None), "weight", None)
+        if not isinstance(table, torch.Tensor):
+            raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
+        found = table[:, :nodes]
+    return found.detach().cpu().double().clone().numpy()
+
+
+def random_vectors(draws: int, like: Floats, seed: int) -> Floats:
+    """Return standard normal embeddings ``[K, N, D]``, shaped as ``like`` ``[..., N, D]`` is.
+
+    Raises:
+        DataError: There are no draws.
+    """
+    if draws < 1:
+        raise DataError(f"a null distribution has at least one draw, not {draws}")
+    return Streams(seed).numpy(EVALUATION, "null").normal(size=(draws, *like.shape[-2:]))
+
+
+@torch.no_grad()
+def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+    """Whether the edges are stored: top-degree recall, beside accuracy and loss with their bounds.
+
+    A node with three neighbours can answer right with one of them: so top-1 accuracy has a ceiling
+    and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a node's
+    neighbours among its ``deg(u)`` largest logits.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+
+    Returns:
+        A row for each replica: ``replica, recall`` (over edges), ``worst`` (its minimum over
+        nodes), ``recall_others`` (a node's own logit left out, which is the largest one in a tied
+        Node2Vec), ``accuracy`` (of the facts ``u → v``, by the largest logit), ``ceiling``,
+        ``loss`` (mean over facts), ``floor`` (mean of ``ln deg``).
+
+    Raises:
+        DataError: A world is no graph, or the model's head does not cover the nodes.
+
+    Example:
+        >>> from inweights.models import TinyNNConfig
+        >>> from inweights.worlds import Graph
+        >>> model = TinyNNConfig().build(vocabulary=15, seeds=[0])
+        >>> table = graph_recall(model, Graph(shape="cycle").build())
+        >>> table["ceiling"].item(), round(table["floor"].item(), 3)
+        (0.5, 0.693)
+    """
+    graphs = adjacencies(model, worlds)
+    nodes = len(graphs[0])
+    column = model.column[:nodes]
+    if (column < 0).any():
+        raise DataError("the model's head does not cover every node of the graph")
+    prompts = torch.arange(nodes, device=column.device).unsqueeze(1)
+    logits = model(prompts)[:, :, 0]  # [R, N, candidates]
+    logs = logits.log_softmax(-1)[..., column].double().cpu().numpy()
+    rows = []
+    for replica, (a, said) in enumerate(zip(graphs, logs, strict=True)):
+        edge, degree = a > 0, a.sum(1)
+        hits = _hits(said, edge)
+        has = degree > 0
+        others = edge & ~np.eye(nodes, dtype=bool)
+        alone = np.where(np.eye(nodes, dtype=bool), -np.inf, said)
+        first = edge[np.arange(nodes), said.argmax(1)]
+        rows.append(
+            {
+                "replica": replica,
+                "recall": hits.sum() / degree.sum(),
+                "worst": (hits[has] / degree[has]).min(),
+                "recall_others": _hits(alone, others).sum() / max(1, others.sum()),
+                "accuracy": first.sum() / degree.sum(),
+                "ceiling": has.sum() / degree.sum(),
+                "loss": -said[edge].mean(),
+                "floor": (degree[has] * np.log(degree[has])).sum() / degree.sum(),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def _hits(said: Floats, edge: NDArray[np.bool_]) -> Floats:
+    """How many neighbours of each node are among as many largest logits as it has, ``[N]``."""
+    order = np.argsort(-said, axis=1, kind="stable")
+    ranked = np.take_along_axis(edge, order, axis=1)
+    within = np.arange(len(said)) < edge.sum(1, keepdims=True)
+    return (ranked & within).sum(1).astype(np.float64)
+
+
+def cosines(
+    model: Model, worlds: World | Sequence[World], *, layer: str = "tokens"
+) -> pl.DataFrame:
+    """Cosine of every pair of nodes with their hop distance: the heat-maps of Figs. 23, 24.
+
+    Returns:
+        A row for each replica and ordered pair: ``replica, source, target`` (names), ``hops``
+        (null between components), ``cosine``.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.worlds import Graph
+        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
+        >>> cosines(model, Graph(shape="cycle", n=6).build())["hops"].max()
+        3
+    """
+    each = as_worlds(worlds, model.replicas)
+    graphs = adjacencies(model, worlds)
+    n = len(graphs[0])
+    angles = _cosines(node_vectors(model, n, layer))
+    names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
+    frames = []
+    for replica, a in enumerate(graphs):
+        hops = hop_distances(a)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "replica": [replica] * n * n,
+                    "source": np.repeat(names[replica], n),
+                    "target": np.tile(names[replica], n),
+                    "hops": [int(h) if np.isfinite(h) else None for h in hops.ravel()],
+                    "cosine": angles[replica].ravel(),
+                },
+                schema_overrides={"hops": pl.Int64},
+            )
+        )
+    return pl.concat(frames)
+
+
+def hop_correlation(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    layer: str = "tokens",
+    draws: int = 200,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Spearman correlation of cosine with hop distance: −1 for a perfect global geometry.
+
+    Over unordered pairs of different nodes in one component. Far nodes count as much as near
+    ones, so a local geometry alone does not reach −1.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+        layer: See :func:`node_vectors`.
+        draws: Random embeddings of the same shape in the null distribution.
+        seed: Root seed of the null distribution.
+
+    Returns:
+        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (2.5 and
+        97.5%) and ``p``, the share of ``1 + draws`` values at most as large as the replica's.
+        Not a number where all distances are equal.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.worlds import Graph
+        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = hop_correlation(model, Graph(shape="cycle").build())
+        >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
+        True
+    """
+    graphs = adjacencies(model, worlds)
+    vectors = node_vectors(model, len(graphs[0]), layer)
+    null = _cosines(random_vectors(draws, vectors, seed))
+
+    def row(replica: int, a: Floats) -> dict[str, object]:
+        hops = hop_distances(a)
+        found = _spearman(_cosines(vectors[replica])[None], hops)[0]
+        chance = _spearman(null, hops)
+        low, high = np.quantile(chance, [0.025, 0.975])
+        return {
+            "replica": replica,
+            "spearman": found,
+            "null_mean": chance.mean(),
+            "null_low": low,
+            "null_high": high,
+            "p": (1 + (chance <= found).sum()) / (1 + draws),
+        }
+
+    return pl.DataFrame(list(starmap(row, enumerate(graphs))))
+
+
+def _cosines(vectors: Floats) -> Floats:
+    """Cosines of all pairs: ``[..., N, D]`` to ``[..., N, N]``; 0 with a vector of zeros."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
+    return unit @ np.swapaxes(unit, -1, -2)
+
+
+def _spearman(angles: Floats, hops: Floats) -> Floats:
+    """Rank correlation over pairs that a path joins: ``[K, N, N]``, ``[N, N]`` to ``[K]``."""
+    u, v = np.triu_indices(len(hops), 1)
+    joined = np.isfinite(hops[u, v])
+    # Single precision must not rank pairs that are equally close, such as those of a circle.
+    ours = rankdata(angles[:, u[joined], v[joined]].round(6), axis=-1)
+    theirs = rankdata(hops[u[joined], v[joined]])
+    ours = ours - ours.mean(-1, keepdims=True)
+    theirs = theirs - theirs.mean()
+    scale = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
+    return np.divide(ours @ theirs, scale, out=np.full(len(ours), np.nan), where=scale > 0)

@@ -1,0 +1,221 @@
+"""Analogies between entities, and two hops as an analogy (Feature Resemblance §2 and §6).
+
+Two entities ``a_i`` and ``b_i`` share a property; ``a_i`` has a further one. Does ``b_i`` have it
+too? Two-hop reasoning is the same question with ``a`` and ``b`` renamed, where the shared property
+is the bridge itself.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+__all__ = ["AnalogicalTwoHop", "Analogy"]
+
+
+class Analogy(Config, tag_field="kind", tag="analogy"):
+    """Analogical tuples ``(a_i, b_i, c, d)`` (§2).
+
+    The similarity premise has two roles, so that a phase can take one without the other:
+    ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``. ``attribution`` is
+    ``(a, r2) → d``, and the query ``(b, r2) → d`` is a ``conclusion``. So the curricula of §4 and
+    §5 are:
+
+    - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
+    - SA: ``category, similarity``, then ``attribution``;
+    - AS: ``category, attribution``, then ``similarity``.
+
+    Attributes:
+        n: Number of tuples, at least 2.
+        categories: Number of labels ``c``, and of labels ``d`` a relation; ``n`` if left out. Where
+            there are fewer, several tuples share a label of each kind: tuples of one category must
+            agree on ``d``, or no conclusion would follow.
+        similarity_relations: Number of relations ``r1``: properties that ``a`` and ``b`` share.
+        attribution_relations: Number of relations ``r2``: properties that only ``a`` is given.
+        maps: ``ordered``: tuple ``i`` has category ``i mod categories``. ``permutation``:
+            categories of the same sizes are dealt to the tuples by the seed.
+
+    Raises:
+        ConfigError: There are fewer than 2 tuples, or fewer than categories, or no relation.
+
+    Example:
+        >>> world = Analogy(n=4).build()
+        >>> world
+        World('analogy', 18 tokens, 12 facts, 4 queries, seed=0)
+        >>> for role in world.facts.role_names:
+        ...     i = world.facts.with_role(role)[0]
+        ...     print(role, world.vocabulary.text([*world.facts.prompt(i), *world.facts.answer(i)]))
+        category a1 r1 c1
+        similarity b1 r1 c1
+        attribution a1 r2 d1
+    """
+
+    n: int = 100
+    categories: int | None = None
+    similarity_relations: int = 1
+    attribution_relations: int = 1
+    maps: Literal["ordered", "permutation"] = "ordered"
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise ConfigError(f"analogy: n is at least 2 tuples, not {self.n}")
+        if not 1 <= self.labels <= self.n:
+            raise ConfigError(
+                f"analogy: categories is from 1 to n = {self.n}, not {self.labels}; a label that "
+                "no tuple has is never trained"
+            )
+        for name in ("similarity_relations", "attribution_relations"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"analogy: {name} is at least 1, not {getattr(self, name)}")
+
+    @property
+    def labels(self) -> int:
+        """Number of labels of each kind and relation."""
+        return self.n if self.categories is None else self.categories
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; only the permuted categories depend on the seed."""
+        shared, further = self.similarity_relations, self.attribution_relations
+        words = Vocabulary(
+            {
+                "source": _names("a", self.n),
+                "target": _names("b", self.n),
+                "property": _of_relations("c", self.labels, shared),
+                "attribute": _of_relations("d", self.labels, further),
+                "similarity_relation": _names("r1_", shared) if shared > 1 else ["r1"],
+                "attribution_relation": _names("r2_", further) if further > 1 else ["r2"],
+            }
+        )
+        category = np.arange(self.n) % self.labels
+        if self.maps == "permutation":
+            category = Streams(seed).numpy(WORLD, "analogy").permutation(category)
+        c, r1 = words["property"].reshape(shared, -1), words["similarity_relation"]
+        d, r2 = words["attribute"].reshape(further, -1), words["attribution_relation"]
+        a, b = words["source"], words["target"]
+        return World(
+            name="analogy",
+            vocabulary=words,
+            facts=Statements.build(
+                {
+                    "category": _said(a, r1, c[:, category]),
+                    "similarity": _said(b, r1, c[:, category]),
+                    "attribution": _said(a, r2, d[:, category]),
+                }
+            ),
+            queries=Statements.build(
+                {"conclusion": _said(b, r2, d[:, category])}, np.ones(self.n * further, dtype=bool)
+            ),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="the entity is in no attribution that is trained",
+        )
+
+
+class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
+    """Two hops as an analogy (§6): ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
+
+    The identity ``(b, r1) → b`` says that ``a`` and ``b`` share the property ``b``. It is the world
+    :class:`Analogy` with its two entities called ``b`` and ``a``, and its label ``c`` called ``b``.
+    Unlike the family of :class:`~inweights.worlds.TwoHop`, a query names the second relation alone;
+    its role is therefore ``conclusion``, not ``composition``. Roles of facts: ``first_hop``,
+    ``second_hop``, ``identity``.
+
+    Attributes:
+        n: Number of chains, at least 2.
+        identity: Whether identities are trained, or for which fraction of the bridges; drawn by the
+            seed.
+        own_relation: Whether an identity has a relation of its own, ``(b, r0) → b``.
+        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: bridges and objects
+            are dealt by the seed.
+
+    Raises:
+        ConfigError: There are fewer than 2 chains, or the fraction is not from 0 to 1.
+
+    Example:
+        >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()
+        >>> world
+        World('analogical-two-hop', 14 tokens, 10 facts, 4 queries, seed=0)
+        >>> world.vocabulary.text([*world.queries.prompt(0), *world.queries.answer(0)])
+        'a1 r2 c1'
+    """
+
+    n: int = 100
+    identity: bool | float = True
+    own_relation: bool = False
+    maps: Literal["ordered", "permutation"] = "ordered"
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise ConfigError(f"analogical-two-hop: n is at least 2 chains, not {self.n}")
+        if not 0.0 <= float(self.identity) <= 1.0:
+            raise ConfigError(
+                f"analogical-two-hop: identity is a fraction from 0 to 1, not {self.identity}"
+            )
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; only permuted maps and fractions depend on the seed."""
+        rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
+        groups = {
+            "subject": _names("a", self.n),
+            "bridge": _names("b", self.n),
+            "object": _names("c", self.n),
+            "first_relation": ["r1"],
+            "second_relation": ["r2"],
+        }
+        if self.own_relation:
+            groups["identity_relation"] = ["r0"]
+        words = Vocabulary(groups)
+        a, b, c = words["subject"], words["bridge"], words["object"]
+        r1, r2 = words["first_relation"], words["second_relation"]
+        given = np.sort(rng.permutation(self.n)[: round(float(self.identity) * self.n)])
+        if self.maps == "permutation":
+            b, c = rng.permutation(b), rng.permutation(c)
+        return World(
+            name="analogical-two-hop",
+            vocabulary=words,
+            facts=Statements.build(
+                {
+                    "first_hop": _said(a, r1, b[None]),
+                    "second_hop": _said(b, r2, c[None]),
+                    "identity": _said(
+                        b[given],
+                        words["identity_relation"] if self.own_relation else r1,
+                        b[None, given],
+                    ),
+                }
+            ),
+            queries=Statements.build(
+                {"conclusion": _said(a, r2, c[None])}, np.ones(self.n, dtype=bool)
+            ),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="the subject is in no second hop that is trained",
+        )
+
+
+def _said(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
+    """Prompts ``[E·J, 2]`` and answers ``[E·J, 1]`` of ``E`` entities under ``J`` relations.
+
+    ``answers`` has shape ``[J, E]``; relation after relation.
+    """
+    prompts = np.stack(
+        [np.tile(entities, len(relations)), np.repeat(relations, len(entities))], axis=1
+    )
+    return prompts, answers.reshape(-1, 1)
+
+
+def _of_relations(stem: str, count: int, relations: int) -> list[str]:
+    """Names of labels, each relation with labels of its own."""
+    if relations == 1:
+        return _names(stem, count)
+    return [name for j in range(relations) for name in _names(f"{stem}{j + 1}_", count)]
+
+
+def _names(stem: str, count: int) -> list[str]:
+    return [f"{stem}{i + 1}" for i in range(count)]

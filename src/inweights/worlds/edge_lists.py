@@ -1,0 +1,215 @@
+"""Edge lists as files: plain text ``u=v``, CSV and GraphML.
+
+The plain form has a line for each edge, ``u=v``, one for each lone node, ``u=``, and one for each
+path, ``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import DataError
+from inweights.worlds.world import World
+
+__all__ = ["EdgeList", "from_graph", "read_edges", "world_edges", "write_edges"]
+
+_HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """What a file of edges says.
+
+    Attributes:
+        links: Ordered pairs of labels; each is kept once, however often it was written.
+        nodes: All labels, in the order in which they first occur; some may be in no link.
+        paths: Whole paths, each a tuple of labels from its root to its leaf.
+    """
+
+    links: tuple[tuple[str, str], ...]
+    nodes: tuple[str, ...]
+    paths: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def collect(
+        cls,
+        links: Iterable[tuple[str, str]],
+        lone: Iterable[str] = (),
+        paths: Iterable[tuple[str, ...]] = (),
+    ) -> EdgeList:
+        """Drop what is there twice, and list the nodes.
+
+        Example:
+            >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes
+            ('b', 'a', 'z')
+        """
+        unique = tuple(dict.fromkeys(links))
+        nodes = dict.fromkeys([label for link in unique for label in link])
+        return cls(unique, tuple(nodes | dict.fromkeys(lone)), tuple(dict.fromkeys(paths)))
+
+
+def read_edges(path: str | Path) -> EdgeList:
+    """Read a file of edges; its ending decides: ``.csv``, ``.graphml``, else plain text.
+
+    A CSV has two columns; where its first line is a header (``source,target``, ``from,to`` or
+    ``u,v``) further columns are allowed and ignored. Weights and other attributes are ignored.
+
+    Raises:
+        DataError: The file is missing or has no edge; or a line is broken: says which, and what
+            was expected.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read the edges in {file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
+    if file.suffix.lower() == ".graphml":
+        found = _graphml(file)
+    elif file.suffix.lower() == ".csv":
+        found = _csv(file, text)
+    else:
+        found = _plain(file, text)
+    if not found.links:
+        raise DataError(f"{file} has no edge; a line is 'u=v', or 'u,v' in a .csv")
+    return found
+
+
+def _plain(file: Path, text: str) -> EdgeList:
+    links, lone, paths = [], [], []
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        left, *right = (part.strip() for part in line.split("="))
+        if len(right) != 1 or not left or "," in left:
+            raise DataError(
+                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', not '{line}'"
+            )
+        steps = tuple(label.strip() for label in right[0].split(","))
+        if right == [""]:
+            lone.append(left)
+        elif len(steps) == 1:
+            links.append((left, steps[0]))
+        elif all(steps) and steps[-1] == left and len(set(steps)) == len(steps):
+            paths.append(steps)
+        else:
+            raise DataError(
+                f"{file}, line {number}: a path 'leaf=root,…,leaf' names each node once and ends "
+                f"at its leaf, here '{left}', not '{line}'"
+            )
+    found = EdgeList.collect(links, lone, paths)
+    _check_paths(found, str(file))
+    return found
+
+
+def _check_paths(found: EdgeList, where: str) -> None:
+    known = {frozenset(link) for link in found.links}
+    for steps in found.paths:
+        for u, v in pairwise(steps):
+            if frozenset((u, v)) not in known:
+                raise DataError(f"{where}: the path to '{steps[-1]}' needs the edge '{u}={v}'")
+
+
+def _csv(file: Path, text: str) -> EdgeList:
+    links, wide = [], False
+    rows = csv.reader(io.StringIO(text))
+    for index, row in enumerate(rows):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        names = [cell.lower() for cell in cells[:2]]
+        if index == 0 and len(names) == 2 and _is_header(names):
+            wide = True
+            continue
+        if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
+            hint = "" if wide else "; more columns need a header 'source,target,…'"
+            raise DataError(
+                f"{file}, line {rows.line_num}: expected two labels 'u,v'{hint}, "
+                f"not '{','.join(row)}'"
+            )
+        links.append((cells[0], cells[1]))
+    return EdgeList.collect(links)
+
+
+def _is_header(names: Sequence[str]) -> bool:
+    return all(name in known for name, known in zip(names, _HEADERS, strict=True))
+
+
+def _graphml(file: Path) -> EdgeList:
+    import networkx as nx  # type: ignore[import-untyped, unused-ignore]
+
+    try:
+        graph = nx.read_graphml(file)
+    except (SyntaxError, nx.NetworkXError, KeyError, ValueError) as error:
+        # A SyntaxError is what the XML parser raises; its message has line and column.
+        raise DataError(f"{file} is not a GraphML file: {error}") from None
+    return from_graph(graph)
+
+
+def from_graph(graph: Any) -> EdgeList:
+    """Take nodes and edges from a ``networkx`` graph of any kind.
+
+    Labels become text. Parallel edges count once; weights and keys are ignored.
+
+    Raises:
+        DataError: Two nodes have one label as text, such as 1 and "1"; or there is no edge.
+    """
+    labels = {node: str(node) for node in graph.nodes}
+    if len(set(labels.values())) < len(labels):
+        seen: set[str] = set()
+        double = next(n for n in labels.values() if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+        raise DataError(f"two nodes of the graph are called '{double}' as text; relabel them")
+    found = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
+    if not found.links:
+        raise DataError("the graph has no edge, so that there is nothing to teach")
+    return found
+
+
+def world_edges(world: World) -> EdgeList:
+    """Return the edges of a world of a graph: its ``edge`` facts, loops, and path queries.
+
+    Where a world has only reverse edges they are turned round, so that the list is the graph's.
+    """
+    names, facts = world.vocabulary.names, world.facts
+
+    def pairs(role: str, sign: int = 1) -> list[tuple[str, str]]:
+        if role not in facts.role_names:
+            return []
+        prompts, answers = facts.matrix(facts.with_role(role))
+        two = zip(prompts[:, 0].tolist(), answers[:, 0].tolist(), strict=True)
+        return [(names[u], names[v])[::sign] for u, v in two]
+
+    links = (pairs("edge") or pairs("reverse_edge", -1)) + pairs("self_edge")
+    paths: Sequence[tuple[str, ...]] = ()
+    if "path" in world.queries.role_names:
+        places = world.queries.with_role("path")
+        paths = [tuple(names[i] for i in world.queries.answer(int(q))) for q in places]
+    return EdgeList.collect(links, world.vocabulary.groups["node"], paths)
+
+
+def write_edges(source: World | EdgeList, path: str | Path) -> Path:
+    """Write the plain text form, which :func:`read_edges` reads back.
+
+    Raises:
+        DataError: A label cannot be written so: it is empty, starts with ``#``, has spaces at its
+            ends, or contains ``=``, a comma or a line break.
+    """
+    found = source if isinstance(source, EdgeList) else world_edges(source)
+    for label in found.nodes:
+        if not label or label.strip() != label or label[0] == "#" or set(label) & set("=,\n\r"):
+            raise DataError(f"the label {label!r} does not fit the form 'u=v'; rename the node")
+    linked = {label for link in found.links for label in link}
+    lines = [f"{u}={v}" for u, v in found.links]
+    lines += [f"{label}=" for label in found.nodes if label not in linked]
+    lines += [f"{steps[-1]}={','.join(steps)}" for steps in found.paths]
+    file = Path(path)
+    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return file

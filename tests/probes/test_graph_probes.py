@@ -1,0 +1,307 @@
+"""Probes of graphs against embeddings whose answers are known, and their contract."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from inweights.errors import ConfigError, DataError
+from inweights.models import (
+    GPTConfig,
+    Init,
+    Model,
+    Node2VecConfig,
+    TinyNN,
+    TinyNNConfig,
+)
+from inweights.probes.geometry import cosines, graph_recall, hop_correlation, node_vectors
+from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
+from inweights.theory.node2vec import descend
+from inweights.theory.spectral import adjacency, eigenspaces, hop_distances, operator
+from inweights.theory.storage import untied_storage
+from inweights.training import Curriculum, Optimizer, Phase, train
+from inweights.worlds import Graph, TwoHop, World, from_networkx
+
+#: Probes of (model, worlds of graphs).
+OF_GRAPHS = (cosines, geometric_margin, graph_recall, hop_correlation, spectral_energy, zigzag)
+RING = Graph(shape="cycle").build(seed=1)
+
+
+def with_vectors(world: World, *vectors: np.ndarray) -> Model:
+    """A tied Node2Vec with written vectors ``[N, D]``, one a replica."""
+    config = Node2VecConfig(width=vectors[0].shape[1])
+    model = config.build(vocabulary=len(world.vocabulary), seeds=range(len(vectors)))
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))  # type: ignore[union-attr,operator]
+    return model
+
+
+def circle(world: World) -> np.ndarray:
+    """The ring as a circle: its Fiedler space."""
+    spectrum = eigenspaces(operator(adjacency(world)))
+    return spectrum.vectors[:, spectrum.space == 0]
+
+
+# --- the contract
+
+
+@pytest.mark.parametrize("probe", OF_GRAPHS, ids=lambda p: p.__name__)
+def test_contract(probe) -> None:
+    """A table with rows for every replica; a replica alone says what it says among others."""
+    config = TinyNNConfig(width=12, init=Init(std=0.5))
+    model, alone = (config.build(vocabulary=15, seeds=seeds) for seeds in ([3, 4, 5], [4]))
+    before = [p.detach().clone() for p in model.parameters()]
+    table = probe(model, RING)
+    assert table["replica"].unique().sort().to_list() == [0, 1, 2]
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert table.null_count().sum_horizontal().item() == 0
+    one = table.filter(pl.col("replica") == 1).drop("replica")
+    single = probe(alone, RING).drop("replica")
+    assert one.columns == single.columns
+    for column in one.columns:
+        if one[column].dtype == pl.Float64:
+            np.testing.assert_allclose(one[column], single[column], atol=1e-5)
+        else:
+            assert one[column].to_list() == single[column].to_list()
+
+
+@pytest.mark.parametrize("probe", OF_GRAPHS, ids=lambda p: p.__name__)
+def test_replicas_with_worlds_of_their_own(probe) -> None:
+    worlds = [Graph(shape="grid").build(seed) for seed in (1, 2)]
+    config = TinyNNConfig(width=12, init=Init(std=0.5))
+    model, alone = (config.build(vocabulary=16, seeds=seeds) for seeds in ([3, 4], [4]))
+    own = probe(model, worlds).filter(pl.col("replica") == 1).drop("replica")
+    single = probe(alone, worlds[1]).drop("replica")
+    for column in own.columns:
+        if own[column].dtype == pl.Float64:
+            np.testing.assert_allclose(own[column], single[column], atol=1e-5)
+    other = probe(alone, worlds[0]).drop("replica")
+    assert not own.equals(other)
+
+
+@pytest.mark.parametrize("probe", OF_GRAPHS, ids=lambda p: p.__name__)
+def test_a_world_that_is_no_graph_is_refused(probe) -> None:
+    world = TwoHop(n=4, identity=False).build()
+    model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+    with pytest.raises(DataError, match="it is no graph"):
+        probe(model, world)
+
+
+# --- recall
+
+
+def test_recall_of_logits_that_are_the_adjacency() -> None:
+    a = adjacency(RING)
+    model = Node2VecConfig(width=15, tied=False).build(vocabulary=15, seeds=[0, 1])
+    v, u = untied_storage(a)
+    broken = 30 * u.copy()
+    first = np.flatnonzero(a[0])
+    broken[first[0], 0] = -30.0  # node 0 forgets one of its two neighbours
+    assert model.head is not None
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.from_numpy(v))
+        model.head.weight.copy_(torch.from_numpy(np.stack([30 * u, broken])))
+    good, bad = graph_recall(model, RING).rows(named=True)
+    assert good["recall"] == good["worst"] == good["recall_others"] == 1.0
+    assert good["accuracy"] == good["ceiling"] == pytest.approx(0.5)
+    assert good["loss"] == pytest.approx(good["floor"], abs=1e-6)
+    assert good["floor"] == pytest.approx(np.log(2))
+    assert bad["recall"] == pytest.approx(29 / 30)
+    assert bad["worst"] == 0.5
+    assert bad["loss"] > 1.5 * bad["floor"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "ceiling", "floor"),
+    [
+        ("path-star", 0.531, 0.693),
+        ("grid", 0.333, 1.127),
+        ("cycle", 0.5, 0.693),
+        ("irregular", 0.4, 0.936),
+    ],
+)
+def test_bounds_are_those_of_the_tiny_graphs(shape, ceiling: float, floor: float) -> None:
+    world = Graph(shape=shape).build()
+    model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+    row = graph_recall(model, world).row(0, named=True)
+    assert row["ceiling"] == pytest.approx(ceiling, abs=5e-4)
+    assert row["floor"] == pytest.approx(floor, abs=5e-4)
+
+
+def test_a_node_that_is_nearest_to_itself_is_told_apart() -> None:
+    table = graph_recall(with_vectors(RING, 4 * circle(RING)), RING)
+    assert table["recall"].item() == 0.5  # itself, and one neighbour of two
+    assert table["recall_others"].item() == 1.0
+
+
+# --- cosine against hops
+
+
+def test_a_circle_is_a_perfect_geometry_and_noise_is_none() -> None:
+    noise = np.random.default_rng(0).normal(size=(15, 2))
+    model = with_vectors(RING, circle(RING), noise)
+    good, bad = hop_correlation(model, RING).rows(named=True)
+    assert good["spearman"] == pytest.approx(-1.0)
+    assert good["p"] == pytest.approx(1 / 201)
+    assert abs(good["null_mean"]) < 0.02
+    assert bad["null_low"] < bad["spearman"] < bad["null_high"]
+    table = cosines(model, RING).filter(replica=0)
+    assert len(table) == 15 * 15
+    for hops in range(8):
+        same = table.filter(pl.col("hops") == hops)["cosine"]
+        np.testing.assert_allclose(same, np.cos(2 * np.pi * hops / 15), atol=1e-6)
+
+
+def test_correlation_is_scipys_and_leaves_out_other_components() -> None:
+    world = Graph(shape="irregular").build(seed=2)
+    points = np.random.default_rng(1).normal(size=(16, 7))
+    hops, unit = hop_distances(adjacency(world)), points / np.linalg.norm(points, axis=1)[:, None]
+    pairs = [(u, v) for u in range(16) for v in range(u) if np.isfinite(hops[u, v])]
+    expected = spearmanr([unit[u] @ unit[v] for u, v in pairs], [hops[p] for p in pairs])
+    model = with_vectors(world, points)
+    assert hop_correlation(model, world)["spearman"].item() == pytest.approx(expected.statistic)
+    assert cosines(model, world)["hops"].null_count() == 2 * 12 * 4
+
+
+def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:
+    world = from_networkx(nx.complete_graph(5)).build()
+    model = TinyNNConfig().build(vocabulary=5, seeds=[0])
+    assert np.isnan(hop_correlation(model, world)["spearman"].item())
+    with pytest.raises(DataError, match="joined to every other"):
+        geometric_margin(model, world, itself=False)
+
+
+def test_the_null_distribution_follows_its_seed() -> None:
+    model = Node2VecConfig(width=8).build(vocabulary=15, seeds=[0])
+    one, same, other = (hop_correlation(model, RING, seed=s)["null_low"][0] for s in (0, 0, 1))
+    assert one == same != other
+    with pytest.raises(DataError, match="at least one draw, not 0"):
+        hop_correlation(model, RING, draws=0)
+
+
+def test_vectors_are_copies_of_the_layer_that_is_named() -> None:
+    model = GPTConfig(layers=1, width=8).build(vocabulary=15, seeds=[0])
+    film = node_vectors(model, 15)
+    with torch.no_grad():
+        model.tokens.weight.add_(1.0)
+    np.testing.assert_allclose(node_vectors(model, 15), film + 1.0, atol=1e-6)
+    assert not np.allclose(node_vectors(model, 15, "block.0"), node_vectors(model, 15, "embedding"))
+    with pytest.raises(ConfigError, match=r"did you mean 'block\.0'"):
+        node_vectors(model, 15, "block.1")
+    double = Node2VecConfig().build(vocabulary=15, seeds=[0]).double()
+    film = node_vectors(double, 15).copy()
+    held = node_vectors(double, 15)
+    with torch.no_grad():
+        double.tokens.weight.add_(1.0)  # type: ignore[union-attr,operator]
+    assert np.array_equal(held, film)
+
+
+# --- spectrum
+
+
+def test_energy_of_a_circle_and_of_its_zigzag() -> None:
+    spectrum = eigenspaces(operator(adjacency(RING)))
+    last = spectrum.vectors[:, spectrum.space == spectrum.spaces - 1]
+    model = with_vectors(RING, circle(RING), last, np.ones((15, 2)) + circle(RING))
+    table = spectral_energy(model, RING)
+    energies = table.pivot("space", index="replica", values="energy").drop("replica").to_numpy()
+    expected = np.zeros((3, 7))
+    expected[[0, 2], 0] = expected[1, 6] = 1
+    np.testing.assert_allclose(energies, expected, atol=1e-6)
+    flat = table.filter(space=0)["degenerate"].to_list()
+    assert flat == pytest.approx([0, 0, 30 / 32], abs=1e-6)
+    assert table.filter(space=6)["cumulative"].to_list() == pytest.approx([1, 1, 1])
+    np.testing.assert_allclose(table["null_mean"], 1 / 7, atol=0.06)
+    ends = zigzag(model, RING)
+    assert ends["zigzag"].to_list() == pytest.approx([0, 1, 0], abs=1e-6)
+    assert ends["bottom"].to_list() == pytest.approx([0, 1, 0], abs=1e-6)
+    assert ends["null_mean"][0] == pytest.approx(8 / 14, abs=0.05)
+    assert ends["null_low"][0] < 8 / 14 < ends["null_high"][0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "spaces", "least"),
+    [("path-star", 1, 0.95), ("grid", 1, 0.97), ("cycle", 1, 0.999), ("irregular", 2, 0.95)],
+)
+def test_node2vec_is_geometric(shape, spaces: int, least: float) -> None:
+    """§4 on all four tiny graphs: ρ ≤ −.95, the energy in the top spaces, no zigzag."""
+    world = Graph(shape=shape).build(seed=5)
+    model = Node2VecConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+    start = model.tokens.weight.detach().double().numpy()
+    run = descend(start, adjacency(world), steps=10_000)
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.from_numpy(run.vectors))
+    assert hop_correlation(model, world)["spearman"].max() < -0.95  # type: ignore[operator]
+    top = spectral_energy(model, world).filter(pl.col("space") < spaces)
+    assert top.group_by("replica").agg(pl.col("energy").sum())["energy"].min() > least  # type: ignore[operator]
+    assert zigzag(model, world)["zigzag"].max() < 0.05  # type: ignore[operator]
+
+
+# --- geometric margin
+
+
+def reference_margin(model: TinyNN, r: int, a: np.ndarray, *, itself: bool) -> np.ndarray:
+    """Margins with max and min by loops over nodes and directions, ``[2, N]``."""
+    e = model.tokens.weight[r].detach().double().numpy()
+    w = model.middle.weight[r].detach().double().numpy().T
+    assert model.middle.bias is not None
+    middle = np.zeros_like(w)
+    for v in np.linalg.svd(e)[2][: min(e.shape)]:
+        middle += (v @ w @ v) * np.outer(v, v)
+    logits = (e @ middle.T + model.middle.bias[r].detach().double().numpy()) @ e.T
+    found = []
+    for u in range(len(a)):
+        near = np.flatnonzero(a[u])
+        far = [j for j in range(len(a)) if not a[u, j] and (itself or j != u)]
+        rest = logits[u, far].max()
+        found.append((logits[u, near].max() - rest, logits[u, near].min() - rest))
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("itself", [True, False])
+@pytest.mark.parametrize("width", [6, 15, 30])
+def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
+    model = TinyNNConfig(width=width, init=Init(std=0.7)).build(vocabulary=15, seeds=[0, 1])
+    with torch.no_grad():
+        model.middle.bias.normal_(generator=torch.Generator().manual_seed(0))  # type: ignore[union-attr]
+    table = geometric_margin(model, RING, itself=itself, draws=5)
+    for r in (0, 1):
+        expected = reference_margin(model, r, adjacency(RING), itself=itself)
+        rows = table.filter(replica=r)
+        assert rows["over"].to_list() == ["max", "min"]
+        np.testing.assert_allclose(rows["margin"], expected.mean(1), atol=1e-5)
+        np.testing.assert_allclose(rows["worst"], expected.min(1), atol=1e-5)
+        np.testing.assert_allclose(rows["positive"], (expected > 0).mean(1))
+
+
+@pytest.mark.parametrize("shape", ["path-star", "grid", "cycle", "irregular"])
+def test_max_is_a_weak_test_and_min_is_not(shape) -> None:
+    """Associative storage passes the first one in 10 to 40 of 100 draws, and never the second."""
+    world = Graph(shape=shape).build()
+    model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+    weak, strong = geometric_margin(model, world)["null_all"].to_list()
+    assert 0.1 < weak < 0.45
+    assert strong == 0.0
+
+
+def test_trained_and_frozen_storage_differ_in_geometry_alone() -> None:
+    """Grid: both know every edge; with free embeddings the edges are in the geometry too."""
+    world = Graph(shape="grid").build()
+    descent = Optimizer(rate=0.01, weight_decay=0.0)
+    said = {}
+    for frozen in (False, True):
+        model = TinyNNConfig(frozen=frozen).build(vocabulary=16, seeds=[0, 1])
+        rate = Optimizer(rate=0.2, weight_decay=0.0) if frozen else descent
+        train(model, world, Curriculum(phases=(Phase(steps=500, optimizer=rate),)), seeds=[0, 1])
+        assert graph_recall(model, world)["recall"].to_list() == [1.0, 1.0]
+        said[frozen] = geometric_margin(model, world).filter(over="max")["positive"].mean()
+    assert said[False] > 0.8 > 0.6 > said[True]  # type: ignore[operator]
+
+
+def test_geometric_margin_is_of_a_tiny_nn() -> None:
+    with pytest.raises(DataError, match="middle layer of a TinyNN"):
+        geometric_margin(Node2VecConfig().build(vocabulary=15, seeds=[0]), RING)
