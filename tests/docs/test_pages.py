@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+import inweights.report  # noqa: F401 (fills the registry before a page adds to it)
 from inweights import recipes
 from inweights.report.registry import DRAWINGS
 

@@ -37,7 +37,7 @@ class TestDeepLinearWithoutReadout(ModelCase):
 
 
 def embeddings(model: OneLayer, r: int) -> torch.Tensor:
-    return model.tokens.weight[r] if model.tokens else torch.eye(model.config.width)
+    return model.tokens.weight[r] if model.tokens else torch.eye(model.vocabulary)
 
 
 @torch.no_grad()

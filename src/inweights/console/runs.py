@@ -138,8 +138,11 @@ def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, in
             print(f"\n## {recipe}\n\n| verdict | claim | target | measured, 95% interval | n |")
             print("|---|---|---|---|---|")
         measured = ""
-        if claim.measured is not None and claim.low is not None and claim.high is not None:
-            measured = f"{claim.measured:.3g} ({claim.low:.3g} to {claim.high:.3g})"
+        if claim.measured is not None:
+            span = "computed"
+            if claim.low is not None and claim.high is not None:
+                span = f"{claim.low:.3g} to {claim.high:.3g}"
+            measured = f"{claim.measured:.3g} ({span})"
         ours = " *Our own claim.*" if claim.source == "ours" else ""
         worst = f" Worst case: {claim.case}." if claim.case else ""
         print(
@@ -192,9 +195,11 @@ def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
         mark = Text(f"{_MARKS[claim.verdict]} {claim.verdict}", style=_COLOURS[claim.verdict])
         text = Text(f"{claim.id}\n", style="dim") if ids else Text()
         text.append(claim.text, style="not dim")
-        if claim.measured is not None and claim.low is not None and claim.high is not None:
+        if claim.measured is not None:
             text.append(f"\n{claim.measured:.3g}", style="bold not dim")
-            span = f"95% interval {claim.low:.3g} to {claim.high:.3g}, {claim.replicates} seeds"
+            span = "computed"
+            if claim.low is not None and claim.high is not None:
+                span = f"95% interval {claim.low:.3g} to {claim.high:.3g}, {claim.replicates} seeds"
             worst = f", worst case {claim.case}" if claim.case else ""
             text.append(f"  target {claim.target}, {span}{worst}", style="dim")
         elif claim.why:

@@ -27,7 +27,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
     Attributes:
         width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
-        layers: Number ``L`` of square layers, at least 1.
+        layers: Number ``L`` of square layers, at least 1; the readout is one more.
         readout: Whether a matrix ``A`` of its own gives the logits; it takes part in training as
             ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
         init: Initial scale; ``N(0, 1/D)`` by default. May differ between replicas.

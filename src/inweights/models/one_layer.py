@@ -40,10 +40,9 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
             ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent, with the same rate, momentum and
             weight decay, it is the linear model exactly, as the other directions do not matter,
             and it is about ``m`` times smaller. Under Adam it is another one.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which costs nothing,
-            and loses nothing since the start of every matrix looks alike from all sides.
-            ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly orthonormal, for more than ``D``
-            tokens.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which loses nothing,
+            since the start of every matrix looks alike from all sides. ``gaussian``: fixed draws
+            from ``N(0, 1/D)``, nearly orthonormal, for more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``; may differ between replicas.
 
     Raises:
@@ -89,20 +88,21 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
 
 
 class Attention(Layer):
-    """``W_KQ`` and ``W_V`` as ``[R, D, D]``.
+    """``W_KQ`` as ``[R, I, I]`` and ``W_V`` as ``[R, I, D]`` for inputs of ``I`` directions.
 
     ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction ``t``.
     ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
     """
 
-    def __init__(self, replicas: int, width: int) -> None:
+    def __init__(self, replicas: int, inputs: int, width: int) -> None:
         super().__init__()
-        self.key_query = nn.Parameter(torch.empty(replicas, width, width))
-        self.value = nn.Parameter(torch.empty(replicas, width, width))
+        self.key_query = nn.Parameter(torch.empty(replicas, inputs, inputs))
+        self.value = nn.Parameter(torch.empty(replicas, inputs, width))
+        self._width = width
 
     def initialise(self, draw: Draw) -> None:
-        draw("key_query", self.key_query, self.key_query.shape[1])
-        draw("value", self.value, self.value.shape[1])
+        draw("key_query", self.key_query, self._width)
+        draw("value", self.value, self._width)
 
 
 class Hidden(Layer):
@@ -120,7 +120,9 @@ class OneLayer(Model):
     """Layers ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
 
     Position ``t`` attends to the tokens up to ``t``, as its own last token. Groups of parameters
-    that a phase may move: ``attention.*`` (stage 1 of §4.1) and ``mlp.*`` (stage 2).
+    that a phase may move: ``attention.*`` (stage 1 of §4.1) and ``mlp.*`` (stage 2). With
+    orthonormal embeddings the matrices hold only the directions of the ``V`` tokens, ``[R, V, V]``
+    and ``[R, V, D]``: no input reaches the others, so that they neither move nor matter.
 
     Example:
         >>> config = OneLayerConfig(width=16, hidden=4)
@@ -147,9 +149,10 @@ class OneLayer(Model):
             )
         self.config = config
         hidden = 1 if config.mlp == "folded" else config.hidden
-        self.attention = Attention(replicas, config.width)
-        self.mlp = Hidden(replicas, len(self.candidates), hidden, config.width)
         gaussian = config.embedding == "gaussian"
+        inputs = config.width if gaussian else vocabulary
+        self.attention = Attention(replicas, inputs, config.width)
+        self.mlp = Hidden(replicas, len(self.candidates), hidden, config.width)
         self.tokens = FrozenEmbedding(replicas, vocabulary, config.width) if gaussian else None
 
     @property
@@ -171,7 +174,8 @@ class OneLayer(Model):
             v if length == 1 else self._mix(ids.unflatten(-1, (count, length)), v)
             for ids, v, (count, length) in groups
         ]
-        return {"value": value, "attention": torch.cat(mixed, dim=1)}
+        whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
+        return {"value": value, "attention": whole}
 
     def unembed(self, state: Tensor) -> Tensor:
         kappa, weight = self.config.kappa, self.mlp.weight
@@ -200,9 +204,10 @@ class OneLayer(Model):
         """Attention of every position: ``[R, B, T (attended), T (attending)]``."""
         length = tokens.shape[-1]
         if self.tokens is None:
-            pairs = tokens.unsqueeze(-1) * self.config.width + tokens.unsqueeze(-2)
-            flat = self.attention.key_query.flatten(1).unsqueeze(-1)
-            logits = _rows(flat, pairs.flatten(-3))[..., 0].unflatten(1, pairs.shape[-3:])
+            pairs = tokens.unsqueeze(-1) * self.vocabulary + tokens.unsqueeze(-2)
+            flat = pairs.flatten(-3).expand(self.replicas, -1)
+            logits = self.attention.key_query.flatten(1).gather(1, flat)
+            logits = logits.unflatten(1, pairs.shape[-3:])
         else:
             x = self.tokens(tokens.flatten(-2))
             keys = torch.bmm(x, self.attention.key_query).unflatten(1, tokens.shape[-2:])

@@ -32,8 +32,12 @@ __all__ = [
 _BUILT_IN = {
     "identity-bridge/fig2": "inweights.recipes.identity_bridge.fig2",
     "identity-bridge/fig3": "inweights.recipes.identity_bridge.fig3",
+    "identity-bridge/fig4": "inweights.recipes.identity_bridge.fig4",
+    "identity-bridge/fig5": "inweights.recipes.identity_bridge.fig5",
     "identity-bridge/fig6": "inweights.recipes.identity_bridge.fig6",
     "identity-bridge/fig7": "inweights.recipes.identity_bridge.fig7",
+    "identity-bridge/theory": "inweights.recipes.identity_bridge.theory",
+    "beyond/predicted-composition": "inweights.recipes.beyond.predicted_composition",
     "beyond/where-the-bridge-holds": "inweights.recipes.beyond.where_the_bridge_holds",
     "demo/two-hop": "inweights.recipes.demo",
 }

@@ -141,7 +141,7 @@ class ClaimResult(Config):
 
     Attributes:
         measured: Mean over replicates; of the worst case where the claim has several.
-        low: Lower end of the 95% confidence interval of the mean.
+        low: Lower end of the 95% confidence interval of the mean; none for what is computed.
         high: Upper end.
         replicates: How many seeds were judged.
         case: Which case was the worst.
@@ -206,6 +206,8 @@ def judge(claim: Claim, tables: Mapping[str, pl.DataFrame] | None, scale: str) -
         return _result(claim, target.text, "not run", why=f"not a number for {worst or 'it'}")
     mean, low, high = spans[worst]
     verdict: Verdict = "reproduced" if target.distance(mean) >= 0 else "not reproduced"
+    if claim.exact:
+        return _result(claim, target.text, verdict, mean, replicates=len(cases[worst]), case=worst)
     return _result(claim, target.text, verdict, mean, low, high, len(cases[worst]), worst)
 
 

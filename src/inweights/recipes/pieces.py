@@ -80,7 +80,9 @@ def _key(deductions: Sequence[Deduction]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Options as plain values: configs become mappings."""
+    """Options as plain values: configs become mappings, functions their names."""
+    if callable(value):
+        return value.__qualname__
     if isinstance(value, msgspec.Struct):
         return to_dict(value)
     if isinstance(value, dict):

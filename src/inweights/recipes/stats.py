@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-__all__ = ["compositions", "correlation", "excess", "extremes", "gain", "half_time", "memorised"]
+from inweights.probes.templates import winners
+
+__all__ = [
+    "blocks",
+    "compositions",
+    "correlation",
+    "excess",
+    "extremes",
+    "gain",
+    "half_time",
+    "memorised",
+    "own_peaks",
+]
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
@@ -56,3 +68,40 @@ def gain(
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
     return table.join(base, on=list(by)).with_columns(gain=pl.col(column) - pl.col("_base"))
+
+
+def _numbered(table: pl.DataFrame) -> pl.DataFrame:
+    """Add whether row and column have one number: at complexity one a3, b3 and c3 belong."""
+    number = [pl.col(c).str.slice(1) for c in ("row", "column")]
+    return table.with_columns(own=number[0] == number[1])
+
+
+def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Share of the rows of subjects and bridges that peak on their own bridge or object.
+
+    Of a table of templates at complexity one; among the columns of each group.
+    """
+    best = _numbered(winners(tokens, by))
+    return (
+        best.filter(pl.col("row_group").is_in(["subject", "bridge"]))
+        .group_by(*by, "row_group", "column_group", maintain_order=True)
+        .agg(pl.col("own").mean())
+    )
+
+
+def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Each block of templates at complexity one: ``own`` and ``other`` logits and their spread.
+
+    ``contrast`` is own minus other, ``spread`` the range of the others.
+    """
+    other = pl.col("value").filter(~pl.col("own"))
+    keys = [*by, "row_group", "column_group"]
+    return (
+        _numbered(tokens)
+        .filter(pl.col("row_group").is_in(["subject", "bridge"]))
+        .group_by(keys, maintain_order=True)
+        .agg(
+            contrast=pl.col("value").filter(pl.col("own")).mean() - other.mean(),
+            spread=other.max() - other.min(),
+        )
+    )

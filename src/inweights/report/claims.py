@@ -108,7 +108,8 @@ def _facts(claim: ClaimResult) -> str:
     if claim.published is not None:
         facts.append(("published", claim.published))
     if claim.replicates:
-        facts.append(("replicates", str(claim.replicates)))
+        sampled = claim.low is not None
+        facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
     if claim.case:
         facts.append(("worst case", claim.case))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)

@@ -1,7 +1,7 @@
 """What must follow from the facts alone, before any training. Nothing here imports torch."""
 
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.prediction import Advice, Prediction, bridges, predict
+from inweights.theory.prediction import Advice, Prediction, bridges, predict, predicted_queries
 from inweights.theory.program import Program
 from inweights.theory.symmetric import (
     Parameters,
@@ -21,6 +21,7 @@ __all__ = [
     "average",
     "bridges",
     "predict",
+    "predicted_queries",
     "solve",
     "solve_symmetric",
     "without_identity",

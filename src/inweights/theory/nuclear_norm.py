@@ -18,11 +18,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from inweights.errors import ConfigError, SolverError
 from inweights.theory.anderson import Anderson
@@ -138,22 +141,9 @@ def solve(
     if isinstance(program, World):
         program = Program.of(program)
     _check(program, gap, iterations, start)
-    run = _Iteration(program, start)
     began = time.perf_counter()
-    for step in range(1, iterations + 1):
-        run.advance()
-        last = step == iterations
-        if step % EVERY == 0 or last:
-            run.take_bounds()
-            if run.bound > run.hopeless:
-                raise SolverError(_excluded(program, run))
-            if progress:
-                progress(step, run.gap)
-            late = seconds is not None and time.perf_counter() - began > seconds
-            if run.gap <= gap or late or last:
-                break
-            if step <= BALANCED:
-                run.balance()
+    with _threads(program):
+        run, step = _iterate(program, start, gap, iterations, seconds, progress)
     if run.templates is None:
         raise SolverError(
             f"no matrix with positive margins was found in {step} iterations; the optimum is at "
@@ -172,6 +162,46 @@ def solve(
         seconds=time.perf_counter() - began,
         rank=run.rank,
     )
+
+
+def _iterate(
+    program: Program,
+    start: Array | None,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    progress: Callable[[int, float], None] | None,
+) -> tuple[_Iteration, int]:
+    """Iterate until the gap is reached, or iterations or time have run out."""
+    run = _Iteration(program, start)
+    began = time.perf_counter()
+    for step in range(1, iterations + 1):
+        run.advance()
+        last = step == iterations
+        if step % EVERY == 0 or last:
+            run.take_bounds()
+            if run.bound > run.hopeless:
+                raise SolverError(_excluded(program, run))
+            if progress:
+                progress(step, run.gap)
+            late = seconds is not None and time.perf_counter() - began > seconds
+            if run.gap <= gap or late or last:
+                break
+            if step <= BALANCED:
+                run.balance()
+    return run, step
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _threads(program: Program) -> AbstractContextManager[Any]:
+    """One thread for small matrices: more are no faster, and many times slower on busy cores."""
+    few = 1 if max(program.shape) < 256 else None
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
+    return limited
 
 
 class _Iteration:

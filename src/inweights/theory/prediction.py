@@ -18,9 +18,10 @@ import polars as pl
 from inweights.errors import ConfigError
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program
+from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import World
 
-__all__ = ["Advice", "Prediction", "bridges", "predict"]
+__all__ = ["Advice", "Prediction", "bridges", "predict", "predicted_queries"]
 
 #: Called with what is being solved, the iterations made and the certified gap so far.
 Progress = Callable[[str, int, float], None]
@@ -134,6 +135,19 @@ def predict(
     solution, queries = forecast(world, "facts as they are")
     advice = _advise(world, queries, forecast) if advise else None
     return Prediction(solution, queries, advice)
+
+
+def predicted_queries(
+    world: WorldConfig, *, seed: int = 0, answers: Answers = "one", gap: float = 1e-3
+) -> pl.DataFrame:
+    """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> predicted_queries(TwoHop(n=3, identity=True))["verdict"].to_list()
+        ['follows', 'follows', 'follows']
+    """
+    return predict(world.build(seed), answers=answers, gap=gap, advise=False).queries
 
 
 def bridges(world: World) -> list[tuple[int, int]]:

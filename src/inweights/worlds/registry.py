@@ -84,7 +84,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         if overrides:
             raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
         return load_world(name)
-    if Path(name).is_file():
+    if Path(name).is_file() or str(name).startswith("@"):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)

@@ -14,12 +14,13 @@ import msgspec
 import numpy as np
 
 from inweights.config import Config, to_dict
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["Triples"]
 
+_OWN = Path(__file__).with_name("facts")
 _COLUMNS = (
     ("subject", "head", "source", "s", "h"),
     ("relation", "predicate", "property", "r", "p"),
@@ -32,7 +33,8 @@ class Triples(Config, tag_field="kind", tag="triples"):
 
     Attributes:
         path: A CSV or TSV file with three columns (with or without a header), or a JSONL file with
-            objects of three fields: ``subject``, ``relation``, ``object``.
+            objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
+            ``@chemistry`` are small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
             A bridge is the object of a triple and the subject of another.
 
@@ -60,7 +62,7 @@ class Triples(Config, tag_field="kind", tag="triples"):
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
-        triples = list(dict.fromkeys(_read(Path(self.path))))
+        triples = list(dict.fromkeys(_read(_find(self.path))))
         if not triples:
             raise DataError(f"{self.path} holds no facts; a line is 'subject,relation,object'")
         entities = list(dict.fromkeys(x for s, _, o in triples for x in (s, o)))
@@ -97,6 +99,16 @@ class Triples(Config, tag_field="kind", tag="triples"):
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )
+
+
+def _find(name: str) -> Path:
+    """The file itself, or the package's own set of facts."""
+    if not name.startswith("@"):
+        return Path(name)
+    own = {f"@{path.stem}": path for path in sorted(_OWN.glob("*.csv"))}
+    if name not in own:
+        raise unknown_name("set of facts", name, own, error=DataError)
+    return own[name]
 
 
 def _read(path: Path) -> Iterator[tuple[str, str, str]]:

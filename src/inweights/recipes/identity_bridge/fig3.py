@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from inweights.config import Config
-from inweights.probes import accuracy, margins, templates, winners
+from inweights.probes import accuracy, margins, templates
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.identity_bridge.common import PAPER, SOURCE, EmbMLPTraining
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions, extremes, memorised
+from inweights.recipes.stats import compositions, extremes, memorised, own_peaks
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -92,15 +92,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .with_columns(panel=pl.lit(title))
         for name, identity, title in _PANELS
     )
-    # At C = 1 a subject, its bridge and its object have one number: a3, b3, c3.
-    number = [pl.col(c).str.slice(1).alias(f"{c}_number") for c in ("row", "column")]
-    best = winners(tables["tokens"], ("seed", *LABELS)).with_columns(*number)
-    peaks = (
-        best.filter(pl.col("row_group").is_in(["subject", "bridge"]))
-        .with_columns(own=pl.col("row_number") == pl.col("column_number"))
-        .group_by("seed", *LABELS, "row_group", "column_group", maintain_order=True)
-        .agg(pl.col("own").mean())
-    )
     selectors = (
         tables["tokens"]
         .filter(pl.col("row_group").str.ends_with("relation"))
@@ -112,7 +103,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     return {
         "panels": panels,
-        "peaks": peaks,
+        "peaks": own_peaks(tables["tokens"], ("seed", *LABELS)),
         "selectors": selectors,
         "compositions": compositions(tables["accuracy"]),
         "memorised": memorised(tables["accuracy"], LABELS),

@@ -1,0 +1,57 @@
+"""Tables that hold a prediction against what came true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+__all__ = ["agreement", "reliability", "roc_auc"]
+
+#: Edges of the bins of a predicted margin; the one around 0 holds the ties.
+EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
+
+
+def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.DataFrame:
+    """Area under the ROC curve of a score for every group; left out where all came true, or none.
+
+    It is the chance that a random hit has a higher score than a random miss; ties count half.
+    ``place`` numbers the groups of the last column of ``by``.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0] * 4, "s": [0.1, 0.4, 0.35, 0.8], "hit": [0, 0, 1, 1]})
+        >>> roc_auc(table, "s", "hit", ["seed"])["auc"].item()
+        0.75
+    """
+    ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
+    won = pl.col(hit) > 0.5
+    hits = won.sum().cast(pl.Float64)
+    misses = pl.len() - hits
+    area = (pl.col("_rank").filter(won).sum() - hits * (hits + 1) / 2) / (hits * misses)
+    found = ranked.group_by(list(by), maintain_order=True).agg(
+        auc=area, hits=won.sum(), queries=pl.len()
+    )
+    places = {name: i + 1 for i, name in enumerate(table[by[-1]].unique(maintain_order=True))}
+    return found.filter(pl.col("auc").is_finite()).with_columns(
+        place=pl.col(by[-1]).replace_strict(places, return_dtype=pl.Int64)
+    )
+
+
+def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Share of the queries that were not predicted to tie and came out as predicted."""
+    decided = queries.filter(pl.col("verdict") != "tied")
+    came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
+    return decided.group_by(list(by), maintain_order=True).agg(agrees=came.mean(), decided=pl.len())
+
+
+def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Share of hits in bins of the predicted margin, at the mean margin of each bin."""
+    inner = list(EDGES[1:-1])
+    bins = np.digitize(queries["predicted_margin"].to_numpy(), inner)
+    binned = queries.with_columns(bin=pl.Series(bins))
+    centres = binned.group_by("bin").agg(pl.col("predicted_margin").mean())
+    shares = binned.group_by([*by, "bin"], maintain_order=True).agg(
+        pl.col("hit").mean(), queries=pl.len()
+    )
+    return shares.join(centres, on="bin").sort([*by, "bin"])

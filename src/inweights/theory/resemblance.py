@@ -1,0 +1,277 @@
+"""Feature resemblance before any training, and the gradients it comes from (Feature Resemblance).
+
+In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near 0,
+both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradient descent adds to
+``W_V e`` a fixed direction a step, a sum of the mean MLP vectors of the labels that are told of
+``e``, and the cosine of two entities follows from the facts alone. This linear regime is our
+statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
+positions, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.world import Ids, World
+
+__all__ = ["Gradients", "curriculum_cosine", "gradients", "linear_cosines", "noise"]
+
+Floats = NDArray[Any]
+Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
+
+_COURSES = ("joint", "SA", "AS", "two-hop", "two-hop without identity")
+
+
+def noise(
+    n: int = 100,
+    *,
+    rate: float = 0.47,
+    steps: int = 50,
+    kappa: float = 300.0,
+    hidden: int = 10,
+) -> float:
+    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` against what a step adds.
+
+    Both are random vectors of the same ``σ0``, which therefore cancels.
+
+    Args:
+        n: Number of tuples.
+        rate: ``η`` of stage 1.
+        steps: ``T1``.
+        kappa: ``κ0``.
+        hidden: ``m``.
+
+    Raises:
+        ConfigError: A number is not above 0.
+
+    Example:
+        >>> round(noise(), 5)
+        0.00805
+    """
+    for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ConfigError(f"the noise of a start needs {name} above 0, not {value}")
+    if steps < 1:
+        raise ConfigError(f"the noise of a start needs at least 1 step of stage 1, not {steps}")
+    return hidden / (rate * kappa * steps / (2 * n)) ** 2
+
+
+def curriculum_cosine(course: Course, *, rho: float = 3.0, noise: float = 0.0) -> float:
+    """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
+
+    ``cos = S² / √((S² (1 + 1/ρ²) + ν²)(S² + ν²))`` with ``S = ρ / (2ρ + 1)``, the share of either
+    half of the similarity premise: ``W_V e_b`` grows along the property alone, ``W_V e_a`` along
+    property and attribute. SA has no attribute in its first phase, hence ``S = 1/2`` and no
+    ``1/ρ²``; AS says nothing of ``b`` there, and without identities ``a`` and ``b`` share nothing.
+    Two hops with identities are the joint course renamed. Only stage 1 of the first phase counts,
+    since nothing later moves ``W_V``.
+
+    Args:
+        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``.
+        rho: ``ρ``, copies of the similarity premise, at least 1; unused but by ``joint`` and
+            ``two-hop``.
+        noise: ``ν²``, from :func:`noise`.
+
+    Raises:
+        ConfigError: The course is unknown, ``ρ`` is below 1, or the noise below 0.
+
+    Example:
+        >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
+        [0.7071, 0.9487, 0.9806]
+    """
+    if course not in _COURSES:
+        raise unknown_name("course", course, _COURSES)
+    if not (rho >= 1 and math.isfinite(rho)):
+        raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
+    if not (noise >= 0 and math.isfinite(noise)):
+        raise ConfigError(f"noise is at least 0, not {noise}")
+    if course in ("AS", "two-hop without identity"):
+        return 0.0
+    share, attribute = (0.5, 0.0) if course == "SA" else (rho / (2 * rho + 1), 1 / rho**2)
+    square = share**2
+    return square / math.sqrt((square * (1 + attribute) + noise) * (square + noise))
+
+
+def linear_cosines(
+    world: World,
+    pairs: Ids,
+    roles: Mapping[str, float] | None = None,
+    *,
+    rate: float = 0.47,
+    steps: int = 50,
+    kappa: float = 300.0,
+    hidden: int = 10,
+) -> Floats:
+    """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
+
+    A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
+    coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² +
+    ν²))`` with ``ν² = m / (η κ0 T1)²``. It is :func:`curriculum_cosine` for the paper's worlds up
+    to ``1/K``, and holds too for shared labels, some identities, or any number of relations.
+
+    Args:
+        world: Facts; of an answer the first token counts.
+        pairs: Tokens, ``[P, 2]``.
+        roles: Facts that stage 1 trains, by role, with how often each counts; all, once, if left
+            out.
+        rate: ``η`` of stage 1.
+        steps: ``T1``.
+        kappa: ``κ0``.
+        hidden: ``m``.
+
+    Returns:
+        ``[P]``.
+
+    Raises:
+        ConfigError: A number is not above 0.
+        DataError: The world lacks a role, or pairs are not ``[P, 2]`` of its tokens.
+
+    Example:
+        >>> from inweights.worlds import AnalogicalTwoHop
+        >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()
+        >>> linear_cosines(world, np.array([[0, 4], [1, 5], [2, 6], [3, 7]])).round(2).tolist()
+        [-0.14, -0.14, 0.65, 0.65]
+    """
+    size = len(world.vocabulary)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
+        raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
+    facts = world.facts
+    weights = np.zeros(len(facts))
+    for role, count in (roles or dict.fromkeys(facts.role_names, 1.0)).items():
+        weights[facts.with_role(role)] = count
+    weights /= weights.sum()
+    labels = world.outputs
+    alpha = np.zeros((size, len(labels)))
+    for rows, prompts, answers in facts.by_shape():
+        length = prompts.shape[1]
+        column = np.searchsorted(labels, answers[:, 0])
+        share = weights[rows] / length
+        for position in range(length):
+            np.add.at(alpha, (prompts[:, position], column), share)
+            np.subtract.at(alpha, prompts[:, position], (share / len(labels))[:, None])
+    # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1, twice the rate.
+    start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
+    one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
+    norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
+    cosines: Floats = (one * two).sum(1) / np.sqrt(norms)
+    return cosines
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Loss of each replica, and its gradients.
+
+    Attributes:
+        losses: ``[R]``.
+        key_query: By ``W_KQ``, ``[R, I, I]``.
+        value: By ``W_V``, ``[R, D, I]``.
+        mlp: By ``w``, ``[R, K, M, D]``.
+        scores: ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]``.
+    """
+
+    losses: Floats
+    key_query: Floats
+    value: Floats
+    mlp: Floats
+    scores: Floats
+
+
+def gradients(
+    key_query: Floats,
+    value: Floats,
+    mlp: Floats,
+    inputs: Floats,
+    labels: Ids,
+    *,
+    kappa: float,
+    weights: Floats | None = None,
+    relu: bool = False,
+) -> Gradients:
+    """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
+
+    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``:
+
+        ``−∂/∂w_{k,r}  = κ0/m · g_k h``
+        ``−∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ``
+        ``−∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ``
+
+    summed over the facts with their weights. The text lost the right-hand sides; these are derived,
+    and tested against autograd.
+
+    Args:
+        key_query: ``W_KQ``, ``[R, I, I]`` for embeddings of width ``I``; in the paper ``D``.
+        value: ``W_V`` as the paper writes it, ``[R, D, I]``; a :class:`~inweights.models.OneLayer`
+            stores its transpose.
+        mlp: ``w``, ``[R, K, M, D]``.
+        inputs: Embeddings of the prompts, ``[N, T, I]`` (rows are tokens), or ``[R, N, T, I]``.
+        labels: Index of each answer among the ``K``, ``[N]``.
+        kappa: ``κ0``.
+        weights: Weight of each fact, ``[N]``; ``1/N`` if left out.
+        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
+
+    Raises:
+        DataError: Shapes do not fit.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> w_kq, w_v = rng.normal(size=(2, 1, 6, 6))
+        >>> w, x = rng.normal(size=(1, 3, 2, 6)), np.eye(6)[[[0, 4], [1, 4], [2, 5]]]
+        >>> found = gradients(w_kq, w_v, w, x, np.array([0, 1, 2]), kappa=1.0)
+        >>> found.mlp.shape, found.losses.shape
+        ((1, 3, 2, 6), (1,))
+    """
+    replicas, k, m, width = mlp.shape if mlp.ndim == 4 else (-1, 0, 0, 0)
+    inner = inputs.shape[-1] if inputs.ndim else 0
+    leads = {3: True, 4: inputs.shape[:1] == (replicas,)}.get(inputs.ndim, False)
+    fits = key_query.shape == (replicas, inner, inner) and value.shape == (replicas, width, inner)
+    if not (leads and fits):
+        raise DataError(
+            "W_KQ is [R, I, I], W_V is [R, D, I], w is [R, K, M, D] and inputs are [N, T, I] or "
+            f"[R, N, T, I]; given {key_query.shape}, {value.shape}, {mlp.shape}, {inputs.shape}"
+        )
+    x = np.broadcast_to(inputs, (replicas, *inputs.shape[-3:]))
+    count = x.shape[1]
+    omega = np.full(count, 1 / count) if weights is None else weights
+    if labels.shape != (count,) or omega.shape != (count,) or not _within(labels, k):
+        raise DataError(
+            f"{count} prompts need as many labels from 0 to {k - 1} and weights; "
+            f"given {labels.shape} and {omega.shape}"
+        )
+    last = x[:, :, -1]  # [R, N, D]
+    scores = _softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
+    mixed = np.einsum("rntd,rnt->rnd", x, scores)  # X s
+    h = np.einsum("rdi,rni->rnd", value, mixed)
+    units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
+    active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
+    said = _softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    right = said[:, np.arange(count), labels]
+    # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
+    g = -said
+    g[:, np.arange(count), labels] += 1
+    g = (kappa / m) * omega[:, None, None] * g[..., None] * active  # [R, N, K, M]
+    back = np.einsum("rnkm,rkmd->rnd", g, mlp, optimize=True)  # −∂/∂h
+    pulled = np.einsum("rntd,red,rne->rnt", x, value, back, optimize=True)  # Xᵀ W_Vᵀ Σ g w
+    inward = scores * (pulled - (scores * pulled).sum(-1, keepdims=True))  # (diag(s) − s sᵀ) …
+    return Gradients(
+        losses=-(omega * np.log(right)).sum(-1),
+        key_query=-np.einsum("rntd,rnt,rne->rde", x, inward, last, optimize=True),
+        value=-np.einsum("rnd,rne->rde", back, mixed),
+        mlp=-np.einsum("rnkm,rnd->rkmd", g, h, optimize=True),
+        scores=scores,
+    )
+
+
+def _softmax(logits: Floats) -> Floats:
+    weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def _within(ids: Ids, end: int) -> bool:
+    return not ids.size or bool(0 <= ids.min() <= ids.max() < end)
