@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-import inweights.report  # noqa: F401 (fills the registry before a page adds to it)
+import inweights.report.figures  # noqa: F401 (the built-in drawings, before a page adds its own)
 from inweights import recipes
 from inweights.report.registry import DRAWINGS
 
