@@ -69,6 +69,7 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     [
         ("inweights.cli", "torch"),
         ("inweights.worlds", "torch"),
+        ("inweights.theory", "torch"),
         ("inweights.training", "transformers"),
     ],
 )

@@ -131,6 +131,72 @@ def test_bad_input_is_one_clear_line(runs, capsys, words: list[str], says: str) 
     assert out == ""
 
 
+def test_predict_json_has_what_a_program_needs(capsys) -> None:
+    words = ["two-hop", "--set", "n=6", "--set", "identity=0.5", "--json"]
+    code, out, _ = call(capsys, "predict", *words)
+    made = json.loads(out)
+    assert code == 0
+    assert made["status"] == "certified"
+    assert made["gap"] <= 1e-3
+    assert made["bound"] <= made["optimum"]
+    assert len(made["queries"]) == 6
+    for query in made["queries"]:
+        assert {"prompt", "answer", "predicted", "margin", "role"} <= set(query)
+        assert (query["verdict"] == "follows") == (query["predicted"] == query["answer"])
+    assert sum(query["verdict"] == "follows" for query in made["queries"]) == 3
+    assert len(made["advice"]["identities"]) == 3
+    assert made["advice"]["open"] == []
+
+
+def test_predict_reads_facts_and_speaks_to_people(capsys, tmp_path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text("ann,mother,beth\nbeth,born_in,rome\ncarl,mother,dora\ndora,born_in,oslo\n")
+    code, out, _ = call(capsys, "predict", str(path))
+    assert code == 0
+    assert "certified" in out
+    assert "beth → beth, dora → dora" in out
+    assert "then 2 of 2 more queries follow" in out
+    _, every, _ = call(capsys, "predict", "two-hop", "--set", "n=9", "--no-advise", "--all")
+    assert every.count("✓ follows") == 9
+    _, some, _ = call(capsys, "predict", "two-hop", "--set", "n=9", "--set", "identity=false")
+    assert "… and 6 more" in some
+
+
+def test_predict_says_when_it_is_not_certain(capsys) -> None:
+    few = ["--set", "n=12", "--set", "complexity=3", "--gap", "1e-7", "--seconds", "0"]
+    _, out, _ = call(capsys, "predict", "two-hop", *few, "--no-advise")
+    assert "not certified" in out
+    (_, out, _) = call(capsys, "predict", "two-hop", *few, "--no-advise", "--json")
+    assert json.loads(out)["status"] == "not certified"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["two-hpo"], "did you mean 'two-hop'"),
+        (["@peple"], "did you mean '@people'"),
+        (["two-hop", "--answers", "two"], "one, several"),
+        (["two-hop", "--gap", "2"], "gap is from 1e-7"),
+        (["two-hop", "--tie", "1"], "tie is from 0"),
+    ],
+)
+def test_predict_refuses_in_one_clear_line(capsys, words: list[str], says: str) -> None:
+    code, _, err = call(capsys, "predict", *words)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_predict_names_facts_that_contradict(capsys, tmp_path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text("ann,mother,beth\nann,mother,zoe\ncarl,mother,dora\n")
+    code, _, err = call(capsys, "predict", str(path))
+    assert code == 2
+    assert "(ann mother) → beth" in err
+    assert "(ann mother) → zoe" in err
+    assert call(capsys, "predict", str(path), "--answers", "several")[0] == 0
+
+
 def test_debug_shows_the_traceback(runs) -> None:
     with pytest.raises(Exception, match="unknown recipe"):
         main(["run", "nope", "--debug"])

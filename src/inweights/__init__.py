@@ -19,10 +19,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inweights import models, probes, recipes, report, runs, training, worlds
+    from inweights import models, probes, recipes, report, runs, theory, training, worlds
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.laboratory import board, find, run
     from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
         Curriculum,
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
         Stop,
         train,
     )
-    from inweights.worlds import Statements, TwoHop, Vocabulary, World, load_world, save_world
+    from inweights.worlds import (
+        Statements,
+        Triples,
+        TwoHop,
+        Vocabulary,
+        World,
+        load_world,
+        open_world,
+        save_world,
+    )
 
 __all__ = [
     "GPT",
@@ -50,11 +60,14 @@ __all__ = [
     "Observer",
     "Optimizer",
     "Phase",
+    "Prediction",
     "RunError",
     "Schedule",
+    "Solution",
     "SolverError",
     "Statements",
     "Stop",
+    "Triples",
     "TwoHop",
     "Vocabulary",
     "World",
@@ -63,12 +76,16 @@ __all__ = [
     "find",
     "load_world",
     "models",
+    "open_world",
+    "predict",
     "probes",
     "recipes",
     "report",
     "run",
     "runs",
     "save_world",
+    "solve",
+    "theory",
     "train",
     "training",
     "worlds",
@@ -79,11 +96,12 @@ try:
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
 
-_ROOMS = ("models", "probes", "recipes", "report", "runs", "training", "worlds")
+_ROOMS = ("models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
     "laboratory": ("board", "find", "run"),
     "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
+    "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (
         "Checkpoint",
         "Curriculum",
@@ -94,7 +112,16 @@ _HOMES = {
         "Stop",
         "train",
     ),
-    "worlds": ("Statements", "TwoHop", "Vocabulary", "World", "load_world", "save_world"),
+    "worlds": (
+        "Statements",
+        "Triples",
+        "TwoHop",
+        "Vocabulary",
+        "World",
+        "load_world",
+        "open_world",
+        "save_world",
+    ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
