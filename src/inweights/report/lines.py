@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from inweights.report import style, tidy
+from inweights.report.paint import text_width
 from inweights.report.registry import drawing
 
 __all__ = ["lines"]
@@ -36,6 +39,7 @@ def lines(
     y_limits: Sequence[float] | None = None,
     x_log: bool = False,
     order: Sequence[str] | None = None,
+    columns: int = 4,
 ) -> Figure:
     """Draw ``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
 
@@ -55,6 +59,7 @@ def lines(
         y_limits: Least and greatest value shown.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
+        columns: Panels side by side, at most.
 
     Raises:
         DataError: A column is missing, or the table has no rows.
@@ -65,19 +70,25 @@ def lines(
         1
     """
     named = dict(reference or {})
-    columns = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
-    tidy.require("lines", table, {**columns, "reference": named.get("column")})
+    used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
+    tidy.require("lines", table, {**used, "reference": named.get("column")})
     names = {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
     looks = style.marks(list(names))
     parts = tidy.panels(table, facet, order)
     step, reach = _step(table[x].unique().to_numpy()) if not x_log else (0.0, 0.0)
     with style.context():
-        width = min(style.FULL_WIDTH, 1.6 + 3.1 * len(parts))
-        figure = style.blank(width, _PANEL_HEIGHT)
-        row = figure.subplots(1, len(parts), sharey=True, squeeze=False)[0]
-        for axes, (value, rows) in zip(row, parts, strict=True):
+        down = math.ceil(len(parts) / columns)
+        across = math.ceil(len(parts) / down)
+        width = min(style.FULL_WIDTH, 1.6 + 3.1 * across)
+        figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        panels = list(grid.flat)
+        for axes in panels[len(parts) :]:
+            axes.set_visible(False)
+        for axes, (value, rows) in zip(panels, parts, strict=False):
             if facet is not None:
-                style.panel_title(axes, _text(tidy.plain(value), labels))
+                title = _text(tidy.plain(value), labels)
+                style.panel_title(axes, _wrap(title, (width - 0.7) / across, style.LABEL))
             for place, (name, raw) in enumerate(names.items()):
                 shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
                 part = rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
@@ -85,15 +96,43 @@ def lines(
                     _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
             if named:
                 _reference(axes, rows, x, named["column"])
-            _dress(axes, table[x], x_label or x, x_log)
-        row[0].set_ylabel(y_label or y)
+            _dress(axes, table[x], x_log)
+        _name_axes(figure, panels, len(parts), (x_label or x, y_label or y), (width, across, down))
         if y_limits is not None:
             margin = 0.03 * (y_limits[1] - y_limits[0])
-            row[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
+            panels[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
         if len(names) > 1 or next(iter(names)) != y:
             _legend(figure, {_text(n, labels): looks[n] for n in names}, named)
         figure.draw_without_rendering()
     return figure
+
+
+def _name_axes(
+    figure: Figure,
+    panels: Sequence[Axes],
+    used: int,
+    names: tuple[str, str],
+    size: tuple[float, int, int],
+) -> None:
+    """Write the names of both axes once where there are many panels, else at each of them."""
+    (x, y), (width, across, down) = names, size
+    tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9
+    if across > 2:
+        figure.supxlabel(x, fontsize=style.LABEL)
+        figure.supylabel(_wrap(y, tall, style.LABEL), fontsize=style.LABEL)
+        return
+    for axes in panels[:used]:
+        axes.set_xlabel(_wrap(x, (width - 0.7) / across, style.LABEL))
+    for axes in panels[::across]:
+        axes.set_ylabel(_wrap(y, tall, style.LABEL))
+
+
+def _wrap(text: str, inches: float, size: float) -> str:
+    """A text in as many lines as it needs."""
+    wide = text_width(text, size, bold=True) / 72
+    if wide <= inches:
+        return text
+    return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
 
 
 def _text(name: str, labels: Mapping[str, str] | None) -> str:
@@ -140,8 +179,7 @@ def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
     axes.plot(line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1)
 
 
-def _dress(axes: Axes, values: pl.Series, label: str, log: bool) -> None:
-    axes.set_xlabel(label)
+def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
     if log:
