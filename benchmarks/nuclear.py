@@ -2,8 +2,9 @@
 
 Both solve the full program (2) of Identity Bridge to the same certified relative gap: the gap of
 cvxpy's answer is computed from its primal and dual points by the same two bounds. Its fastest
-solver and loosest tolerance that reach the gap are taken, and its time to build the problem is left
-out. The ratio of the times, measured in turns in one process, is what counts.
+solver and loosest tolerance that reach the gap are taken. Two ratios are printed: the whole call,
+which is what a user waits for, and the solver alone, without what cvxpy does to reach it. The
+ratios, measured in turns in one process, are what counts.
 
     python benchmarks/nuclear.py [--limit 60] [--largest 1000] [--json]
 """
@@ -119,7 +120,8 @@ def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
         if theirs:
             best = statistics.median(t["seconds"] for t in theirs)
             row |= {"cvxpy": best, "solver": theirs[0]["solver"], "ratio": best / mine}
-            row |= {"cvxpy_total": statistics.median(t["total"] for t in theirs)}
+            total = statistics.median(t["total"] for t in theirs)
+            row |= {"cvxpy_total": total, "ratio_total": total / mine}
         rows.append(row)
         _say(row)
         if not theirs:
@@ -177,7 +179,10 @@ def main() -> None:
         return
     for row in rivals:
         if "ratio" in row:
-            print(f"n = {row['n']:<3} {row['ratio']:6.1f} times {row['solver']} through cvxpy")
+            print(
+                f"n = {row['n']:<3} {row['ratio_total']:6.1f} times cvxpy with {row['solver']}, "
+                f"{row['ratio']:6.1f} times the solver alone"
+            )
     print(f"{'world':22}{'W':>12}{'constraints':>13}{'seconds':>9}{'gap':>9}{'peak MiB':>10}")
     for row in sizes:
         shape = "×".join(map(str, row["shape"]))

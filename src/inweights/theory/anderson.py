@@ -20,6 +20,7 @@ class Anderson:
 
     Args:
         memory: How many past differences are combined.
+        first: How many differences there have to be before anything is combined.
         growth: A step is undone when the residual after it is so many times the one before it.
 
     Example:
@@ -31,8 +32,8 @@ class Anderson:
         True
     """
 
-    def __init__(self, memory: int = 10, growth: float = 2.0) -> None:
-        self.memory, self.growth = memory, growth
+    def __init__(self, memory: int = 10, first: int = 5, growth: float = 2.0) -> None:
+        self.memory, self.growth, self.first = memory, growth, first
         self._residuals = self._points = np.empty((0, 0))
         self._products = np.empty((memory, memory))
         self.restart()
@@ -58,12 +59,14 @@ class Anderson:
         if self._last is not None:
             self._remember(f - self._last[0], g - self._last[1])
         self._last = f, g
-        if self._held < self.memory:
+        held = self._held
+        if held < min(self.first, self.memory):
             return g.reshape(shape)
-        products = self._products + 1e-10 * np.trace(self._products) * np.eye(self.memory)
-        weights = np.linalg.solve(products, self._residuals @ f)
+        products = self._products[:held, :held]
+        products = products + 1e-10 * np.trace(products) * np.eye(held)
+        weights = np.linalg.solve(products, self._residuals[:held] @ f)
         self._plain = size, g
-        return (g - weights @ self._points).reshape(shape)
+        return (g - weights @ self._points[:held]).reshape(shape)
 
     def _remember(self, residual: Array, point: Array) -> None:
         if self._residuals.shape[1:] != residual.shape:

@@ -38,11 +38,15 @@ __all__ = ["Solution", "Status", "solve"]
 Array = NDArray[np.float64]
 Status = Literal["certified", "not certified"]
 
-#: Iterations between two evaluations of the bounds.
-EVERY = 20
-#: Weight of ``S = X W`` against ``Z = W``; over-relaxation; first penalty. Chosen on random worlds
-#: of 20 to 300 outputs, where they take the fewest iterations; .1 to 1 take up to twice as many.
-COUPLING, RELAXATION, PENALTY = 0.3, 1.7, 0.3
+#: Matrices with a side of at least so much are large.
+LARGE = 128
+#: Small and large: iterations between two evaluations of the bounds, and the weight of ``S = X W``
+#: against ``Z = W``. Chosen, like the two numbers below, on random worlds of 20 to 300 outputs.
+EVERY, COUPLING = (5, 20), (0.5, 0.3)
+#: Over-relaxation, and the first penalty.
+RELAXATION, PENALTY = 1.7, 0.3
+#: Iterations between two looks at the penalty.
+BALANCE_EVERY = 20
 #: The penalty is balanced for so long and then fixed, without which nothing need converge.
 BALANCED = 400
 #: A lower bound so many times the norm of the plain targets says that nothing is feasible.
@@ -134,7 +138,7 @@ def solve(
     Example:
         >>> from inweights.worlds import TwoHop
         >>> world = TwoHop(n=3, identity=True).build()
-        >>> solution = solve(world)
+        >>> solution = solve(world, gap=1e-5)
         >>> solution.status, round(solution.optimum, 1), (solution.margins(world.queries) > 0).all()
         ('certified', 7.2, np.True_)
     """
@@ -144,6 +148,8 @@ def solve(
     began = time.perf_counter()
     with _threads(program):
         run, step = _iterate(program, start, gap, iterations, seconds, progress)
+    if run.templates is None:
+        run.interpolate()
     if run.templates is None:
         raise SolverError(
             f"no matrix with positive margins was found in {step} iterations; the optimum is at "
@@ -174,11 +180,12 @@ def _iterate(
 ) -> tuple[_Iteration, int]:
     """Iterate until the gap is reached, or iterations or time have run out."""
     run = _Iteration(program, start)
+    every = EVERY[run.large]
     began = time.perf_counter()
     for step in range(1, iterations + 1):
         run.advance()
         last = step == iterations
-        if step % EVERY == 0 or last:
+        if step % every == 0 or last:
             run.take_bounds()
             if run.bound > run.hopeless:
                 raise SolverError(_excluded(program, run))
@@ -187,7 +194,7 @@ def _iterate(
             late = seconds is not None and time.perf_counter() - began > seconds
             if run.gap <= gap or late or last:
                 break
-            if step <= BALANCED:
+            if step <= BALANCED and step % BALANCE_EVERY == 0:
                 run.balance()
     return run, step
 
@@ -199,7 +206,7 @@ def _libraries() -> ThreadpoolController:
 
 def _threads(program: Program) -> AbstractContextManager[Any]:
     """One thread for small matrices: more are no faster, and many times slower on busy cores."""
-    few = 1 if max(program.shape) < 256 else None
+    few = 1 if max(program.shape) < 2 * LARGE else None
     limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
     return limited
 
@@ -211,8 +218,10 @@ class _Iteration:
         self.program = program
         self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
         inputs, outputs = program.shape
+        self.large = max(program.shape) >= LARGE
+        self._coupling = COUPLING[self.large]
         gram = (self.x_turned @ self.x_counts).toarray()
-        self._inverse = np.linalg.inv(np.eye(inputs) + COUPLING * gram)
+        self._inverse = np.linalg.inv(np.eye(inputs) + self._coupling * gram)
         self._project = MarginProjection(program)
         self._penalty = PENALTY
         z = np.zeros((inputs, outputs)) if start is None else start
@@ -237,7 +246,7 @@ class _Iteration:
     def advance(self) -> None:
         """One iteration."""
         self._former = self.z, self.s
-        target = self.z - self.z_price + COUPLING * (self.x_turned @ (self.s - self.s_price))
+        target = self.z - self.z_price + self._coupling * (self.x_turned @ (self.s - self.s_price))
         w = self._inverse @ target
         self._apart = w - self.z, self.x_counts @ w - self.s
         self.x = self._speed.step(self.x, RELAXATION * np.concatenate(self._apart))
@@ -264,12 +273,29 @@ class _Iteration:
                 self.dual = dual / size if size > 0 else dual
         self._marker = self.s_price.copy()
 
+    def interpolate(self) -> None:
+        """Take the matrix of least squares to the plain targets, if it has positive margins.
+
+        It has wherever the prompts are independent; the iteration may not have come so far.
+        """
+        counts = self.x_counts.toarray()
+        w = np.linalg.lstsq(counts, self.program.right.astype(float), rcond=None)[0]
+        least = float(self.program.least_margins(counts @ w).min())
+        if least > 1e-9:
+            values = np.linalg.svd(w, compute_uv=False)
+            self.templates, self.optimum = w / least, float(values.sum()) / least
+            self.rank = int((values > 1e-9 * values[0]).sum())
+
+    def _size(self, above: Array, below: Array) -> float:
+        """Norm in which the iteration contracts."""
+        return float(np.sqrt(np.sum(above**2) + self._coupling * np.sum(below**2)))
+
     def balance(self) -> None:
         """Choose the penalty so that primal and dual residuals are of one size."""
         assert self._former is not None
         moved = self.z - self._former[0], self.s - self._former[1]
-        primal = _size(*self._apart) / max(float(np.linalg.norm(self.z)), 1e-12)
-        dual = _size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)
+        primal = self._size(*self._apart) / max(float(np.linalg.norm(self.z)), 1e-12)
+        dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)
         ratio = float(np.sqrt(primal / max(dual, 1e-300)))
         if 0.5 <= ratio <= 2.0:
             return
@@ -279,11 +305,6 @@ class _Iteration:
         self._marker = self._marker / ratio
         self._speed.restart()
         self.split()
-
-
-def _size(above: Array, below: Array) -> float:
-    """Norm in which the iteration contracts."""
-    return float(np.sqrt(np.sum(above**2) + COUPLING * np.sum(below**2)))
 
 
 def _multipliers(direction: Array, right: NDArray[np.bool_]) -> Array:
