@@ -49,14 +49,17 @@ test: test-fast test-slow ## all tests that this machine can run
 
 test-fast test-slow: export OMP_NUM_THREADS ?= 1
 
+# One process for each core, as the tests are told to use one thread.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+
 test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
-	@$(BIN)/python -m pytest src tests -m "$(FAST)"
+	@$(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)"
 
 # Exit code 5 of pytest, no test collected, is no failure here: the slow tier may be empty. Where no
 # file marks a slow test the tier is not started, so that the fast tier's summary closes the run.
 test-slow: $(VENV)/.stamp ## tests that take longer
 	@if grep -rqs --include='*.py' 'mark\.slow' tests; then \
-	  $(BIN)/python -m pytest tests -m "$(SLOW)" || test $$? -eq 5; \
+	  $(BIN)/python -m pytest $(PARALLEL) tests -m "$(SLOW)" || test $$? -eq 5; \
 	fi
 
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator

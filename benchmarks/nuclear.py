@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from inweights.runs import environment
 from inweights.theory import Program, solve
 from inweights.theory.nuclear_norm import _multipliers
 from inweights.worlds import TwoHop, World
@@ -106,7 +107,7 @@ def one_attempt(
 def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
     """Both solvers on the same worlds, until cvxpy takes longer than the limit."""
     rows = []
-    for n in (5, 10, 20, 30, 40):
+    for n in (5, 10, 20, 30, 40, 60, 80, 100):
         program = Program.of(TwoHop(n=n).build(seed=0))
         ours, theirs = [], []
         for _ in range(rounds if n <= 10 else 1):
@@ -175,7 +176,7 @@ def main() -> None:
     else:
         print("cvxpy is not there: pip install 'inweights[cvx]' for the comparison")
     if given.json:
-        print(json.dumps({"against_cvxpy": rivals, "by_size": sizes}))
+        print(json.dumps({"environment": environment(), "against_cvxpy": rivals, "by_size": sizes}))
         return
     for row in rivals:
         if "ratio" in row:

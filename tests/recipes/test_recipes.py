@@ -20,7 +20,8 @@ NAMES = recipe_names()
 def test_recipe_is_well_stated(name: str) -> None:
     recipe = get_recipe(name)
     assert recipe.name == name
-    assert recipe.seeds["cpu"] >= 5, "a verdict needs replicates"
+    sampled = not all(claim.exact for claim in recipe.claims)
+    assert recipe.seeds["cpu"] >= (5 if sampled else 1), "a verdict needs replicates"
     assert recipe.first_seed >= 8, "settings were chosen on the seeds 0 to 7"
     ids = [claim.id for claim in recipe.claims]
     assert len(set(ids)) == len(ids)
@@ -31,8 +32,8 @@ def test_recipe_is_well_stated(name: str) -> None:
     for scale in SCALES:
         settings, seeds, config = resolve(recipe, scale)
         plan = recipe.plan(settings, seeds)
-        assert plan.trials
-        assert len({len(t.labels) for t in plan.trials}) == 1
+        assert plan.trials or (plan.deductions and not sampled)
+        assert len({len(t.labels) for t in plan.trials}) <= 1
         assert config["seeds"][0] == recipe.first_seed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -49,6 +50,7 @@ class Labels:
     below: float
 
 
+@lru_cache(maxsize=65536)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text in points."""
     if not text.strip():
