@@ -101,6 +101,7 @@ def without(n: int) -> pl.DataFrame:
     - ``lemma 4``: by how much the optimum of problem (36) falls short of that of (2), relative.
     - ``lemma 4 swap``: largest difference of the solver's optimum to its image under ``τ``.
     - ``step 1``: ``|b1| - a1`` at the optimum of (36).
+    - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which (43) and (44) put at 0.
     - ``(36) range``: how far ``b1`` varies over the optima of (36).
     """
     best = solve_symmetric(n, identity=False)
@@ -126,6 +127,7 @@ def without(n: int) -> pl.DataFrame:
             "lemma 4": 1 - paper.optimum / best.optimum,
             "lemma 4 swap": float(np.abs(swapped).max()),
             "step 1": abs(paper.parameters.b1) - paper.parameters.a1,
+            "(43)": abs(paper.parameters.a1 + n * paper.parameters.a2) + abs(paper.parameters.e),
             "(36) range": abs(ends[1] - ends[0]),
         }
     )

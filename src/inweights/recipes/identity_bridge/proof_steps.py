@@ -107,6 +107,10 @@ STEPS = (
         "step 1", ZERO, "Thm 2, step 1", table="without",
     ),
     step(
+        "conditions-43-44", "At the optimum of (36), a1 + n a2 = 0 and α = 0 (43), (44).",
+        "(43)", Target(most=1e-4), "(39)-(44)", table="without",
+    ),
+    step(
         "point-42-feasible", "The point (42) satisfies program (2): its least slack.",
         "(2)", Target(least=-1e-9), "Thm 2, step 3", table="point",
     ),
