@@ -11,7 +11,17 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "inweights"
 #: From left to right; a room imports only from rooms on its left, or itself.
-ORDER = ("worlds", "models", "training", "theory", "probes", "recipes", "report", "laboratory")
+ORDER = (
+    "worlds",
+    "models",
+    "training",
+    "theory",
+    "probes",
+    "audit",
+    "recipes",
+    "report",
+    "laboratory",
+)
 FREE = {"errors", "config", "seeds"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli", "console"}

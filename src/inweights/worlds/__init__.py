@@ -3,6 +3,7 @@
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
 from inweights.worlds.graph import Graph, from_networkx
+from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.storage import load_world, save_world
 from inweights.worlds.triples import Triples
@@ -16,6 +17,8 @@ __all__ = [
     "Analogy",
     "EdgeList",
     "Graph",
+    "Knowledge",
+    "Remark",
     "Statements",
     "Triples",
     "TwoHop",
@@ -26,6 +29,7 @@ __all__ = [
     "load_world",
     "open_world",
     "read_edges",
+    "read_knowledge",
     "register_world",
     "save_world",
     "world_names",
