@@ -197,6 +197,36 @@ def test_predict_names_facts_that_contradict(capsys, tmp_path) -> None:
     assert call(capsys, "predict", str(path), "--answers", "several")[0] == 0
 
 
+def test_audit_speaks_to_people_and_programs(capsys) -> None:
+    code, out, _ = call(capsys, "audit", "@people")
+    assert code == 0
+    assert "90 facts" in out
+    assert "55 have no identity statement" in out
+    assert "of 70 compositions 0 follow" in out
+    _, text, _ = call(capsys, "audit", "@people", "--no-forecast", "--json")
+    made = json.loads(text)
+    assert made["facts"] == 90
+    assert {row["chains"] for row in made["compositions"]} == {35}
+    assert made["why_no_forecast"] == "not asked for"
+
+
+def test_augment_writes_and_says_where(capsys, tmp_path) -> None:
+    out = tmp_path / "data"
+    code, text, _ = call(capsys, "augment", "@people", "--out", str(out), "--json")
+    assert code == 0
+    assert json.loads(text)["counts"]["identity"] == 55
+    assert (out / "train.jsonl").exists()
+    code, _, err = call(capsys, "augment", "@people", "--out", str(out))
+    assert code == 2
+    assert "exists already" in err
+    code, text, _ = call(
+        capsys, "augment", "@people", "--out", str(tmp_path / "b"), "--no-identity"
+    )
+    assert code == 0
+    assert "plain words" in text
+    assert "identity  " not in text
+
+
 def test_debug_shows_the_traceback(runs) -> None:
     with pytest.raises(Exception, match="unknown recipe"):
         main(["run", "nope", "--debug"])

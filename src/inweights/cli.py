@@ -331,6 +331,95 @@ def predict(
     return 0
 
 
+@app.command
+def audit(
+    facts: str,
+    /,
+    *,
+    forecast: bool = True,
+    seconds: float = 60.0,
+    json: Json = False,
+) -> int:
+    """Audit facts of your own: what can be composed, what stands in the way, what to add.
+
+    Parameters
+    ----------
+    facts
+        A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
+        in stages); or @people, @chemistry.
+    forecast
+        Forecast every composition, where the set is small enough.
+    seconds
+        Time limit of each solution of the forecast.
+    json
+        Print one JSON object.
+    """
+    from inweights import console
+    from inweights.audit import audit as examine
+    from inweights.worlds import read_knowledge
+
+    knowledge = read_knowledge(facts)
+    with console.solving(1e-3) as progress:
+        made = examine(knowledge, forecast=forecast, seconds=seconds, progress=progress)
+    console.audit(made, json=json)
+    return 0
+
+
+@app.command
+def augment(
+    facts: str,
+    /,
+    *,
+    out: Path,
+    identity: bool = True,
+    reverse: bool = False,
+    paraphrase: int = 1,
+    curriculum: str = "joint",
+    wording: Path | None = None,
+    seed: int = 0,
+    json: Json = False,
+) -> int:
+    """Write training data from facts of your own, with identities, questions and a control.
+
+    Parameters
+    ----------
+    facts
+        A CSV, TSV, JSONL or Parquet file with subject, relation, object; or @people, @chemistry.
+    out
+        Folder to write.
+    identity
+        Add the identity of every bridge.
+    reverse
+        Tell every fact from its object, too.
+    paraphrase
+        In how many wordings each statement is made.
+    curriculum
+        joint, or sa: facts that make entities alike first, the others second.
+    wording
+        A TOML file with [statements] and [phrases] of relations.
+    seed
+        Decides what is drawn where there is too much.
+    json
+        Print one JSON object.
+    """
+    from inweights import console
+    from inweights.audit import augment as make
+    from inweights.audit import write_augmented
+    from inweights.worlds import Wording, read_knowledge
+
+    made = make(
+        read_knowledge(facts),
+        wording=Wording.read(wording) if wording else None,
+        identity=identity,
+        reverse=reverse,
+        paraphrase=paraphrase,
+        curriculum=curriculum,  # type: ignore[arg-type]
+        seed=seed,
+    )
+    console.augmented(made, write_augmented(made, out), json=json)
+    return 0
+
+
 def _finish(outcome: Outcome, *, json: bool, strict: bool) -> int:
     from inweights import console
 

@@ -21,13 +21,15 @@ __all__ = ["Audit", "audit"]
 
 #: Sets with more entities than this are not forecast: the program's time grows with their cube.
 FORECAST = 400
-#: Chains and transfers beyond so many are counted, but not listed.
-LISTED = 100_000
+#: Chains that are listed at most. Beyond, those of some subjects stand for all.
+LISTED = 1_000_000
+#: Seed of the choice of subjects.
+_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What :func:`audit` found; every attribute but the last three is a table.
+    """What :func:`audit` found; its tables, and how they came about.
 
     Attributes:
         knowledge: The facts.
@@ -38,7 +40,9 @@ class Audit:
             ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity`` (most objects that
             one subject reaches under the second relation, by whatever first), ``expected`` (mean of
             one over that number), ``stated`` (chains whose answer is a fact of its own),
-            ``share`` (answers that are the most common one).
+            ``share`` (answers that are the most common one). ``chains`` is exact; the others are of
+            the chains that were listed.
+        listed: Share of all chains that were listed; below 1 where there are more than a million.
         bridges: A row for each entity that ends one triple and begins another: ``entity``,
             ``incoming``, ``outgoing``, ``identity`` (whether a triple leads from it to itself).
         transfers: A row for each pair of relations ``shared`` and ``attribute``: ``pairs`` of
@@ -58,6 +62,7 @@ class Audit:
     knowledge: Knowledge
     relations: pl.DataFrame
     compositions: pl.DataFrame
+    listed: float
     bridges: pl.DataFrame
     transfers: pl.DataFrame
     leaks: pl.DataFrame
@@ -94,9 +99,10 @@ def audit(
     began = time.perf_counter()
     facts = knowledge.frame()
     bridges = _bridges(facts)
-    chains = _chains(facts)
+    counts = _counts(facts)
+    chains, listed = _chains(facts)
     made, why = None, "not asked for"
-    if forecast and not chains.height:
+    if forecast and not counts.height:
         why = "no two facts chain"
     elif forecast and len(knowledge.entities) > FORECAST:
         why = f"{len(knowledge.entities)} entities; a forecast covers up to {FORECAST}"
@@ -108,7 +114,8 @@ def audit(
     return Audit(
         knowledge=knowledge,
         relations=_relations(facts),
-        compositions=_compositions(facts, chains),
+        compositions=_compositions(facts, chains, counts),
+        listed=listed,
         bridges=bridges,
         transfers=_transfers(facts),
         leaks=_leaks(facts, chains),
@@ -153,17 +160,46 @@ def _relations(facts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _chains(facts: pl.DataFrame) -> pl.DataFrame:
-    """All pairs of triples that meet; a triple from an entity to itself bridges nothing."""
+def _counts(facts: pl.DataFrame) -> pl.DataFrame:
+    """How many chains each pair of relations has: products of counts, so that no chain is made."""
     real = facts.filter(pl.col("subject") != pl.col("object"))
-    one = real.select("subject", first="relation", bridge="object")
-    other = real.select(bridge="subject", second="relation", answer="object")
-    return one.join(other, on="bridge", how="inner", maintain_order="left").unique(
-        ["subject", "first", "second", "answer", "bridge"], maintain_order=True
+    into = real.group_by("object", first="relation").agg(into=pl.len())
+    out = real.group_by("subject", second="relation").agg(out=pl.len())
+    return (
+        into.join(out, left_on="object", right_on="subject")
+        .group_by("first", "second")
+        .agg(chains=(pl.col("into").cast(pl.Int64) * pl.col("out")).sum())
+        .sort("chains", "first", "second", descending=[True, False, False])
     )
 
 
-def _compositions(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
+def _chains(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
+    """All pairs of triples that meet, or those of some subjects; and the share that they are.
+
+    A triple from an entity to itself bridges nothing.
+    """
+    real = facts.filter(pl.col("subject") != pl.col("object"))
+    out = real.group_by(bridge="subject").agg(out=pl.len())
+    each = (
+        real.join(out, left_on="object", right_on="bridge")
+        .group_by("subject")
+        .agg(pl.col("out").cast(pl.Int64).sum())
+        .sort("subject")
+    )
+    total = int(each["out"].sum())
+    if total > LISTED:
+        mixed = each.sample(fraction=1.0, shuffle=True, seed=_SEED)
+        few = mixed.filter(pl.col("out") <= LISTED // 20).filter(pl.col("out").cum_sum() <= LISTED)
+        real_one = real.join(few, on="subject", how="semi")
+    else:
+        real_one = real
+    one = real_one.select("subject", first="relation", bridge="object")
+    other = real.select(bridge="subject", second="relation", answer="object")
+    chains = one.join(other, on="bridge", how="inner", maintain_order="left_right")
+    return chains, chains.height / total if total else 1.0
+
+
+def _compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()
     most = common.group_by("first", "second").agg(most=pl.col("len").max())
@@ -174,23 +210,23 @@ def _compositions(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
         .group_by("first", "second")
         .agg(stated=pl.len())
     )
-    return (
-        chains.join(reached, on=["subject", "second"], how="left", maintain_order="left")
-        .group_by("first", "second", maintain_order=True)
+    details = (
+        chains.join(reached, on=["subject", "second"], how="left")
+        .group_by("first", "second")
         .agg(
-            chains=pl.len(),
+            listed=pl.len(),
             subjects=pl.col("subject").n_unique(),
             bridges=pl.col("bridge").n_unique(),
             answers=pl.col("answer").n_unique(),
             complexity=pl.col("fan").max(),
             expected=(1.0 / pl.col("fan")).mean(),
         )
-        .join(stated, on=["first", "second"], how="left", maintain_order="left")
-        .join(most, on=["first", "second"], how="left", maintain_order="left")
-        .with_columns(pl.col("stated").fill_null(0), share=pl.col("most") / pl.col("chains"))
-        .drop("most")
-        .sort("chains", descending=True, maintain_order=True)
+        .join(stated, on=["first", "second"], how="left")
+        .join(most, on=["first", "second"], how="left")
+        .with_columns(pl.col("stated").fill_null(0), share=pl.col("most") / pl.col("listed"))
+        .drop("most", "listed")
     )
+    return counts.join(details, on=["first", "second"], how="left", maintain_order="left")
 
 
 def _bridges(facts: pl.DataFrame) -> pl.DataFrame:
@@ -217,17 +253,16 @@ def _ends(facts: pl.DataFrame) -> dict[str, int]:
 
 def _leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
-    return (
-        chains.join(stated, on=["subject", "answer"], how="inner", maintain_order="left")
-        .rename({"relation": "stated_as"})
-        .head(LISTED)
+    return chains.join(stated, on=["subject", "answer"], how="inner", maintain_order="left").rename(
+        {"relation": "stated_as"}
     )
 
 
 def _names(facts: pl.DataFrame) -> pl.DataFrame:
     one, other = pl.col("subject").str.to_lowercase(), pl.col("object").str.to_lowercase()
+    long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
     inside = one.str.contains(other, literal=True) | other.str.contains(one, literal=True)
-    return facts.group_by("relation", maintain_order=True).agg(contained=inside.mean())
+    return facts.group_by("relation", maintain_order=True).agg(contained=(inside & long).mean())
 
 
 def _transfers(facts: pl.DataFrame) -> pl.DataFrame:

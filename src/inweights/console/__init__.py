@@ -1,10 +1,13 @@
 """What the command line prints: tables for people, JSON for programs, one progress display."""
 
+from inweights.console.audits import audit, augmented
 from inweights.console.base import cores, flat, progress, solving
 from inweights.console.forecast import prediction
 from inweights.console.runs import board, outcome, recipes, runs, world
 
 __all__ = [
+    "audit",
+    "augmented",
     "board",
     "cores",
     "flat",

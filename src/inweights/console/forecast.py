@@ -11,7 +11,7 @@ from inweights.console.base import out, print_json, table
 if TYPE_CHECKING:
     from inweights.theory import Advice, Prediction
 
-__all__ = ["prediction"]
+__all__ = ["plain_forecast", "prediction"]
 
 #: Queries of each outcome that are shown unless all are asked for.
 _SHOWN = 3
@@ -23,7 +23,7 @@ def prediction(made: Prediction, *, json: bool, every: bool) -> None:
     """Print a forecast: the certificate, every kind of query, and what to add."""
     solution = made.solution
     if json:
-        print_json(_plain(made))
+        print_json(plain_forecast(made))
         return
     out.print(f"[bold]{solution.program.world.name}[/bold], {solution.program}")
     colour = "green" if solution.status == "certified" else "red"
@@ -88,7 +88,8 @@ def _advice(queries: pl.DataFrame, advice: Advice) -> None:
     )
 
 
-def _plain(made: Prediction) -> dict[str, Any]:
+def plain_forecast(made: Prediction) -> dict[str, Any]:
+    """Return a forecast as plain values."""
     solution, advice = made.solution, made.advice
     names = made.queries["prompt"].to_list()
     return {

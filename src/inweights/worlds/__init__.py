@@ -8,6 +8,7 @@ from inweights.worlds.registry import WorldConfig, open_world, register_world, w
 from inweights.worlds.storage import load_world, save_world
 from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.wording import Wording
 from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabulary, World
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Triples",
     "TwoHop",
     "Vocabulary",
+    "Wording",
     "World",
     "WorldConfig",
     "from_networkx",

@@ -1,0 +1,185 @@
+"""What ``inweights audit`` and ``inweights augment`` print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.console.base import out, print_json, table
+from inweights.console.forecast import plain_forecast
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inweights.audit import Audit, Augmented
+
+__all__ = ["audit", "augmented"]
+
+#: Rows of each table that are shown.
+_SHOWN = 8
+
+
+def audit(made: Audit, *, json: bool) -> None:
+    """Print an audit: what is there, what follows, what stands in the way, what to do."""
+    facts = made.knowledge
+    if json:
+        print_json(_plain(made))
+        return
+    out.print(
+        f"[bold]{len(facts)} facts[/bold], {len(facts.entities)} entities "
+        f"({made.ends['both']} of them both subject and object), {len(facts.relations)} relations"
+    )
+    for remark in facts.remarks[:_SHOWN]:
+        out.print(f"[yellow]{remark.kind}[/yellow]  {remark.text}")
+    if len(facts.remarks) > _SHOWN:
+        out.print(f"[dim]… and {len(facts.remarks) - _SHOWN} more remarks (--json)[/dim]")
+    _compositions(made)
+    _similarity(made)
+    _shortcuts(made)
+    _forecast(made)
+
+
+def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
+    """Print what was written, and where."""
+    if json:
+        print_json(
+            {
+                "folder": str(folder),
+                "counts": made.counts,
+                "words": made.words,
+                "plain": list(made.plain),
+            }
+        )
+        return
+    listed = table("rows", "number", "first one")
+    for role, rows in made.train.group_by("role", maintain_order=True):
+        listed.add_row(str(role[0]), f"{rows.height:,}", rows["text"][0])
+    for role, rows in made.questions.group_by("role", maintain_order=True):
+        first = f"{rows['prompt'][0]} … {rows['answer'][0]}"
+        listed.add_row(f"question: {role[0]}", f"{rows.height:,}", first)
+    out.print(listed)
+    out.print(
+        f"\n{made.words['train']:,} words to train on; the control without identities has "
+        f"{made.words['control']:,}"
+    )
+    if made.plain:
+        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
+        out.print(
+            f"[yellow]plain words[/yellow] for {len(made.plain)} relation(s) without a template: "
+            f"{names}; give them one with --wording"
+        )
+    out.print(f"written to {folder}", soft_wrap=True)
+
+
+def _compositions(made: Audit) -> None:
+    found = made.compositions
+    if not found.height:
+        out.print("\nno two facts chain: nothing can be composed")
+        return
+    out.print("\n[bold]Compositions[/bold]: questions (subject, first, second)")
+    listed = table("first", "second", "chains", "complexity", "expected", "stated", "most common")
+    for row in found.head(_SHOWN).iter_rows(named=True):
+        listed.add_row(
+            row["first"],
+            row["second"],
+            f"{row['chains']:,}",
+            _cell(row["complexity"]),
+            _cell(row["expected"], ".2f"),
+            _cell(row["stated"]),
+            _cell(row["share"], ".0%"),
+        )
+    out.print(listed)
+    _more(found, "pairs of relations")
+    if made.listed < 1:
+        out.print(f"[dim]but for the number of chains, from {made.listed:.2%} of them[/dim]")
+    lacking = made.bridges.filter(~pl.col("identity")).height
+    out.print(
+        f"{made.bridges.height} bridges; {lacking} have no identity statement b → b, without which "
+        "most compositions fail (inweights augment adds them)"
+    )
+    if made.leaks.height:
+        first = made.leaks.row(0, named=True)
+        out.print(
+            f"[yellow]{made.leaks.height} leaks[/yellow]: composed answers that are facts "
+            f"themselves, such as ({first['subject']}, {first['first']}, {first['second']}) → "
+            f"{first['answer']}, stated as '{first['stated_as']}' in line {first['line']}"
+        )
+
+
+def _similarity(made: Audit) -> None:
+    found = made.transfers
+    if not found.height:
+        return
+    out.print("\n[bold]Analogies[/bold]: attributes that may pass between entities alike")
+    listed = table("shared value of", "passes", "pairs", "learnt too late")
+    for row in found.head(_SHOWN).iter_rows(named=True):
+        late = f"{row['late']:,}" if row["late"] else ""
+        listed.add_row(row["shared"], row["attribute"], f"{row['pairs']:,}", late)
+    out.print(listed)
+    _more(found, "pairs of relations")
+
+
+def _shortcuts(made: Audit) -> None:
+    """Answers that may be guessed without knowing the fact."""
+    relations = made.relations.join(made.names, on="relation", maintain_order="left")
+    for row in relations.iter_rows(named=True):
+        if row["share"] >= 0.3 and row["subjects"] >= 5:
+            out.print(
+                f"[yellow]shortcut[/yellow]  {row['share']:.0%} of the answers to "
+                f"{row['relation']} are {row['most_common']}"
+            )
+        if row["contained"] >= 0.3 and row["subjects"] >= 5:
+            out.print(
+                f"[yellow]shortcut[/yellow]  {row['contained']:.0%} of the answers to "
+                f"{row['relation']} share their name with the subject"
+            )
+
+
+def _forecast(made: Audit) -> None:
+    if made.forecast is None:
+        out.print(f"\n[dim]no forecast: {made.why_no_forecast}[/dim]")
+        return
+    totals = made.forecast.summary(by=["role"]).row(0, named=True)
+    out.print(
+        f"\n[bold]Forecast[/bold] ({made.forecast.solution.status}, gap "
+        f"{made.forecast.solution.gap:.1e}): of {totals['queries']} compositions "
+        f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
+    )
+    advice = made.forecast.advice
+    if advice and advice.identities:
+        out.print(
+            f"with identities of {len(advice.identities)} bridges {len(advice.mended)} more follow"
+        )
+
+
+def _more(found: pl.DataFrame, what: str) -> None:
+    if found.height > _SHOWN:
+        out.print(f"[dim]… and {found.height - _SHOWN} more {what} (--json)[/dim]")
+
+
+def _cell(value: Any, form: str = "") -> str:
+    return "" if value is None else format(value, form)
+
+
+def _plain(made: Audit) -> dict[str, Any]:
+    facts = made.knowledge
+    return {
+        "facts": len(facts),
+        "entities": len(facts.entities),
+        "ends": made.ends,
+        "remarks": [
+            {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
+        ],
+        "relations": made.relations.join(
+            made.names, on="relation", maintain_order="left"
+        ).to_dicts(),
+        "compositions": made.compositions.to_dicts(),
+        "listed": made.listed,
+        "bridges": made.bridges.to_dicts(),
+        "leaks": made.leaks.to_dicts(),
+        "transfers": made.transfers.to_dicts(),
+        "forecast": None if made.forecast is None else plain_forecast(made.forecast),
+        "why_no_forecast": made.why_no_forecast,
+        "seconds": round(made.seconds, 3),
+    }

@@ -1,0 +1,130 @@
+"""The audit of a user's facts: every number by hand on small sets, and quick on large ones."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from inweights.audit import audit
+from inweights.worlds import Knowledge, read_knowledge
+
+
+def facts(tmp_path: Path, *rows: str, header: str = "") -> Knowledge:
+    path = tmp_path / "facts.csv"
+    path.write_text("\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8")
+    return read_knowledge(path)
+
+
+def test_compositions_are_counted(tmp_path: Path) -> None:
+    """Ann reaches two countries through her two homes: complexity 2."""
+    made = audit(
+        facts(
+            tmp_path, "ann,home,rome", "ann,work,oslo", "bob,home,rome", "rome,in,italy",
+            "oslo,in,norway", "ann,from,italy",
+        ),
+        forecast=False,
+    )  # fmt: skip
+    rows = {(r["first"], r["second"]): r for r in made.compositions.iter_rows(named=True)}
+    assert set(rows) == {("home", "in"), ("work", "in")}
+    home = rows["home", "in"]
+    assert (home["chains"], home["subjects"], home["bridges"], home["complexity"]) == (2, 2, 1, 2)
+    assert home["expected"] == pytest.approx((1 / 2 + 1) / 2)
+    assert home["stated"] == 1  # ann is from italy: line 6 tells it
+    assert home["share"] == 1.0
+    assert made.leaks.select("subject", "answer", "stated_as", "line").rows() == [
+        ("ann", "italy", "from", 6)
+    ]
+    assert made.listed == 1.0
+    assert made.ends == {"subject only": 2, "object only": 2, "both": 2}
+
+
+def test_identities_are_noticed(tmp_path: Path) -> None:
+    made = audit(
+        facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome", "bob,home,oslo",
+              "oslo,in,norway"),
+    )  # fmt: skip
+    told = dict(made.bridges.select("entity", "identity").rows())
+    assert told == {"rome": True, "oslo": False}
+    assert made.compositions["chains"].to_list() == [2]  # not through the loop
+    assert made.forecast is not None
+    verdicts = dict(made.forecast.queries.select("prompt", "verdict").rows())
+    assert verdicts["ann home in"] == "follows"
+    assert verdicts["bob home in"] == "fails"
+    assert made.forecast.advice is not None
+    assert made.forecast.advice.identities == ("oslo",)
+
+
+def test_transfers_and_their_order(tmp_path: Path) -> None:
+    made = audit(
+        facts(
+            tmp_path, "ann,eats,nuts,2", "bob,eats,nuts,2", "cid,eats,nuts,1", "ann,sings,songs,1",
+            header="subject,relation,object,stage",
+        ),
+        forecast=False,
+    )  # fmt: skip
+    row = made.transfers.row(0, named=True)
+    assert (row["shared"], row["attribute"], row["pairs"]) == ("eats", "sings", 2)
+    assert row["late"] == 2  # that ann eats nuts is learnt after that she sings
+    assert made.transfers.height == 1
+
+
+def test_shortcuts(tmp_path: Path) -> None:
+    made = audit(
+        facts(
+            tmp_path, "a,in,asia", "b,in,asia", "c,in,africa", "new york,state,york",
+            "k,symbol,potassium",
+        ),
+        forecast=False,
+    )  # fmt: skip
+    rows = {r["relation"]: r for r in made.relations.iter_rows(named=True)}
+    assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
+    named = dict(made.names.rows())
+    assert named["state"] == 1.0
+    assert named["symbol"] == 0.0  # one letter is in many names
+
+
+def test_no_chain_no_forecast(tmp_path: Path) -> None:
+    made = audit(facts(tmp_path, "a,r,b", "c,r,d"))
+    assert made.forecast is None
+    assert made.why_no_forecast == "no two facts chain"
+    assert made.compositions.height == 0
+
+
+def test_contradictions_do_not_stop_an_audit(tmp_path: Path) -> None:
+    made = audit(facts(tmp_path, "a,r,b", "b,s,c", "x,r,y", "y,s,z", "x,s,z", "y,r,b", "a,s,c"))
+    assert made.forecast is not None or made.why_no_forecast
+
+
+def test_large_sets_take_seconds(tmp_path: Path) -> None:
+    """Hubs make a hundred million chains of 100,000 triples; they are counted, not made."""
+    rng = np.random.default_rng(0)
+    ends, relations = rng.zipf(1.3, size=(100_000, 2)) % 20_000, rng.integers(0, 40, 100_000)
+    rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
+    began = time.perf_counter()
+    knowledge = facts(tmp_path, *rows)
+    made = audit(knowledge)
+    assert time.perf_counter() - began < 20
+    assert made.compositions["chains"].sum() > 10**7
+    assert 0 < made.listed < 0.2
+    assert "a forecast covers" in made.why_no_forecast
+
+
+def test_counts_are_those_of_the_list(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = {f"e{a},r{r},e{b}" for a, r, b in rng.integers(0, 12, size=(150, 3)).tolist()}
+    knowledge = facts(tmp_path, *sorted(rows))
+    made = audit(knowledge, forecast=False)
+    triples = [knowledge.names(i) for i in range(len(knowledge))]
+    by_hand: dict[tuple[str, str], int] = {}
+    for s, r, b in triples:
+        for s2, r2, o in triples:
+            if b == s2 and s != b and s2 != o:
+                by_hand[r, r2] = by_hand.get((r, r2), 0) + 1
+    assert {
+        (f, s): n for f, s, n in made.compositions.select("first", "second", "chains").rows()
+    } == by_hand
+    assert isinstance(made.relations, pl.DataFrame)
