@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from tests.cases import ModelCase
+from tests.models import test_mamba as mamba
 from tests.models import test_one_layer as one
 from tests.models import test_tiny as tiny
 from torch.nn import functional as F
@@ -43,7 +44,7 @@ def test_every_model_has_a_case() -> None:
     }
     cases = (TestGPT, TestGPTUntiedSinusoidal, TestGPTUniformWithoutPositions, TestEmbMLP)
     cases += (tiny.TestTinyNN, tiny.TestNode2Vec)
-    cases += (one.TestOneLayer, one.TestDeepLinear)
+    cases += (one.TestOneLayer, one.TestDeepLinear, mamba.TestMamba)
     assert known == {type(case().build(0)) for case in cases}
 
 

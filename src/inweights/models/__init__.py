@@ -6,6 +6,7 @@ from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
 from inweights.models.export import from_transformers, to_transformers
 from inweights.models.gpt import GPT, GPTConfig
 from inweights.models.layers import Embedding, Init, Layer, LayerNorm, Linear, initialise
+from inweights.models.mamba import Mamba, MambaConfig
 from inweights.models.node2vec import Node2Vec, Node2VecConfig
 from inweights.models.one_layer import OneLayer, OneLayerConfig
 from inweights.models.packing import Packed, pack
@@ -23,6 +24,8 @@ __all__ = [
     "Layer",
     "LayerNorm",
     "Linear",
+    "Mamba",
+    "MambaConfig",
     "Model",
     "ModelConfig",
     "Node2Vec",

@@ -1,0 +1,220 @@
+"""Mamba: a selective state space model in plain PyTorch (Gu and Dao, 2023, arXiv:2312.00752).
+
+A block maps its normalised input to a stream and a gate, mixes the stream over time by a short
+causal convolution and by a linear recurrence whose step, input and output depend on the token,
+
+    ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
+
+and returns ``(y ⊙ silu(gate)) W_out``. No compiled kernel: sequences here have at most tens of
+tokens, where a loop over positions is quickest on a CPU. Shapes: ``R`` replicas, ``B`` sequences,
+``T`` positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.models.base import Model
+from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
+from inweights.models.packing import Packed
+
+__all__ = ["Mamba", "MambaConfig"]
+
+#: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
+STEPS = (1e-3, 1e-1)
+
+
+class MambaConfig(Config, tag_field="kind", tag="mamba"):
+    """Architecture of a :class:`Mamba`; the defaults are those of Geometric Memory (B.3).
+
+    Attributes:
+        layers: Number of blocks.
+        width: Width ``D`` of the residual stream.
+        state: Size ``N`` of the state of each channel.
+        kernel: Positions that the convolution sees.
+        expand: Inner width over width.
+        rank: Rank of the map to the steps; a sixteenth of the width if left out.
+        tied: Whether the head is the token embedding.
+        residual: Whether blocks add to their input.
+        init: Initial scale of matrices; may differ between replicas. ``A``, ``D`` and the steps
+            start as in the paper, whatever it is.
+
+    Raises:
+        ConfigError: A size is below 1.
+    """
+
+    layers: int = 12
+    width: int = 384
+    state: int = 16
+    kernel: int = 4
+    expand: int = 2
+    rank: int | None = None
+    tied: bool = True
+    residual: bool = True
+    init: Init = Init()
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width", "state", "kernel", "expand", "steps_rank"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"mamba.{name} is at least 1, not {getattr(self, name)}")
+
+    @property
+    def steps_rank(self) -> int:
+        """Rank of the map to the steps."""
+        return math.ceil(self.width / 16) if self.rank is None else self.rank
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> Mamba:
+        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        del candidates
+        model = Mamba(self, vocabulary=vocabulary, replicas=len(seeds))
+        initialise(model, seeds, inits or [self.init] * len(seeds))
+        return model
+
+
+class Mamba(Model):
+    """A Mamba language model whose ``R`` replicas train as one tensor program.
+
+    It needs no positions: the recurrence knows the order.
+
+    Example:
+        >>> model = MambaConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
+        >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
+        (3, 2, 2, 9)
+    """
+
+    def __init__(self, config: MambaConfig, *, vocabulary: int, replicas: int) -> None:
+        super().__init__(replicas, vocabulary)
+        self.config = config
+        self.tokens = Embedding(replicas, vocabulary, config.width)
+        self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.norm = RMSNorm(replicas, config.width)
+        self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
+        return ("embedding", *blocks, "final")
+
+    def states(self, batch: Packed) -> dict[str, Tensor]:
+        x = self.tokens(batch.tokens)
+        states = {"embedding": x}
+        for i, block in enumerate(self.blocks):
+            x = block(x, batch.shapes)
+            states[f"block.{i}"] = x
+        states["final"] = self.norm(x)
+        return states
+
+    def unembed(self, state: Tensor) -> Tensor:
+        if self.head is not None:
+            return self.head(state)
+        return torch.bmm(state, self.tokens.weight.transpose(1, 2))
+
+
+class RMSNorm(Layer):
+    """Division by the root of the mean square, with a gain for each replica."""
+
+    def __init__(self, replicas: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(replicas, width))
+
+    def initialise(self, draw: Draw) -> None:
+        del draw  # starts as the identity, whatever the initial scale
+        nn.init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``[R, S, D]`` to ``[R, S, D]``."""
+        return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
+
+
+class Block(nn.Module):
+    """One block: norm, stream and gate, mixing over time, and back to the width."""
+
+    def __init__(self, config: MambaConfig, replicas: int) -> None:
+        super().__init__()
+        inner = config.expand * config.width
+        self.residual = config.residual
+        self.norm = RMSNorm(replicas, config.width)
+        self.enter = Linear(replicas, config.width, 2 * inner, bias=False)
+        self.mix = Mixer(config, replicas)
+        self.leave = Linear(replicas, inner, config.width, bias=False)
+
+    def forward(self, x: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
+        stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
+        groups = stream.split([b * t for b, t in shapes], dim=1)
+        mixed = [
+            self.mix(group.unflatten(1, shape)).flatten(1, 2)
+            for group, shape in zip(groups, shapes, strict=True)
+        ]
+        update = self.leave(torch.cat(mixed, dim=1) * F.silu(gate))
+        return x + update if self.residual else update
+
+
+class Mixer(Layer):
+    """The convolution and the selective recurrence of one block."""
+
+    def __init__(self, config: MambaConfig, replicas: int) -> None:
+        super().__init__()
+        inner, self.state, self.rank = config.expand * config.width, config.state, config.steps_rank
+        self.convolution = nn.Parameter(torch.empty(replicas, inner, config.kernel))
+        self.shift = nn.Parameter(torch.empty(replicas, inner))
+        self.select = Linear(replicas, inner, self.rank + 2 * self.state, bias=False)
+        self.steps = Linear(replicas, self.rank, inner)
+        self.log_decay = nn.Parameter(torch.empty(replicas, inner, self.state))
+        self.skip = nn.Parameter(torch.empty(replicas, inner))
+
+    def initialise(self, draw: Draw) -> None:
+        draw("convolution", self.convolution, self.convolution.shape[-1])
+        nn.init.zeros_(self.shift)
+        nn.init.ones_(self.skip)
+        # S4D-real: A = -1, …, -N in every channel.
+        self.log_decay.copy_(torch.arange(1, self.state + 1).log().expand_as(self.log_decay))
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Mix ``[R, B, T, E]`` over time, causally."""
+        replicas, batch, length, inner = u.shape
+        u = F.silu(self._convolve(u))
+        flat = u.flatten(1, 2)
+        rank, b, c = self.select(flat).split([self.rank, self.state, self.state], dim=-1)
+        steps = F.softplus(self.steps(rank) + self._first_steps(inner, u)).unflatten(
+            1, (batch, length)
+        )
+        b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
+        decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
+        h = u.new_zeros(replicas, batch, inner, self.state)
+        rows = []
+        for t in range(length):
+            step = steps[:, :, t].unsqueeze(-1)
+            h = (step * decay).exp() * h + step * b[:, :, t] * u[:, :, t].unsqueeze(-1)
+            rows.append((h * c[:, :, t]).sum(-1))
+        return torch.stack(rows, dim=2) + u * self.skip.view(replicas, 1, 1, inner)
+
+    def _convolve(self, u: Tensor) -> Tensor:
+        """Each channel's causal convolution: a sum of shifted streams, as kernels are short."""
+        kernel, length = self.convolution.shape[-1], u.shape[2]
+        weight = self.convolution.unsqueeze(1).unsqueeze(1)
+        total = u * weight[..., -1]
+        for back in range(1, min(kernel, length)):
+            late = F.pad(u[:, :, :-back], (0, 0, back, 0))
+            total = total + late * weight[..., kernel - 1 - back]
+        return total + self.shift.unsqueeze(1).unsqueeze(1)
+
+    @staticmethod
+    def _first_steps(inner: int, like: Tensor) -> Tensor:
+        """What makes the steps start between their bounds: the inverse of softplus."""
+        low, high = (math.log(end) for end in STEPS)
+        first = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype).exp()
+        return first + torch.log(-torch.expm1(-first))

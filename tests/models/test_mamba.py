@@ -1,0 +1,130 @@
+"""Mamba: the contract, the implementation of transformers, and what it can and cannot see."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.cases import ModelCase
+from torch import nn
+
+from inweights.errors import ConfigError
+from inweights.models import Init, Mamba, MambaConfig, pack
+from inweights.training import Curriculum, Optimizer, Phase, train
+from inweights.worlds import TwoHop
+
+
+#: Above, gradient descent leaves the edge of stability: equal for ten steps, then amplified rounding.
+RATES = {"sgd": (0.03, 0.1, 0.2), "adamw": (1e-3, 3e-3, 1e-2)}
+
+
+class TestMamba(ModelCase):
+    rates = RATES
+    config = MambaConfig(layers=2, width=16, state=4, init=Init(std=0.1))
+
+
+class TestMambaUntied(ModelCase):
+    rates = RATES
+    config = MambaConfig(
+        layers=1, width=8, state=2, kernel=2, rank=2, tied=False, init=Init(std=0.1)
+    )
+
+
+def fill(model: nn.Module) -> None:
+    """Random weights everywhere, so that nothing agrees by being 0 or 1."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+
+
+@torch.no_grad()
+def test_equals_transformers() -> None:
+    transformers = pytest.importorskip(
+        "transformers", reason="pip install 'inweights[hf]' lifts this"
+    )
+    config = MambaConfig(layers=3, width=32, state=8, kernel=4, rank=5)
+    ours = config.build(vocabulary=13, seeds=[0, 1])
+    fill(ours)
+    theirs = transformers.MambaForCausalLM(
+        transformers.MambaConfig(
+            vocab_size=13, hidden_size=32, state_size=8, num_hidden_layers=3, conv_kernel=4,
+            expand=2, time_step_rank=5, use_conv_bias=True, use_bias=False, residual_in_fp32=False,
+        )
+    ).eval()  # fmt: skip
+    for r in (0, 1):
+        theirs.backbone.embeddings.weight.copy_(ours.tokens.weight[r])
+        theirs.backbone.norm_f.weight.copy_(ours.norm.weight[r])
+        theirs.lm_head.weight = theirs.backbone.embeddings.weight
+        for mine, other in zip(ours.blocks, theirs.backbone.layers, strict=True):
+            mix, mixer = mine.mix, other.mixer
+            other.norm.weight.copy_(mine.norm.weight[r])
+            mixer.in_proj.weight.copy_(mine.enter.weight[r].T)
+            mixer.out_proj.weight.copy_(mine.leave.weight[r].T)
+            mixer.conv1d.weight.copy_(mix.convolution[r].unsqueeze(1))
+            mixer.conv1d.bias.copy_(mix.shift[r])
+            mixer.x_proj.weight.copy_(mix.select.weight[r].T)
+            mixer.dt_proj.weight.copy_(mix.steps.weight[r].T)
+            first = mix._first_steps(64, mix.shift)
+            mixer.dt_proj.bias.copy_(mix.steps.bias[r] + first)
+            mixer.A_log.copy_(mix.log_decay[r])
+            mixer.D.copy_(mix.skip[r])
+        tokens = torch.randint(13, (4, 7), generator=torch.Generator().manual_seed(r))
+        torch.testing.assert_close(ours(tokens)[r], theirs(tokens).logits, atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_sees_the_past_and_not_the_future() -> None:
+    model = MambaConfig(layers=2, width=16, state=4).build(vocabulary=9, seeds=[0])
+    fill(model)
+    one = torch.tensor([[1, 2, 3, 4, 5, 6]])
+    late, early = one.clone(), one.clone()
+    late[0, 5], early[0, 0] = 8, 8
+    logits = model(one)[0, 0]
+    torch.testing.assert_close(model(late)[0, 0, :5], logits[:5])
+    assert (model(early)[0, 0, 5] - logits[5]).abs().max() > 1e-4  # beyond the kernel: the state
+
+
+@torch.no_grad()
+def test_without_residual_a_block_is_all_there_is() -> None:
+    model = MambaConfig(layers=1, width=16, residual=False).build(vocabulary=9, seeds=[0])
+    fill(model)
+    batch = pack([torch.tensor([[1, 2]])])
+    states = model.states(batch)
+    update = states["block.0"]
+    model.blocks[0].residual = True
+    torch.testing.assert_close(model.states(batch)["block.0"], update + states["embedding"])
+
+
+@torch.no_grad()
+def test_groups_of_lengths_do_not_mix() -> None:
+    model = MambaConfig(layers=2, width=16, state=4).build(vocabulary=9, seeds=[0, 1])
+    fill(model)
+    one, other = torch.tensor([[1, 2, 3]]), torch.tensor([[4], [5]])
+    together = model(pack([one, other]))
+    torch.testing.assert_close(together[:, :3], model(one)[:, 0])
+    torch.testing.assert_close(together[:, 3:], model(other)[:, :, 0])
+
+
+def test_first_steps_lie_between_their_bounds() -> None:
+    model = MambaConfig(layers=1, width=32).build(vocabulary=5, seeds=[0])
+    first = nn.functional.softplus(model.blocks[0].mix._first_steps(64, torch.zeros(1)))
+    assert first.min() == pytest.approx(1e-3, rel=1e-3)
+    assert first.max() == pytest.approx(1e-1, rel=1e-3)
+
+
+def test_learns_facts() -> None:
+    world = TwoHop(n=4).build()
+    model = MambaConfig(layers=1, width=32, state=4).build(
+        vocabulary=len(world.vocabulary), seeds=[0, 1]
+    )
+    phase = Phase(steps=150, optimizer=Optimizer(rate=1e-2))
+    losses = train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1]).losses["loss"]
+    assert losses[0] > 2
+    assert max(losses[-2:]) < 0.05
+    assert isinstance(model, Mamba)
+
+
+@pytest.mark.parametrize("field", ["layers", "width", "state", "kernel", "expand"])
+def test_sizes_are_at_least_one(field: str) -> None:
+    with pytest.raises(ConfigError, match=f"mamba.{field}"):
+        MambaConfig(**{field: 0})
