@@ -12,9 +12,8 @@ from inweights.models import Init, Mamba, MambaConfig, pack
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import TwoHop
 
-
-#: Above, gradient descent leaves the edge of stability: equal for ten steps, then amplified rounding.
-RATES = {"sgd": (0.03, 0.1, 0.2), "adamw": (1e-3, 3e-3, 1e-2)}
+#: Above, gradient descent leaves the edge of stability, and makes something of rounding.
+RATES = {"sgd": (0.03, 0.05, 0.1), "adamw": (1e-3, 3e-3, 1e-2)}
 
 
 class TestMamba(ModelCase):
