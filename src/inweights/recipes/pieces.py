@@ -61,8 +61,8 @@ def work_on(
     done = 0
     for deduction in piece.deductions:
         table = deduction.compute(**deduction.options)
-        marks = {**deduction.labels, "seed": deduction.seed}
-        labelled = table.select(*(pl.lit(v).alias(k) for k, v in marks.items()), pl.all())
+        marks = pl.DataFrame([{**deduction.labels, "seed": deduction.seed}])  # types as of trials
+        labelled = marks.join(table, how="cross")
         tables.setdefault(deduction.name, []).append(labelled)
         done += deduction.effort
         progress(done)
