@@ -131,7 +131,8 @@ def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
         rows.append(row)
         _say(row)
         if not theirs:
-            print(f"  cvxpy stops here: no solver reached a gap of {GAP:g} in {limit:g} s")
+            stop = f"  cvxpy stops here: no solver reached a gap of {GAP:g} in {limit:g} s"
+            print(stop, file=sys.stderr)
             break
     return rows
 
