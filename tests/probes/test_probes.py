@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.probes.test_graph_probes import OF_GRAPHS
 from tests.probes.test_optimum import OF_OPTIMUM
+from tests.probes.test_resemblance import OF_ANALOGIES
 
 from inweights import probes
 from inweights.errors import ConfigError, DataError
@@ -60,9 +61,8 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    assert {p.__name__ for p in (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_OPTIMUM)} == set(
-        probes.__all__
-    )
+    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_OPTIMUM, *OF_ANALOGIES)
+    assert {p.__name__ for p in tested} == set(probes.__all__)
 
 
 @pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)

@@ -15,6 +15,8 @@ from inweights.models import DeepLinearConfig, GPTConfig, OneLayer, OneLayerConf
 from inweights.probes.resemblance import entity_pairs, resemblance
 from inweights.worlds import AnalogicalTwoHop, Analogy, TwoHop, World
 
+#: Probes of analogies; :func:`entity_pairs` is one of their worlds alone.
+OF_ANALOGIES = (entity_pairs, resemblance)
 SIZE: dict[str, Any] = {"width": 32, "hidden": 2}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from tests.cases import WorldCase
@@ -12,8 +10,6 @@ from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig
 from inweights.training import Curriculum, Phase, train
 from inweights.worlds import (
-    FACT_ROLES,
-    QUERY_ROLES,
     AnalogicalTwoHop,
     Analogy,
     World,
@@ -27,14 +23,6 @@ class TestAnalogy(WorldCase):
         Analogy(n=7, categories=3, maps="permutation"),
         Analogy(n=4, similarity_relations=2, attribution_relations=3),
     ]
-
-    def test_roles_are_known(self, config: Any) -> None:
-        """As in the contract; ``category`` is a role of this world alone."""
-        world = config.build(seed=3)
-        assert set(world.facts.role_names) <= {*FACT_ROLES, "category"}
-        assert set(world.queries.role_names) <= set(QUERY_ROLES)
-        with pytest.raises(DataError, match="did you mean 'category'"):
-            world.facts.with_role("categorys")
 
 
 class TestAnalogicalTwoHop(WorldCase):

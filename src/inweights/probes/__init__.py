@@ -7,6 +7,7 @@ from inweights.probes.memory import shared_memory
 from inweights.probes.optimum import direction, of_optimum
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
+from inweights.probes.resemblance import entity_pairs, resemblance
 from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
@@ -18,12 +19,14 @@ __all__ = [
     "bridge_projection",
     "cosines",
     "direction",
+    "entity_pairs",
     "geometric_margin",
     "graph_recall",
     "hop_correlation",
     "margins",
     "of_optimum",
     "project",
+    "resemblance",
     "shared_memory",
     "spectral_energy",
     "templates",

@@ -30,6 +30,20 @@ __all__ = [
 
 #: Where each built-in recipe lives; imported when it is asked for.
 _BUILT_IN = {
+    "beyond/curriculum-map": "inweights.recipes.beyond.curriculum_map",
+    "beyond/partial-identity": "inweights.recipes.beyond.partial_identity",
+    "beyond/frozen-or-reversed": "inweights.recipes.beyond.frozen_or_reversed",
+    "feature-resemblance/table3": "inweights.recipes.feature_resemblance.table3",
+    "feature-resemblance/table4": "inweights.recipes.feature_resemblance.table4",
+    "feature-resemblance/table1": "inweights.recipes.feature_resemblance.table1",
+    "geometric-memory/fig17-20": "inweights.recipes.geometric_memory.fig17_20",
+    "geometric-memory/fig8": "inweights.recipes.geometric_memory.fig8",
+    "geometric-memory/fig9": "inweights.recipes.geometric_memory.fig9",
+    "geometric-memory/e2-e3": "inweights.recipes.geometric_memory.e2_e3",
+    "geometric-memory/table1": "inweights.recipes.geometric_memory.table1",
+    "geometric-memory/fig7": "inweights.recipes.geometric_memory.fig7",
+    "geometric-memory/fig6": "inweights.recipes.geometric_memory.fig6",
+    "geometric-memory/fig23-24": "inweights.recipes.geometric_memory.fig23_24",
     "identity-bridge/fig2": "inweights.recipes.identity_bridge.fig2",
     "identity-bridge/fig3": "inweights.recipes.identity_bridge.fig3",
     "identity-bridge/fig4": "inweights.recipes.identity_bridge.fig4",

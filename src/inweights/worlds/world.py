@@ -25,6 +25,7 @@ FACT_ROLES = (
     "second_hop",
     "identity",
     "two_hop",
+    "category",
     "similarity",
     "attribution",
     "edge",

@@ -1,0 +1,1 @@
+"""Recipes of Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning."""

@@ -1,0 +1,226 @@
+"""What the recipes of Geometric Memory share: graphs, architectures, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import polars as pl
+
+from inweights.config import Config
+from inweights.errors import unknown_name
+from inweights.models.gpt import GPTConfig
+from inweights.models.node2vec import Node2VecConfig
+from inweights.models.tiny_nn import TinyNNConfig
+from inweights.probes.dynamics import of_descent
+from inweights.recipes.recipe import Deduction, ModelConfig, Trial
+from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.worlds.graph import Graph
+
+__all__ = [
+    "ARCHITECTURES",
+    "FROZEN",
+    "GPT",
+    "GRAPHS",
+    "NN",
+    "NODE2VEC",
+    "OURS",
+    "PAPER",
+    "SOURCE",
+    "TOP",
+    "Descent",
+    "Training",
+    "deduce",
+    "far_correlation",
+    "top_energy",
+    "training",
+    "trials",
+]
+
+SOURCE = "geometric-memory"
+PAPER = "Geometric Memory"
+
+#: What the paper does not give, and what is left out.
+OURS = (
+    "Rates, steps and widths are the paper's code's; AdamW, full batch, no weight decay, no "
+    "dropout, embeddings from N(0, .02²); Node2Vec from N(0, 1).",
+    "Correlations are over pairs that a path joins, energies by whole eigenspace; null "
+    "distributions are standard normal embeddings of the same shape.",
+    "TinySSM (Mamba) is left out: the model does not exist here yet.",
+)
+
+Shape = Literal["path-star", "grid", "cycle", "irregular"]
+#: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
+GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")
+#: How many eigenspaces hold at least two dimensions: the plane that a picture shows.
+TOP: dict[str, int] = {"path-star": 1, "grid": 1, "cycle": 1, "irregular": 2}
+
+NODE2VEC = "Node2Vec"
+GPT = "TinyGPT"
+NN = "TinyNN"
+FROZEN = "associative"
+ARCHITECTURES = (NODE2VEC, GPT, NN, FROZEN)
+
+#: Rate, steps and width of every trained architecture on each graph (B.5).
+_TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
+    (GPT, "path-star"): (0.01, 500, 32),
+    (GPT, "grid"): (0.01, 500, 32),
+    (GPT, "cycle"): (0.01, 700, 32),
+    (GPT, "irregular"): (0.01, 2500, 32),
+    (NN, "path-star"): (0.01, 500, 32),
+    (NN, "grid"): (0.01, 500, 32),
+    (NN, "cycle"): (0.01, 10_000, 512),
+    (NN, "irregular"): (0.005, 1000, 16),
+    (FROZEN, "path-star"): (0.2, 500, 32),
+    (FROZEN, "grid"): (0.2, 500, 32),
+    (FROZEN, "cycle"): (10.0, 5000, 15),
+    (FROZEN, "irregular"): (2.0, 500, 16),
+}
+
+
+class Descent(Config):
+    """A Node2Vec and its gradient descent (B.5): rate and steps of the closed form.
+
+    Attributes:
+        model: Width, whether tied, and initial scale.
+        rate: Learning rate of the sum over nodes.
+        steps: Number of updates.
+    """
+
+    model: Node2VecConfig = Node2VecConfig()
+    rate: float = 0.01
+    steps: int = 10_000
+
+
+class Training(Config):
+    """How an architecture is trained on a graph: full batch, AdamW without weight decay.
+
+    Attributes:
+        architecture: ``TinyGPT``, ``TinyNN`` or ``associative`` (TinyNN, embeddings frozen).
+        rate: Peak learning rate; TinyGPT's falls as a cosine.
+        steps: Number of updates.
+        width: Width of the embeddings.
+        second: AdamW's ``β₂``, the memory of its second moment.
+    """
+
+    architecture: str
+    rate: float
+    steps: int
+    width: int
+    second: float = 0.999
+
+    @property
+    def model(self) -> ModelConfig:
+        """The architecture, as its config."""
+        if self.architecture == GPT:
+            return GPTConfig(layers=1, heads=1, width=self.width)
+        return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """One phase over all edges."""
+        betas = (0.9, self.second)
+        optimizer = Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
+        schedule = Schedule(kind="cosine" if self.architecture == GPT else "constant")
+        phase = Phase(steps=self.steps, optimizer=optimizer, schedule=schedule)
+        return Curriculum(phases=(phase,))
+
+
+def training(architecture: str, shape: str, *, most: int | None = None) -> Training:
+    """Return the paper's training of an architecture on a graph, cut to ``most`` steps.
+
+    Raises:
+        ConfigError: There is none.
+
+    Example:
+        >>> training("TinyNN", "grid", most=3)
+        Training(architecture='TinyNN', rate=0.01, steps=3, width=32, second=0.999)
+    """
+    known = {f"{a} on {s}": settings for (a, s), settings in _TRAINED.items()}
+    name = f"{architecture} on {shape}"
+    if name not in known:
+        raise unknown_name("training", name, known)
+    rate, steps, width = known[name]
+    return Training(
+        architecture=architecture, rate=rate, steps=min(steps, most or steps), width=width
+    )
+
+
+def trials(
+    shapes: Sequence[str], architectures: Sequence[str], seeds: Sequence[int], most: int | None
+) -> list[Trial]:
+    """Return the trials of the trained architectures; Node2Vec is deduced, not trained."""
+    return [
+        Trial(
+            labels={"graph": shape, "architecture": architecture},
+            world=Graph(shape=shape),  # type: ignore[arg-type]
+            model=how.model,
+            curriculum=how.curriculum,
+            seed=seed,
+        )
+        for shape in shapes
+        for architecture in architectures
+        if architecture != NODE2VEC
+        for how in [training(architecture, shape, most=most)]
+        for seed in seeds
+    ]
+
+
+def deduce(
+    probes: Mapping[str, Callable[..., pl.DataFrame]],
+    world: Graph,
+    how: Descent,
+    seed: int,
+    labels: Mapping[str, str | float | bool],
+    **options: Any,
+) -> list[Deduction]:
+    """Return what each probe, by the name of its table, sees in a Node2Vec after its descent."""
+    fixed = {"world": world, "seed": seed, "model": how.model, "rate": how.rate, "steps": how.steps}
+    return [
+        Deduction(
+            name=name,
+            labels=labels,
+            seed=seed,
+            compute=of_descent,
+            options={**fixed, "probe": probe, **options},
+            effort=how.steps,
+        )
+        for name, probe in probes.items()
+    ]
+
+
+def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return the energy in the first space (``first``) and in the top ones (``top``).
+
+    The top eigenspaces are the first that hold two dimensions together: one space of the star
+    (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
+    """
+    spaces = pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
+    return energy.group_by([*by, "seed"], maintain_order=True).agg(
+        first=pl.col("energy").filter(pl.col("space") == 0).sum(),
+        top=pl.col("energy").filter(pl.col("space") < spaces).sum(),
+        by_chance=pl.col("null_mean").filter(pl.col("space") < spaces).sum(),
+        chance_high=pl.col("null_high").filter(pl.col("space") < spaces).sum(),
+    )
+
+
+def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
+
+    ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
+    cannot know. Rows with no path, and nodes with themselves, are left out.
+    """
+    far = pl.col("hops") >= 2
+    # Single precision must not rank pairs that are equally close.
+    cosine, hops = pl.col("cosine").round(6), pl.col("hops")
+    return (
+        cosines.filter(pl.col("hops") >= 1)
+        .group_by([*by, "seed"], maintain_order=True)
+        .agg(
+            all=pl.corr(cosine, hops, method="spearman"),
+            far=pl.corr(cosine.filter(far), hops.filter(far), method="spearman"),
+            near_cosine=cosine.filter(~far).mean(),
+            two_hop_cosine=cosine.filter(hops == 2).mean(),
+            farther_cosine=cosine.filter(hops > 2).mean(),
+        )
+    )
