@@ -83,7 +83,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
 def foretold_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Return ``depth`` and the ``foretold`` cosine of :func:`~inweights.theory.depth.depth_cosines`.
+    """Return ``depth`` and the cosine ``foretold`` by :mod:`inweights.theory.depth`.
 
     Example:
         >>> foretold_by_depth(2, 100, 2, 2.0, 10)["depth"].to_list()

@@ -21,14 +21,15 @@ def depth_cosines(
 ) -> NDArray[np.float64]:
     """Return the predicted cosine of two inputs of one label after each layer.
 
-    A layer keeps what came in and adds to an input ``α Σ_j ⟨h, h_j⟩ B_{y_j}``, where ``α = ηT/N``
-    and ``B_y``, of length 1, is the direction of the label behind it. With ``z`` the part that
-    inputs of a label share, ``e = |z|²``, ``u = ⟨z, B⟩`` and ``q`` inputs a label,
+    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length 1, is the
+    direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with ``q`` inputs a label:
+    its own norm, and what it shares with its like. ``B`` of a layer is ``Wᵀ B`` of the next, so
+    that everything added so far adds up, and passes through ``W Wᵀ``, whose products have the
+    second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
 
-        ``k = 1 + q e``,  ``e ← e + 2 α k u + (α k)²``,  ``u ← u + α k``,  ``cos = e / (1 + e)``:
+        ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,  ``cos_l = e_l / (1 + e_l)``.
 
-    the part that a label shares grows with every layer, since ``B`` of a layer is carried on to
-    ``B`` of the next. Where labels come to be fitted the true cosine grows more slowly.
+    It rises with every layer. Where labels come to be fitted the true cosine grows more slowly.
 
     Args:
         layers: Number of layers.
@@ -42,17 +43,19 @@ def depth_cosines(
 
     Example:
         >>> depth_cosines(4).round(2).tolist()
-        [0.04, 0.15, 0.32, 0.54]
+        [0.04, 0.18, 0.41, 0.68]
     """
     counts = {"layers": layers, "inputs": inputs, "per_label": per_label, "steps": steps}
     for name, value in {**counts, "rate": rate}.items():
         if not (value > 0 and math.isfinite(value)):
             raise ConfigError(f"the cosine by depth needs {name} above 0, not {value}")
     alpha = rate * steps / inputs
-    shared, along, found = 0.0, 0.0, []
+    added: list[float] = []
+    shared, found = 0.0, []
     for _ in range(layers):
-        added = alpha * (1 + per_label * shared)
-        shared += 2 * added * along + added**2
-        along += added
+        added.append(alpha * (1 + per_label * shared))
+        a, place = np.array(added), np.arange(len(added))
+        passed = len(added) - np.maximum.outer(place, place)  # l − max(m, m') + 1
+        shared = float(a @ passed @ a)
         found.append(shared / (1 + shared))
     return np.array(found)

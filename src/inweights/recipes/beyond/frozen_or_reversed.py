@@ -166,8 +166,8 @@ FIGURES = (
         kind="sweeps",
         title="Success by initial scale, with the value matrix moving or frozen in phase 2",
         caption=(
-            "Across: initial scale σ0. In the reversed order AS the conclusion fails only where the value matrix stands "
-            "still in the second phase: it is the freezing, not the order alone."
+            "Across: initial scale σ0. In the reversed order AS the conclusion fails only where "
+            "the value matrix stands still in the second phase: freezing, not order."
         ),
         sources=("table",),
         options={
@@ -184,8 +184,8 @@ FIGURES = (
         kind="sweeps",
         title="Cosine of the two entities in the same runs",
         caption=(
-            "Across: initial scale σ0. Where the value matrix moves, learning the similarity late still aligns the "
-            "entities; a larger initial scale leaves more of the start in them."
+            "Across: initial scale σ0. Where the value matrix moves, learning the similarity late "
+            "still aligns the entities; a larger initial scale leaves more of the start in them."
         ),
         sources=("table",),
         options={

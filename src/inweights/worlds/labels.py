@@ -1,0 +1,61 @@
+"""Inputs and labels, nothing else: the data of deep linear networks (Feature Resemblance §7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["Labels"]
+
+
+class Labels(Config, tag_field="kind", tag="labels"):
+    """Labels, each of several inputs; every fact is ``x → y``, of role ``category``.
+
+    There are no queries: the question is whether inputs of one label become alike.
+
+    Attributes:
+        labels: Number of labels, at least 2.
+        per_label: Inputs that share a label.
+
+    Raises:
+        ConfigError: There are fewer than 2 labels, or no input.
+
+    Example:
+        >>> world = Labels(labels=3, per_label=2).build()
+        >>> world
+        World('labels', 9 tokens, 6 facts, 0 queries, seed=0)
+    """
+
+    labels: int = 50
+    per_label: int = 2
+
+    def __post_init__(self) -> None:
+        if self.labels < 2:
+            raise ConfigError(f"labels: there are at least 2 labels, not {self.labels}")
+        if self.per_label < 1:
+            raise ConfigError(f"labels: per_label is at least 1 input, not {self.per_label}")
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; the seed deals the labels to the inputs."""
+        inputs = self.labels * self.per_label
+        words = Vocabulary(
+            {
+                "input": [f"x{i + 1}" for i in range(inputs)],
+                "label": [f"y{i + 1}" for i in range(self.labels)],
+            }
+        )
+        dealt = Streams(seed).numpy(WORLD, "labels").permutation(np.arange(inputs) % self.labels)
+        return World(
+            name="labels",
+            vocabulary=words,
+            facts=Statements.build(
+                {"category": (words["input"][:, None], words["label"][dealt][:, None])}
+            ),
+            queries=Statements.build({}),
+            settings=to_dict(self),
+            seed=seed,
+        )
