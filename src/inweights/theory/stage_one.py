@@ -55,7 +55,7 @@ def lemma_1(
         *_weights(model), np.eye(len(made.vocabulary))[prompts], labels, kappa=config.kappa, relu=mlp == "relu",
     )  # fmt: skip
     logits = model(torch.from_numpy(prompts))[0, :, -1]
-    F.cross_entropy(logits, torch.from_numpy(labels)).backward()  # type: ignore[no-untyped-call]
+    F.cross_entropy(logits, torch.from_numpy(labels)).backward()
     rows = []
     for name, ours, parameter in (
         ("W_KQ", found.key_query, model.attention.key_query),
