@@ -51,9 +51,9 @@ def lemma_1(
         width=len(made.vocabulary), hidden=3, kappa=5.0, mlp=mlp, init=Init(std=0.3)
     )
     model, prompts, labels = _start(made, config, seed)
-    found = gradients(
-        *_weights(model), np.eye(len(made.vocabulary))[prompts], labels, kappa=config.kappa, relu=mlp == "relu",
-    )  # fmt: skip
+    inputs = np.eye(len(made.vocabulary))[prompts]
+    relu = mlp == "relu"
+    found = gradients(*_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
     logits = model(torch.from_numpy(prompts))[0, :, -1]
     F.cross_entropy(logits, torch.from_numpy(labels)).backward()
     rows = []
