@@ -30,6 +30,7 @@ __all__ = [
 
 #: Where each built-in recipe lives; imported when it is asked for.
 _BUILT_IN = {
+    "feature-resemblance/theorems": "inweights.recipes.feature_resemblance.theorems",
     "feature-resemblance/fig1": "inweights.recipes.feature_resemblance.fig1",
     "beyond/curriculum-map": "inweights.recipes.beyond.curriculum_map",
     "beyond/partial-identity": "inweights.recipes.beyond.partial_identity",

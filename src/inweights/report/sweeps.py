@@ -42,7 +42,8 @@ def sweeps(
 ) -> Figure:
     """Draw ``y`` for the values of every swept setting, one panel a setting.
 
-    A mark is the mean over the seeds, its bar the 95% interval.
+    A mark is the mean over the seeds, its bar the 95% interval. Lines join values that are numbers;
+    between names there is nothing to join.
 
     Args:
         table: Long rows with a column ``seed`` and those named below.
@@ -82,11 +83,12 @@ def sweeps(
         for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
             style.panel_title(axes, fill(_text(tidy.plain(setting), labels), _TITLE))
             values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
+            joined = all(_is_number(name) for name in values)
             for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
                 name = tidy.plain(raw) if series else y
                 lean = names.index(name) if series else place
                 shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
-                _bars(axes, _placed(part, value, values), y, looks[name], shift)
+                _bars(axes, _placed(part, value, values), y, looks[name], shift, joined=joined)
             room = (width - 0.6) / across - 0.35
             _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
         for line in grid:
@@ -111,14 +113,24 @@ def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFra
     return rows.with_columns(pl.Series("_place", at, dtype=pl.Int64))
 
 
-def _bars(axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float) -> None:
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _bars(
+    axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float, *, joined: bool
+) -> None:
     data = tidy.spread(rows, "_place", y)
     axes.errorbar(
         data.at + shift,
         data.mean,
         yerr=np.vstack([data.mean - data.low, data.high - data.mean]),
         color=look.color,
-        linestyle=look.dash,
+        linestyle=look.dash if joined else "none",
         linewidth=1.3,
         elinewidth=1.1,
         capsize=2.2,

@@ -308,8 +308,7 @@ CLAIMS = (
     ),
     state(
         "margin-later-slow",
-        "It does where AdamW's second moment forgets half as fast: what is lost is lost in late "
-        "spikes of the loss, which then come later than that.",
+        "It does where AdamW's second moment forgets half as fast.",
         Target(least=1.0),
         table="end",
         column="stored",
@@ -367,8 +366,8 @@ FIGURES = (
         caption=(
             "Mean margin over the smallest neighbour, in logits; above 0 the geometry alone stores "
             "the edges. Rate .01 all along, no regulariser. Seeds lose it one by one after step "
-            "6,000, most of them in a spike of the loss between steps 9,500 and 10,000; with a "
-            "longer memory of AdamW's second moment the spikes do not come by then."
+            "6,000, half of them in a spike of the loss between steps 9,500 and 10,000; with a "
+            "longer memory of AdamW's second moment most of them keep it."
         ),
         sources=("margins",),
         options={
