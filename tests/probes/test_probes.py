@@ -24,6 +24,7 @@ from inweights.probes import (
     templates,
     winners,
 )
+from inweights.training import Curriculum, Phase, train
 from inweights.worlds import TwoHop, World
 
 N = 5
@@ -109,6 +110,15 @@ def test_accuracy_tells_the_two_argmaxes_apart() -> None:
     assert queries["accuracy"].item() == 0.0
     assert queries["accuracy_among"].item() == 1.0
     assert queries["chance"].item() == pytest.approx(1 / N)
+
+
+def test_the_loss_of_a_role_is_the_training_loss_on_that_role() -> None:
+    config = EmbMLPConfig(width=8)
+    model = config.build(vocabulary=len(WORLD.vocabulary), seeds=[0, 1])
+    table = accuracy(model, WORLD).filter(pl.col("role") == "identity")
+    only = Curriculum(phases=(Phase(roles={"identity": 1.0}, steps=1),))
+    before = train(model, WORLD, only, seeds=[0, 1], every=1).losses.head(2)
+    np.testing.assert_allclose(table["loss"], before["loss"], rtol=1e-6)
 
 
 def test_margins_are_those_written_in_the_weights() -> None:

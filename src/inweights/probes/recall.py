@@ -17,7 +17,7 @@ __all__ = ["accuracy", "answers_among", "slices"]
 
 
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
-    """Accuracy of the first answer token, by role.
+    """Accuracy and loss of the first answer token, by role.
 
     Two numbers that are easily confused are told apart: ``accuracy`` takes the largest logit over
     *all* candidates of the head, ``accuracy_among`` over those tokens only that answer some
@@ -30,7 +30,8 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     Returns:
         A row for each replica and slice: ``replica``, ``part`` (facts or queries), ``role``,
         ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements`` (their
-        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers).
+        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers),
+        ``loss`` (mean cross-entropy over all candidates, nats).
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -49,6 +50,8 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
         right = (logits.argmax(-1) == answers).float().mean(1)
         right_among = (among.argmax(-1) == answers).float().mean(1)
+        said = logits.log_softmax(-1).gather(-1, answers.unsqueeze(-1))
+        losses = -said.squeeze(-1).mean(1)
         rows.extend(
             {
                 "replica": replica,
@@ -59,6 +62,7 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
                 "accuracy": float(right[replica]),
                 "accuracy_among": float(right_among[replica]),
                 "chance": 1.0 / int(allowed[replica].sum()),
+                "loss": float(losses[replica]),
             }
             for replica in range(model.replicas)
         )
