@@ -1,0 +1,207 @@
+"""Commands about worlds, and about facts of one's own before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from inweights.commands.base import Json, Overrides, Plugins, app
+
+__all__ = ["audit", "augment", "predict", "world"]
+
+
+@app.command
+def world(
+    kind: str,
+    /,
+    *,
+    set: Overrides = (),  # noqa: A002
+    seed: int = 0,
+    out: Path | None = None,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
+
+    Parameters
+    ----------
+    kind
+        A kind of world, such as two-hop, or a folder with a world.
+    set
+        Change a setting, as in --set n=10; may be repeated.
+    seed
+        Root seed.
+    out
+        Folder to write.
+    json
+        Print one JSON object.
+    plugin
+        A Python module that adds worlds of your own; may be repeated.
+    """
+    from inweights import console
+    from inweights.recipes import load_plugins
+    from inweights.worlds import open_world, save_world
+
+    load_plugins(plugin)
+    made = open_world(kind, set, seed)
+    console.world(made, save_world(made, out) if out else None, json=json)
+    return 0
+
+
+@app.command
+def predict(
+    world: str,
+    /,
+    *,
+    set: Overrides = (),  # noqa: A002
+    seed: int = 0,
+    answers: str = "one",
+    gap: float = 1e-3,
+    seconds: float | None = None,
+    tie: float = 0.02,
+    advise: bool = True,
+    all: Annotated[bool, Parameter(name="--all", negative=())] = False,  # noqa: A002
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Predict which unseen questions will follow from the facts, before anything is trained.
+
+    Solves the least nuclear norm under all facts, with a certificate, and reads every query's
+    margin off the optimum; says which identities to add where queries fail.
+
+    Parameters
+    ----------
+    world
+        A kind of world, such as two-hop; a folder with a world; or a file of facts: CSV or TSV
+        with subject, relation, object, or JSONL.
+    set
+        Change a setting of the world, as in --set n=10; may be repeated.
+    seed
+        Root seed of the world.
+    answers
+        one, or several: whether a prompt may have several right answers.
+    gap
+        Relative gap to certify.
+    seconds
+        Time limit of every solution; the best one so far is then printed as not certified.
+    tie
+        Margins of at most this size are ties (the facts have 1).
+    advise
+        Look for identities that make failing queries follow.
+    all
+        Print every query, not only the first of each outcome.
+    json
+        Print one JSON object.
+    plugin
+        A Python module that adds worlds of your own; may be repeated.
+    """
+    from inweights import console
+    from inweights.recipes import load_plugins
+    from inweights.theory import predict as forecast
+    from inweights.worlds import open_world
+
+    load_plugins(plugin)
+    made = open_world(world, set, seed)
+    with console.solving(gap) as progress:
+        prediction = forecast(
+            made,
+            answers=answers,  # type: ignore[arg-type]
+            gap=gap,
+            seconds=seconds,
+            tie=tie,
+            advise=advise,
+            progress=progress,
+        )
+    console.prediction(prediction, json=json, every=all)
+    return 0
+
+
+@app.command
+def audit(
+    facts: str,
+    /,
+    *,
+    forecast: bool = True,
+    seconds: float = 60.0,
+    json: Json = False,
+) -> int:
+    """Audit facts of your own: what can be composed, what stands in the way, what to add.
+
+    Parameters
+    ----------
+    facts
+        A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
+        in stages); or @people, @chemistry.
+    forecast
+        Forecast every composition, where the set is small enough.
+    seconds
+        Time limit of each solution of the forecast.
+    json
+        Print one JSON object.
+    """
+    from inweights import console
+    from inweights.audit import audit as examine
+    from inweights.worlds import read_knowledge
+
+    knowledge = read_knowledge(facts)
+    with console.solving(1e-3) as progress:
+        made = examine(knowledge, forecast=forecast, seconds=seconds, progress=progress)
+    console.audit(made, json=json)
+    return 0
+
+
+@app.command
+def augment(
+    facts: str,
+    /,
+    *,
+    out: Path,
+    identity: bool = True,
+    reverse: bool = False,
+    paraphrase: int = 1,
+    curriculum: str = "joint",
+    wording: Path | None = None,
+    seed: int = 0,
+    json: Json = False,
+) -> int:
+    """Write training data from facts of your own, with identities, questions and a control.
+
+    Parameters
+    ----------
+    facts
+        A CSV, TSV, JSONL or Parquet file with subject, relation, object; or @people, @chemistry.
+    out
+        Folder to write.
+    identity
+        Add the identity of every bridge.
+    reverse
+        Tell every fact from its object, too.
+    paraphrase
+        In how many wordings each statement is made.
+    curriculum
+        joint, or sa: facts that make entities alike first, the others second.
+    wording
+        A TOML file with [statements] and [phrases] of relations.
+    seed
+        Decides what is drawn where there is too much.
+    json
+        Print one JSON object.
+    """
+    from inweights import console
+    from inweights.audit import augment as make
+    from inweights.audit import write_augmented
+    from inweights.worlds import Wording, read_knowledge
+
+    made = make(
+        read_knowledge(facts),
+        wording=Wording.read(wording) if wording else None,
+        identity=identity,
+        reverse=reverse,
+        paraphrase=paraphrase,
+        curriculum=curriculum,  # type: ignore[arg-type]
+        seed=seed,
+    )
+    console.augmented(made, write_augmented(made, out), json=json)
+    return 0
