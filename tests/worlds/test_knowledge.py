@@ -58,7 +58,8 @@ def test_contradictions_of_functional_relations(tmp_path: Path) -> None:
 def test_aliases(tmp_path: Path) -> None:
     facts = read_knowledge(write(tmp_path / "f.csv", "São Paulo,in,Brazil", "x,home,sao_paulo"))
     (remark,) = [r for r in facts.remarks if r.kind == "alias"]
-    assert "'São Paulo', 'sao_paulo'" in remark.text
+    assert "'São Paulo' (line 1), 'sao_paulo' (line 2)" in remark.text
+    assert remark.lines == (1, 2)
 
 
 def test_inverse_and_symmetric_relations(tmp_path: Path) -> None:
@@ -72,6 +73,95 @@ def test_a_stage_is_a_number(tmp_path: Path) -> None:
     path = write(tmp_path / "f.csv", "subject,relation,object,stage", "a,r,x,early")
     with pytest.raises(DataError, match="line 2: the stage is a whole number, not 'early'"):
         read_knowledge(path)
+
+
+def test_one_sided_entities(tmp_path: Path) -> None:
+    """Kyoto is an answer that goes nowhere; Peru is never an answer; the others do both."""
+    rows = ["a,home,rome", "b,home,oslo", "c,home,bonn", "d,home,kyoto", "rome,in,italy"]
+    rows += ["oslo,in,norway", "bonn,in,germany", "lima,in,peru"]
+    told = read_knowledge(write(tmp_path / "f.csv", *rows)).remarks
+    assert [(r.kind, r.lines) for r in told] == [("one-sided", (4,)), ("one-sided", (8,))]
+    assert told[0].text.startswith("1 of 4 answers to home begin no fact")
+    assert told[1].text.startswith("1 of 4 subjects of in are no answer")
+
+
+def test_names_that_stand_for_nothing(tmp_path: Path) -> None:
+    facts = read_knowledge(write(tmp_path / "f.csv", "a,r,x", "b,r,N/A", "Na,symbol_of,sodium"))
+    assert [(r.kind, r.lines) for r in facts.remarks] == [("blank", (2,))]
+
+
+def test_identities_are_no_symmetric_relation(tmp_path: Path) -> None:
+    facts = read_knowledge(write(tmp_path / "f.csv", "a,is,a", "b,is,b"))
+    assert facts.remarks == ()
+
+
+def test_quoted_cells_may_span_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.csv", 'a,says,"one,', 'two ""three"""', "b,r,c")
+    facts = read_knowledge(path)
+    assert facts.names(0) == ("a", "says", 'one, two "three"')
+    assert facts.lines.tolist() == [1, 3]
+
+
+def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_bytes('{"subject":"a\u2028b","relation":"r","object":"x"}\n'.encode() * 1)
+    assert read_knowledge(path).names(0) == ("a b", "r", "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("f.csv", "a,r,x\nb,r\n", "f.csv, line 2: 2 field.*expected three"),
+        ("f.csv", "a,r,x\n\nb,,y\n", "line 3: 3 field.*not blank"),
+        ("f.csv", 'a,r,x\nb,r,"y\nc,r,z\n', "line 2: unexpected end of data; quotes"),
+        ("f.tsv", "a\tr\tx\tz\n", "line 1: 4 field"),
+        ("f.jsonl", '{"subject": "a"}\n', "line 1: 3 field.*expected three"),
+        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object is no name"),
+        ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
+        ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
+        ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),
+        ("f.json", "{}", "holds no list"),
+        ("f.csv", "\n\n", "holds no facts"),
+        ("f.csv", "e1.value,e2.value,e3.value\na,b,c\n", "line 2: the relation has no name"),
+    ],
+)
+def test_broken_lines(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message) as caught:
+        read_knowledge(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_encodings_and_missing_files(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_bytes("a,r,Zürich\n".encode("latin-1"))
+    with pytest.raises(DataError, match="not UTF-8 text"):
+        read_knowledge(path)
+    with pytest.raises(DataError, match="there is no file"):
+        read_knowledge(tmp_path / "none.csv")
+
+
+def test_dataset_folders(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
+    rows = {"subject": ["a", "b"], "relation": ["r", "r"], "object": ["x", "y"]}
+    one, other = datasets.Dataset.from_dict(rows), datasets.Dataset.from_dict(rows).select([1])
+    one.save_to_disk(tmp_path / "one")
+    assert read_knowledge(tmp_path / "one").names(1) == ("b", "r", "y")
+    datasets.DatasetDict(train=one, test=other).save_to_disk(tmp_path / "both")
+    both = read_knowledge(tmp_path / "both")
+    assert (len(both), [r.lines for r in both.remarks]) == (2, [(2, 3)])  # test repeats train
+    (tmp_path / "parts" / "data").mkdir(parents=True)
+    one.to_parquet(tmp_path / "parts" / "data" / "train-0.parquet")
+    assert len(read_knowledge(tmp_path / "parts")) == 2
+
+
+def test_damaged_folders(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="a folder without facts"):
+        read_knowledge(tmp_path)
+    write(tmp_path / "state.json", "{}")
+    with pytest.raises(DataError, match="damaged dataset folder"):
+        read_knowledge(tmp_path)
 
 
 def test_the_file_is_not_touched(tmp_path: Path) -> None:

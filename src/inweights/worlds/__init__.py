@@ -1,9 +1,11 @@
 """What is true: worlds of facts and queries. Nothing here imports torch."""
 
+from inweights.worlds.alike import Alike, read_alike
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
 from inweights.worlds.graph import Graph, from_networkx
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
+from inweights.worlds.path_star import PathStar
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.storage import load_world, save_world
 from inweights.worlds.triples import Triples
@@ -14,11 +16,13 @@ from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabula
 __all__ = [
     "FACT_ROLES",
     "QUERY_ROLES",
+    "Alike",
     "AnalogicalTwoHop",
     "Analogy",
     "EdgeList",
     "Graph",
     "Knowledge",
+    "PathStar",
     "Remark",
     "Statements",
     "Triples",
@@ -30,6 +34,7 @@ __all__ = [
     "from_networkx",
     "load_world",
     "open_world",
+    "read_alike",
     "read_edges",
     "read_knowledge",
     "register_world",

@@ -13,6 +13,7 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.graph import Graph
+from inweights.worlds.path_star import PathStar
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
@@ -32,6 +33,7 @@ class WorldConfig(Protocol):
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "two-hop": TwoHop,
     "graph": Graph,
+    "path-star": PathStar,
     "triples": Triples,
     "analogy": Analogy,
     "analogical-two-hop": AnalogicalTwoHop,

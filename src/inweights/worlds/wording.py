@@ -7,6 +7,7 @@ from pathlib import Path
 
 from inweights.config import Config, load_toml
 from inweights.errors import ConfigError
+from inweights.worlds.knowledge import Knowledge
 
 __all__ = ["TABLE_6", "Wording"]
 
@@ -46,6 +47,8 @@ class Wording(Config):
             before the object becomes the prompt, the object the completion.
         phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; else its
             name, in words. Questions that chain two relations are made of these.
+        aliases: Other names of entities; a fact that is told in several wordings calls its subject
+            by each of them in turn.
 
     Example:
         >>> words = Wording(phrases={"born_in": "place of birth"})
@@ -55,10 +58,13 @@ class Wording(Config):
         'The country of the place of birth of Ann is'
         >>> Wording().state("AtLocation", "a book", "a library", 0)
         ('a book is found in', ' a library.')
+        >>> Wording(aliases={"Rome": ("the Eternal City",)}).state("AtLocation", "Rome", "Italy", 1)
+        ('The at location of the Eternal City is', ' Italy.')
     """
 
     statements: dict[str, tuple[str, ...]] = {}
     phrases: dict[str, str] = {}
+    aliases: dict[str, tuple[str, ...]] = {}
 
     def __post_init__(self) -> None:
         for relation, templates in self.statements.items():
@@ -82,6 +88,20 @@ class Wording(Config):
 
         return decode(cls, load_toml(Path(path)))
 
+    def over(self, facts: Knowledge) -> Wording:
+        """These words, and for relations and entities that have none, those of the facts' file.
+
+        Example:
+            >>> from inweights.worlds import read_knowledge
+            >>> Wording().over(read_knowledge("@people")) == Wording()
+            True
+        """
+        return Wording(
+            statements={**facts.templates, **self.statements},
+            phrases=self.phrases,
+            aliases={**facts.aliases, **self.aliases},
+        )
+
     def phrase(self, relation: str) -> str:
         """Noun phrase of a relation."""
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", relation).replace("_", " ")
@@ -99,8 +119,9 @@ class Wording(Config):
         return (*own, *(t.replace("{phrase}", self.phrase(relation)) for t in PLAIN))
 
     def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
-        """Prompt and completion of a fact in its ``index``-th wording."""
-        return _fill(self.templates(relation), subject, thing, index)
+        """Prompt and completion of a fact in its ``index``-th wording, the first by its name."""
+        names = (subject, *self.aliases.get(subject, ()))
+        return _fill(self.templates(relation), names[index % len(names)], thing, index)
 
     def identify(self, entity: str, index: int) -> tuple[str, str]:
         """Prompt and completion of the identity of an entity."""

@@ -31,6 +31,8 @@ FACT_ROLES = (
     "edge",
     "reverse_edge",
     "self_edge",
+    "moved_edge",
+    "moved_reverse_edge",
     "path",
     "triple",
 )

@@ -1,0 +1,245 @@
+"""Files of triples, read row by row: CSV, TSV, JSONL, JSON, Parquet, Arrow, and folders of these.
+
+Every row comes with the place that it came from, so that a message can name it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.worlds.published import Fact, is_mquake, is_two_hop, mquake_facts, two_hop_facts
+
+__all__ = ["Row", "read_rows"]
+
+_COLUMNS = (
+    ("subject", "head", "source", "s", "h"),
+    ("relation", "predicate", "property", "r", "p"),
+    ("object", "tail", "target", "o", "t"),
+)
+_STAGE = ("stage", "phase")
+_EXPECTED = "expected subject, relation and object"
+_KINDS = "CSV, TSV, JSONL, JSON, Parquet, or a dataset folder"
+
+
+class Row(NamedTuple):
+    """A fact of a file.
+
+    Attributes:
+        line: Line of the file; row of a Parquet or Arrow file, case of a JSON list.
+        fact: The triple, with what a published set says about it.
+        stage: Stage of training.
+        chain: Whether the fact is one of a chain that the file gives whole.
+    """
+
+    line: int
+    fact: Fact
+    stage: int = 0
+    chain: bool = False
+
+
+def read_rows(path: Path, *, edited: bool = False) -> Iterator[Row]:
+    """Read every fact of a file or folder.
+
+    Args:
+        path: What to read. A folder is one of :meth:`datasets.Dataset.save_to_disk`, or holds
+            Parquet files; all its splits are read, in order.
+        edited: Facts after the edit, where the file is MQuAKE.
+
+    Raises:
+        DataError: Something is missing or damaged; names the file and the line.
+    """
+    if path.is_dir():
+        yield from _folder(path, edited=edited)
+    elif not path.is_file():
+        raise DataError(f"there is no file {path}; facts come from {_KINDS}")
+    elif path.suffix.lower() in (".parquet", ".arrow"):
+        yield from _table(path)
+    else:
+        yield from _text(path, edited=edited)
+
+
+def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
+    """All parts of a folder, numbered on."""
+    splits = path / "dataset_dict.json"
+    state = path / "state.json"
+    try:
+        if splits.is_file():
+            parts = [path / name for name in json.loads(splits.read_text("utf-8"))["splits"]]
+        elif state.is_file():
+            listed = json.loads(state.read_text("utf-8"))["_data_files"]
+            parts = [path / entry["filename"] for entry in listed]
+        else:
+            parts = sorted(path.rglob("*.parquet"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path} is a damaged dataset folder ({error}); save it again") from None
+    if not parts:
+        raise DataError(
+            f"{path} is a folder without facts; expected one of Dataset.save_to_disk, or Parquet "
+            "files in it"
+        )
+    before = 0
+    for part in parts:
+        last = 0
+        for row in read_rows(part, edited=edited):
+            last = row.line
+            yield row._replace(line=before + row.line)
+        before += last
+
+
+def _table(path: Path) -> Iterator[Row]:
+    arrow = path.suffix.lower() == ".arrow"
+    try:
+        table = pl.read_ipc_stream(path) if arrow else pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        kind = "Arrow" if arrow else "Parquet"
+        short = str(error).splitlines()[0]
+        raise DataError(f"{path} is no {kind} file: {short}") from None
+    columns = [name.lower() for name in table.columns]
+    if is_two_hop(columns):
+        for number, row in enumerate(table.iter_rows(), start=1):
+            record = {k: "" if v is None else str(v) for k, v in zip(columns, row, strict=True)}
+            yield from (
+                Row(number, f, chain=True) for f in two_hop_facts(record, f"{path}, row {number}")
+            )
+        return
+    places = _places(columns)
+    if places is None:
+        raise DataError(f"{path} has columns {table.columns}; {_EXPECTED}")
+    for number, row in enumerate(table.iter_rows(), start=1):
+        cells = ["" if cell is None else str(cell) for cell in row]
+        yield _row(*_pick(cells, places), number, f"{path}, row {number}")
+
+
+def _text(path: Path, *, edited: bool) -> Iterator[Row]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        yield from _cases(path, text, edited=edited)
+    elif suffix in (".jsonl", ".ndjson"):
+        # Not splitlines: a name may hold one of the rarer separators that it cuts at.
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                where = f"{path}, line {number}"
+                try:
+                    record = msgspec.json.decode(line)
+                except msgspec.DecodeError as error:
+                    raise DataError(f"{where}: not a JSON object ({error})") from None
+                yield from _record(record, number, where, edited=edited)
+    else:
+        yield from _cells(path, text)
+
+
+def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
+    try:
+        cases = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+    if not isinstance(cases, list):
+        raise DataError(f"{path} holds no list; expected the cases of MQuAKE, or objects of facts")
+    for number, record in enumerate(cases, start=1):
+        yield from _record(record, number, f"{path}, case {number}", edited=edited)
+
+
+def _record(record: Any, number: int, where: str, *, edited: bool) -> Iterator[Row]:
+    """The facts of an object."""
+    if is_mquake(record):
+        yield from (Row(number, f, chain=True) for f in mquake_facts(record, where, edited=edited))
+        return
+    if not isinstance(record, Mapping):
+        raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
+    lower = {key.lower(): v for key, v in record.items()}
+    if is_two_hop(list(lower)):
+        plain = {k: "" if v is None else str(v) for k, v in lower.items()}
+        yield from (Row(number, f, chain=True) for f in two_hop_facts(plain, where))
+        return
+    fields = []
+    for names in _COLUMNS:
+        value = next((lower[name] for name in names if name in lower), None)
+        if isinstance(value, Mapping | list | bool):
+            raise DataError(f"{where}: {names[0]} is no name but {json.dumps(value)[:40]}")
+        fields.append("" if value is None else str(value))
+    stage = next((lower[name] for name in _STAGE if name in lower), None)
+    yield _row(fields, "" if stage is None else str(stage), number, where)
+
+
+def _cells(path: Path, text: str) -> Iterator[Row]:
+    """The facts of delimited text; a header and empty lines are left out."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    delimiter = max("\t;,", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    places: dict[str, int] | None = None
+    begun = False
+    while True:
+        number = reader.line_num + 1
+        where = f"{path}, line {number}"
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{where}: {error}; quotes within a cell are doubled") from None
+        if not any(cell.strip() for cell in cells):
+            continue
+        if not begun:
+            begun = True
+            names = [cell.strip().lower() for cell in cells]
+            header = names if is_two_hop(names) else None
+            places = _places(names)
+            if header or places is not None:
+                continue
+        if header:
+            if len(cells) != len(header):
+                raise DataError(f"{where}: {len(cells)} cells; the header has {len(header)}")
+            facts = two_hop_facts(dict(zip(header, cells, strict=True)), where)
+            yield from (Row(number, fact, chain=True) for fact in facts)
+        elif places is not None:
+            yield _row(*_pick(cells, places), number, where)
+        else:
+            yield _row(cells, "", number, where)
+
+
+def _row(fields: list[str], stage: str, line: int, where: str) -> Row:
+    if len(fields) != 3 or not all(field.strip() for field in fields):
+        shown = str([field[:40] for field in fields[:8]])
+        raise DataError(
+            f"{where}: {len(fields)} field(s) {shown}; expected three that are not blank: "
+            "subject, relation, object"
+        )
+    if not re.fullmatch(r"\d{1,4}|", stage.strip()):
+        raise DataError(f"{where}: the stage is a whole number, not '{stage}'")
+    subject, relation, thing = (" ".join(field.split()) for field in fields)
+    return Row(line, Fact((subject, relation, thing)), int(stage.strip() or 0))
+
+
+def _places(names: Sequence[str]) -> dict[str, int] | None:
+    """Where a header puts each column; none if it is no header."""
+    found = {
+        known[0]: names.index(name)
+        for known in (*_COLUMNS, _STAGE)
+        for name in reversed(known)
+        if name in names
+    }
+    return found if {"subject", "relation", "object"} <= set(found) else None
+
+
+def _pick(cells: list[str], places: dict[str, int]) -> tuple[list[str], str]:
+    """The three fields in order, and the stage."""
+    if len(cells) <= max(places[k] for k in ("subject", "relation", "object")):
+        return cells, ""
+    stage = places.get("stage", len(cells))
+    fields = [cells[places[name]] for name in ("subject", "relation", "object")]
+    return fields, cells[stage] if stage < len(cells) else ""

@@ -1,0 +1,168 @@
+"""Paths through a star or a tree, to be found in the weights (Geometric Memory §2, C.2, D).
+
+The graph is told edge by edge, and some of its root-to-leaf paths as a task: given a leaf, say the
+path from the root. Who has only memorised edges and trained paths knows nothing of the other
+leaves; who has learnt a geometry finds their paths.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+__all__ = ["PathStar"]
+
+
+class PathStar(Config, tag_field="kind", tag="path-star"):
+    """The in-weights path-star task, and with ``branches`` above 1 the tree-star.
+
+    Facts: ``u → v`` for every edge away from the root (role ``edge``) and towards it
+    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the leaves that train.
+    Queries: the same for the other leaves. With task tokens, ``<edge>`` and ``<path>`` come first.
+
+    The first target, the root, is the same for all. The *hardest* token is the second one, the
+    first node of the arm; every later one follows from an edge.
+
+    Attributes:
+        arms: Children of the root, ``d``.
+        nodes: Nodes on a path, root and leaf included, ``p``.
+        branches: Children of every inner node below the root; 1 is the path-star.
+        train: Share of the leaves (or arms) whose paths are trained; at least one is, one is not.
+        split: Whether single leaves are held out, or all leaves of an arm (``arm``; C.2). The same
+            for a path-star.
+        pauses: Tokens between leaf and answer, in which nothing is asked (D.2).
+        task_tokens: Whether a first token says which task it is.
+        edges: Which directions are trained (D.1).
+        reverse: Whether the path is said from the leaf to the root (D.1).
+        moved: Whether there are also the edges of the same graph over nodes in another order, as
+            facts with roles ``moved_edge`` and ``moved_reverse_edge``. Who learns these, freezes
+            the embeddings and goes on with ``path`` has a geometry that belongs to other nodes: the
+            control which tells geometry from mere memory.
+
+    Raises:
+        ConfigError: A count is too small, or neither pause nor task token tells a path's prompt
+            from an edge's.
+
+    Example:
+        >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
+        >>> world
+        World('path-star', 10 tokens, 19 facts, 1 queries, seed=0)
+        >>> world.facts.role_names, world.vocabulary.text(world.queries.prompt(0))
+        (('edge', 'reverse_edge', 'path'), 'v9 <pause>')
+    """
+
+    arms: int = 200
+    nodes: int = 5
+    branches: int = 1
+    train: float = 0.75
+    split: Literal["leaf", "arm"] = "leaf"
+    pauses: int = 2
+    task_tokens: bool = False
+    edges: Literal["forward", "backward", "both"] = "both"
+    reverse: bool = False
+    moved: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"arms": 2, "nodes": 3, "branches": 1, "pauses": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise ConfigError(
+                    f"path-star: {name} is at least {bound}, not {getattr(self, name)}"
+                )
+        if not 0 < self.train < 1:
+            raise ConfigError(
+                f"path-star: train is a share of the leaves, above 0 and below 1, not {self.train}"
+            )
+        if not self.pauses and not self.task_tokens:
+            raise ConfigError(
+                "path-star: without a pause and without task tokens a leaf would be the prompt of "
+                "an edge and of a path; give pauses or task_tokens"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of nodes: ``1 + d (1 + b + … + b^(p−2))``, for a path-star ``d (p − 1) + 1``.
+
+        Example:
+            >>> PathStar(arms=10_000, nodes=10).size
+            90001
+        """
+        return 1 + self.arms * sum(self.branches**depth for depth in range(self.nodes - 1))
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world: labels of the nodes and the held-out leaves depend on the seed."""
+        streams = Streams(seed)
+        ids = streams.numpy(WORLD, "path-star", "labels").permutation(self.size)
+        lines, pairs = (ids[part] for part in self._skeleton())
+        groups = {"node": [f"v{i + 1}" for i in range(self.size)]}
+        if self.pauses:
+            groups["pause"] = ["<pause>"]
+        if self.task_tokens:
+            groups["task"] = ["<edge>", "<path>"]
+        vocabulary = Vocabulary(groups)
+
+        facts = self._edges(vocabulary, pairs, "")
+        if self.moved:
+            other = streams.numpy(WORLD, "path-star", "moved").permutation(self.size)
+            facts |= self._edges(vocabulary, other[pairs], "moved_")
+        trained = self._trained(streams.numpy(WORLD, "path-star", "split"), len(lines))
+        facts["path"] = self._paths(vocabulary, lines[trained])
+        queries = self._paths(vocabulary, lines[~trained])
+        return World(
+            name="path-star",
+            vocabulary=vocabulary,
+            facts=Statements.build(facts),
+            queries=Statements.build({"path": queries}, np.ones(len(queries[0]), dtype=bool)),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="no path to this leaf is trained, only edges"
+            if self.split == "leaf"
+            else "no path through this arm is trained, only edges",
+        )
+
+    def _skeleton(self) -> tuple[Ids, Ids]:
+        """Paths ``[leaves, p]`` and edges ``[N − 1, 2]``, nodes numbered from the root, 0."""
+        lines = np.zeros((1, 1), dtype=np.int64)
+        pairs, count = [], 1
+        for depth in range(self.nodes - 1):
+            lines = np.repeat(lines, self.branches if depth else self.arms, axis=0)
+            lines = np.column_stack([lines, count + np.arange(len(lines))])
+            pairs.append(lines[:, -2:])
+            count += len(lines)
+        return lines, np.concatenate(pairs)
+
+    def _trained(self, rng: np.random.Generator, leaves: int) -> np.ndarray:
+        """Which leaves train, ``[leaves]``; they come arm after arm."""
+        units = leaves if self.split == "leaf" else self.arms
+        count = min(max(1, round(self.train * units)), units - 1)
+        chosen = np.zeros(units, dtype=bool)
+        chosen[rng.permutation(units)[:count]] = True
+        return np.repeat(chosen, leaves // units)
+
+    def _edges(self, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
+        mark = [words.id("<edge>")] if self.task_tokens else []
+        facts = {}
+        if self.edges != "backward":
+            facts[f"{name}edge"] = (_after(mark, pairs[:, :1]), pairs[:, 1:])
+        if self.edges != "forward":
+            facts[f"{name}reverse_edge"] = (_after(mark, pairs[:, 1:]), pairs[:, :1])
+        return facts
+
+    def _paths(self, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
+        mark = [words.id("<path>")] if self.task_tokens else []
+        asked = _after(mark, lines[:, -1:])
+        if self.pauses:
+            wait = np.full((len(lines), self.pauses), words.id("<pause>"))
+            asked = np.column_stack([asked, wait])
+        return asked, lines[:, ::-1] if self.reverse else lines
+
+
+def _after(mark: list[int], columns: Ids) -> Ids:
+    """The columns, with ``mark`` before each row."""
+    return np.column_stack([np.tile(mark, (len(columns), 1)), columns]) if mark else columns

@@ -1,0 +1,148 @@
+"""Published sets of two-hop facts: TwoHopFact, SOCRATES and MQuAKE, by their columns.
+
+TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files with a
+chain ``e1 → e2 → e3`` a row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of chains of
+two to four facts, before and after an edit. The columns are those of the repositories
+``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from inweights.errors import DataError
+
+__all__ = ["Fact", "is_mquake", "is_two_hop", "mquake_facts", "two_hop_facts"]
+
+_ENTITIES = ("e1.value", "e2.value", "e3.value")
+#: Columns that name a relation, the best first.
+_RELATION = ("category", "template_id")
+
+
+class Fact(NamedTuple):
+    """A triple of a published set, with what the set says about it.
+
+    Attributes:
+        triple: Subject, relation, object.
+        template: How the set puts the relation into words, or an empty text.
+        aliases: Other names of the object.
+    """
+
+    triple: tuple[str, str, str]
+    template: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
+    """Whether columns are those of TwoHopFact and SOCRATES.
+
+    Example:
+        >>> is_two_hop(["uid", "e1.value", "e2.value", "e3.value"]), is_two_hop(["subject"])
+        (True, False)
+    """
+    return set(_ENTITIES) <= set(columns)
+
+
+def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
+    """Return both facts of a row of TwoHopFact or SOCRATES.
+
+    Read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``, ``r2.category`` (or
+    ``r1.template_id``, ``r2.template_id`` where a file has no categories), and where they are
+    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases``.
+
+    Args:
+        row: Cells by column.
+        where: File and line, for messages.
+
+    Raises:
+        DataError: An entity is blank, or a relation has no name.
+
+    Example:
+        >>> row = {"e1.value": "Mozart", "e2.value": "Salzburg", "e3.value": "Austria",
+        ...        "r1.category": "person-birthcity", "r2.category": "city-cntry",
+        ...        "r1(e1).prompt": "Mozart was born in"}
+        >>> for fact in two_hop_facts(row, "f.csv, line 2"):
+        ...     print(fact.triple, fact.template)
+        ('Mozart', 'person-birthcity', 'Salzburg') {subject} was born in {object}.
+        ('Salzburg', 'city-cntry', 'Austria')
+    """
+    names = [row[column].strip() for column in _ENTITIES]
+    if not all(names):
+        raise DataError(f"{where}: e1.value, e2.value and e3.value should not be blank: {names}")
+    facts = []
+    for hop, (subject, thing) in enumerate(((names[0], names[1]), (names[1], names[2])), start=1):
+        relation = next((row[key] for k in _RELATION if row.get(key := f"r{hop}.{k}")), "")
+        if not relation.strip():
+            raise DataError(f"{where}: the relation has no name; expected a column r{hop}.category")
+        prompt = row.get(f"r{hop}(e{hop}).prompt", "")
+        aliases = _aliases(row.get(f"e{hop + 1}.aliases", ""), thing)
+        template = _template(prompt, subject)
+        facts.append(Fact((subject, relation.strip(), thing), template, aliases))
+    return facts[0], facts[1]
+
+
+def is_mquake(record: Any) -> bool:
+    """Whether a record is a case of MQuAKE: it holds ``orig``, or ``orig_triples_labeled``."""
+    return isinstance(record, Mapping) and (
+        isinstance(record.get("orig"), Mapping) or "orig_triples_labeled" in record
+    )
+
+
+def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False) -> list[Fact]:
+    """Return the facts of a case of MQuAKE, before or after its edit.
+
+    Read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the top with the
+    prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias`` of
+    ``single_hops`` (``new_single_hops``).
+
+    Raises:
+        DataError: The triples are not there, or are no triples.
+
+    Example:
+        >>> case = {"orig": {"triples_labeled": [["Ann", "employer", "Acme"]]},
+        ...         "single_hops": [{"cloze": "Ann is employed by", "answer": "Acme",
+        ...                          "answer_alias": ["Acme Inc."]}]}
+        >>> mquake_facts(case, "cases.json, case 1")[0].template
+        '{subject} is employed by {object}.'
+    """
+    key = "new_triples_labeled" if edited else "triples_labeled"
+    nested = record.get("orig") or {}
+    found = nested.get(key, record.get(key if edited else f"orig_{key}"))
+    if not isinstance(found, list) or not found:
+        raise DataError(f"{where}: no facts; expected '{key}' within 'orig'")
+    hops = record.get("new_single_hops" if edited else "single_hops") or []
+    facts = []
+    for place, triple in enumerate(found):
+        if not (isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))):
+            raise DataError(f"{where}: {triple} is no triple of subject, relation and object")
+        subject, relation, thing = (part.strip() for part in triple)
+        hop = hops[place] if place < len(hops) and isinstance(hops[place], Mapping) else {}
+        aliases = tuple(a for a in hop.get("answer_alias") or () if _written(a) and a != thing)
+        template = _template(str(hop.get("cloze", "")), subject)
+        facts.append(Fact((subject, relation, thing), template, aliases))
+    return facts
+
+
+def _written(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _template(prompt: str, subject: str) -> str:
+    """A prompt as a template, where it names its subject once and holds no braces."""
+    if prompt.count(subject) != 1 or set("{}") & set(prompt):
+        return ""
+    return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
+
+
+def _aliases(cell: str, name: str) -> tuple[str, ...]:
+    """Names from a cell that holds a Python tuple of tuples of names."""
+    try:
+        groups = ast.literal_eval(cell) if cell.strip() else ()
+    except (ValueError, SyntaxError):
+        return ()  # names in a form that the set does not document are left out, not guessed
+    if not isinstance(groups, list | tuple):
+        return ()
+    flat = [a for g in groups for a in (g if isinstance(g, list | tuple) else (g,))]
+    return tuple(dict.fromkeys(a for a in flat if _written(a) and a != name))
