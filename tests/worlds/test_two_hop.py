@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.cases import WorldCase
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
+from tests.worlds import test_path_star as path_star
 from tests.worlds import test_triples as triples
 
 import inweights.worlds as worlds
@@ -39,6 +40,7 @@ class TestTwoHop(WorldCase):
 def test_every_world_has_a_case() -> None:
     cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
+    cases += [*path_star.TestPathStar.configs]
     exported = {
         value
         for name in worlds.__all__
