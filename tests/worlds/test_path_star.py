@@ -115,6 +115,15 @@ def test_the_reverse_path_is_said_from_the_leaf() -> None:
     assert np.array_equal(matrix(forward, "path")[0], matrix(reverse, "path")[0])
 
 
+def test_the_hardest_token_alone() -> None:
+    whole, first = (PathStar(arms=5, nodes=4, answer=a).build(1) for a in ("path", "first"))
+    assert np.array_equal(
+        matrix(first, "path", "queries")[1], matrix(whole, "path", "queries")[1][:, :2]
+    )
+    with pytest.raises(ConfigError, match="leave reverse"):
+        PathStar(answer="first", reverse=True)
+
+
 def test_moved_edges_are_the_same_graph_over_other_nodes() -> None:
     world = PathStar(arms=9, nodes=4, moved=True).build(0)
     plain, moved = graph(world), graph(world, "moved_edge")

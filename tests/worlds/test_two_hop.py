@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.cases import WorldCase
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
+from tests.worlds import test_in_context as in_context
 from tests.worlds import test_path_star as path_star
 from tests.worlds import test_triples as triples
 
@@ -40,7 +41,7 @@ class TestTwoHop(WorldCase):
 def test_every_world_has_a_case() -> None:
     cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
-    cases += [*path_star.TestPathStar.configs]
+    cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
     exported = {
         value
         for name in worlds.__all__

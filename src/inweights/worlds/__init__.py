@@ -4,6 +4,7 @@ from inweights.worlds.alike import Alike, read_alike
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
 from inweights.worlds.graph import Graph, from_networkx
+from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
@@ -21,6 +22,7 @@ __all__ = [
     "Analogy",
     "EdgeList",
     "Graph",
+    "InContextStar",
     "Knowledge",
     "PathStar",
     "Remark",

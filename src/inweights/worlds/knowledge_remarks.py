@@ -30,7 +30,7 @@ class Remark(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: ``duplicate``, ``contradiction``, ``blank``, ``alias``, ``one-sided`` or ``inverse``.
-        lines: Lines of the file that it is about; empty where it is about the whole.
+        lines: Lines of the file that it is about; of a pair of relations, a first example.
         text: What it is, in a sentence.
     """
 
@@ -69,7 +69,7 @@ def remarks_on(
     yield from _blanks(entities, first)
     yield from _aliases(entities, first, aliases)
     yield from _one_sided(entities, groups, triples, lines)
-    yield from _inverses(relations, groups, triples)
+    yield from _inverses(relations, groups, triples, lines)
 
 
 def _first_lines(triples: Ids, lines: Ids, n: int) -> list[int]:
@@ -160,24 +160,30 @@ def _one_sided(
 
 
 def _inverses(
-    relations: Sequence[str], groups: Mapping[str, Ids], triples: Ids
+    relations: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
     """Pairs of relations that say the same, turned round; an identity is its own and left out."""
-    said: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for s, r, o in triples.tolist():
+    said: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for (s, r, o), line in zip(triples.tolist(), lines.tolist(), strict=True):
         if s != o:
-            said[s, o].append(r)
+            said[s, o].append((r, line))
     both: Counter[tuple[int, int]] = Counter()
+    first: dict[tuple[int, int], tuple[int, int]] = {}
     for (s, o), here in said.items():
-        for b in said.get((o, s), ()):
-            both.update((a, b) for a in here if a <= b)
+        for b, other_line in said.get((o, s), ()):
+            for a, line in here:
+                if a <= b:
+                    both[a, b] += 1
+                    first.setdefault((a, b), (line, other_line))
     size = [len(rows) for rows in groups.values()]
     for (a, b), count in sorted(both.items()):
         if count >= _INVERSE * max(size[a], size[b]):
             one, other = relations[a], relations[b]
+            where = first[a, b]
+            such = f"such as those of lines {where[0]} and {where[1]}"
             text = (
-                f"{one} is symmetric: {count} triples are there both ways"
+                f"{one} is symmetric: {count} triples are there both ways, {such}"
                 if a == b
-                else f"{one} and {other} are inverses: {count} triples say the same, turned"
+                else f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
             )
-            yield Remark("inverse", (), text)
+            yield Remark("inverse", where, text)

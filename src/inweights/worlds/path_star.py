@@ -40,14 +40,16 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         task_tokens: Whether a first token says which task it is.
         edges: Which directions are trained (D.1).
         reverse: Whether the path is said from the leaf to the root (D.1).
+        answer: ``path``, or ``first``: no more than the root and the hardest token is said, so
+            that with the loss at the last place nothing but that token is taught (§2.2).
         moved: Whether there are also the edges of the same graph over nodes in another order, as
             facts with roles ``moved_edge`` and ``moved_reverse_edge``. Who learns these, freezes
             the embeddings and goes on with ``path`` has a geometry that belongs to other nodes: the
             control which tells geometry from mere memory.
 
     Raises:
-        ConfigError: A count is too small, or neither pause nor task token tells a path's prompt
-            from an edge's.
+        ConfigError: A count is too small, neither pause nor task token tells a path's prompt from
+            an edge's, or options contradict each other.
 
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
@@ -66,6 +68,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     task_tokens: bool = False
     edges: Literal["forward", "backward", "both"] = "both"
     reverse: bool = False
+    answer: Literal["path", "first"] = "path"
     moved: bool = False
 
     def __post_init__(self) -> None:
@@ -84,6 +87,11 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
                 "path-star: without a pause and without task tokens a leaf would be the prompt of "
                 "an edge and of a path; give pauses or task_tokens"
             )
+        if self.reverse and self.answer == "first":
+            raise ConfigError(
+                "path-star: a reverse path has no hardest token that could be said alone; leave "
+                "reverse or answer = 'first' out"
+            )
 
     @property
     def size(self) -> int:
@@ -93,7 +101,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             >>> PathStar(arms=10_000, nodes=10).size
             90001
         """
-        return 1 + self.arms * sum(self.branches**depth for depth in range(self.nodes - 1))
+        below = sum(self.branches**depth for depth in range(self.nodes - 1))
 
     def build(self, seed: int = 0) -> World:
         """Make the world: labels of the nodes and the held-out leaves depend on the seed."""
@@ -160,6 +168,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         if self.pauses:
             wait = np.full((len(lines), self.pauses), words.id("<pause>"))
             asked = np.column_stack([asked, wait])
+        if self.answer == "first":
+            return asked, lines[:, :2]
         return asked, lines[:, ::-1] if self.reverse else lines
 
 

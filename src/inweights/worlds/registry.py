@@ -13,6 +13,7 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.graph import Graph
+from inweights.worlds.in_context import InContextStar
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
@@ -34,6 +35,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "two-hop": TwoHop,
     "graph": Graph,
     "path-star": PathStar,
+    "in-context-star": InContextStar,
     "triples": Triples,
     "analogy": Analogy,
     "analogical-two-hop": AnalogicalTwoHop,

@@ -1,0 +1,194 @@
+"""Does a model find paths that it was never told? Accuracy by place, exact match, hardest token.
+
+Everything is teacher-forced: each token of the answer is asked for with the right tokens before it.
+Greedy decoding then needs no loop of its own. It says a whole answer right exactly when every
+teacher-forced token is right, since up to the first mistake both see the same tokens.
+
+Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.probes.geometry import node_vectors
+from inweights.training.worlds import as_worlds, shape_groups
+from inweights.worlds.world import World
+
+__all__ = ["arm_cosines", "path_accuracy"]
+
+#: Logits that are held at once.
+_LOGITS = 2**25
+
+
+@torch.no_grad()
+def path_accuracy(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    role: str = "path",
+    parts: Sequence[Literal["facts", "queries"]] = ("queries", "facts"),
+    hardest: int = 1,
+    most: int = 2000,
+    teacherless: str = "",
+) -> pl.DataFrame:
+    """Accuracy of path answers by the place of the token, over the whole vocabulary.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds with paths: one, or one a replica.
+        role: Role of the statements.
+        parts: ``queries`` (held out) and ``facts`` (trained).
+        hardest: Place that decides, 0-based: the first node after the root (Fig. 3).
+        most: Statements of a part that are looked at, the first ones; a world's order is random.
+        teacherless: Token that the model reads in place of the answer's own, as in a phase.
+
+    Returns:
+        A row for each replica, part and place: ``replica``, ``part``, ``place``, ``hardest``
+        (whether it is the hardest place), ``accuracy``, ``loss`` (mean cross-entropy, nats),
+        ``exact`` (share of answers that are right at every place, which is what greedy decoding
+        gets right), ``statements``, ``chance`` (1 over the number of different tokens that stand
+        at that place, in facts and queries).
+
+    Raises:
+        DataError: There is no such statement, or the answers differ in length.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import PathStar
+        >>> world = PathStar(arms=4, nodes=3).build()
+        >>> model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> path_accuracy(model, world, parts=["queries"]).select("place", "chance").rows()
+        [(0, 1.0), (1, 0.25), (2, 0.25)]
+    """
+    each = as_worlds(worlds, model.replicas)
+    for part in parts:
+        getattr(each[0], part).with_role(role)
+    chances = _chances(each[0], role)
+    rows: list[dict[str, object]] = []
+    for part in parts:
+        indices = getattr(each[0], part).with_role(role)[:most]
+        groups = shape_groups(each, part, indices)
+        if len(groups) != 1:
+            raise DataError(f"the answers of {part} of role '{role}' differ in length")
+        blank = each[0].vocabulary.id(teacherless) if teacherless else None
+        right, losses = _read(model, groups[0].prompts, groups[0].answers, blank)
+        exact = right.all(-1).float().mean(1).tolist()
+        accuracy, loss = right.float().mean(1).tolist(), losses.mean(1).tolist()
+        rows.extend(
+            {
+                "replica": replica,
+                "part": part,
+                "place": place,
+                "hardest": place == hardest,
+                "accuracy": accuracy[replica][place],
+                "loss": loss[replica][place],
+                "exact": exact[replica],
+                "statements": len(indices),
+                "chance": chance,
+            }
+            for replica in range(model.replicas)
+            for place, chance in enumerate(chances)
+        )
+    return pl.DataFrame(rows)
+
+
+def _read(
+    model: Model, prompts: Tensor, answers: Tensor, blank: int | None
+) -> tuple[Tensor, Tensor]:
+    """Whether each token is right, and its loss, both ``[R, M, A]``."""
+    device = model.column.device
+    seen = answers if blank is None else torch.full_like(answers, blank)
+    whole = torch.cat([prompts, seen], dim=-1)[..., :-1].to(device)
+    statements, length, width = whole.shape[-2], whole.shape[-1], answers.shape[-1]
+    places = torch.arange(length - width, length, device=device)
+    at = (length * torch.arange(statements, device=device).unsqueeze(1) + places).flatten()
+    labels = model.column[answers.to(device)].flatten(-2).expand(model.replicas, -1)
+    state = model.deepest(pack([whole]), at).expand(model.replicas, -1, -1)
+    step = max(1, _LOGITS // (model.replicas * len(model.candidates)))
+    right, losses = [], []
+    for start in range(0, len(at), step):
+        logits = model.unembed(state[:, start : start + step])
+        wanted = labels[:, start : start + step]
+        right.append(logits.argmax(-1) == wanted)
+        said = logits.log_softmax(-1).gather(-1, wanted.unsqueeze(-1))
+        losses.append(-said.squeeze(-1))
+    shape = (model.replicas, statements, width)
+    return torch.cat(right, dim=1).view(shape).cpu(), torch.cat(losses, dim=1).view(shape).cpu()
+
+
+def _chances(world: World, role: str) -> list[float]:
+    """One over the number of different tokens at each place of an answer."""
+    answers = np.concatenate(
+        [
+            part.matrix(part.with_role(role))[1]
+            for part in (world.facts, world.queries)
+            if role in part.role_names
+        ]
+    )
+    return [1.0 / len(np.unique(column)) for column in answers.T]
+
+
+@torch.no_grad()
+def arm_cosines(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    arms: int = 12,
+    part: Literal["facts", "queries"] = "queries",
+    layer: str = "tokens",
+) -> pl.DataFrame:
+    """Cosine of leaves and first nodes of some arms (Fig. 4): is the own one the closest?
+
+    Args:
+        model: ``R`` replicas with a table of token embeddings.
+        worlds: Worlds with paths, said from the root: one, or one a replica.
+        arms: Number of arms, the first ones.
+        part: ``queries``, whose paths were never trained, or ``facts``.
+        layer: ``tokens`` for the embeddings, or one of the model's layers.
+
+    Returns:
+        A row for each replica, leaf and first node: ``replica``, ``leaf`` and ``first`` (both as
+        the number of the arm, from 1), ``own`` (whether they are of one arm), ``cosine`` of the
+        vectors minus their mean over all nodes.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import PathStar
+        >>> world = PathStar(arms=8, nodes=3).build()
+        >>> model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> arm_cosines(model, world).filter(own=True)["leaf"].to_list()
+        [1, 2]
+    """
+    each = as_worlds(worlds, model.replicas)
+    table = node_vectors(model, len(each[0].vocabulary["node"]), layer)
+    frames = []
+    for replica in range(model.replicas):
+        world = each[replica if len(each) > 1 else 0]
+        statements = getattr(world, part)
+        lines = statements.matrix(statements.with_role("path")[:arms])[1]
+        vectors = table[replica] - table[replica].mean(0)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+        cosine = vectors[lines[:, -1]] @ vectors[lines[:, 1]].T
+        leaf, first = np.indices(cosine.shape).reshape(2, -1)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "replica": replica,
+                    "leaf": leaf + 1,
+                    "first": first + 1,
+                    "own": lines[leaf, 1] == lines[first, 1],
+                    "cosine": cosine.ravel(),
+                }
+            )
+        )
+    return pl.concat(frames)

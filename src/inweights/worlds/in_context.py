@@ -1,0 +1,127 @@
+"""The path-star task in context: a fresh graph in every prompt (Geometric Memory, App. A).
+
+The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to hold the
+in-weights task against: here nothing can be memorised, and a model that is trained to say the next
+token learns to follow an edge from the node that it was just given, which leaves it without a clue
+at the one token that takes planning, the first node of the arm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+__all__ = ["InContextStar"]
+
+
+class InContextStar(Config, tag_field="kind", tag="in-context-star"):
+    """Path-star graphs in prompts: edges, root, goal; the answer is the path.
+
+    A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root in random
+    order, over random labels. The goal is the leaf of a random arm, and the answer the path from
+    the root to it. Facts and queries are different graphs, both with role ``path``. The token
+    ``<blank>`` occurs nowhere: it is there for training that is teacherless
+    (:class:`~inweights.training.Phase`).
+
+    Attributes:
+        arms: Arms of every graph, ``d``.
+        nodes: Nodes on a path, root and goal included.
+        labels: Labels that nodes are named with; at least as many as a graph has nodes.
+        trained: Number of facts.
+        asked: Number of queries.
+        reverse: Whether the path is said from the goal to the root, which needs no planning.
+
+    Raises:
+        ConfigError: A count is too small.
+
+    Example:
+        >>> world = InContextStar(arms=2, nodes=3, labels=9, trained=50, asked=5).build(seed=0)
+        >>> world.vocabulary.text(world.queries.prompt(0))
+        'v4 v1 v2 v8 v4 v2 v1 v9 <query> v4 v8 <answer>'
+        >>> world.vocabulary.text(world.queries.answer(0))
+        'v4 v2 v8'
+    """
+
+    arms: int = 2
+    nodes: int = 5
+    labels: int = 50
+    trained: int = 20_000
+    asked: int = 1000
+    reverse: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"arms": 2, "nodes": 3, "labels": self.size, "trained": 1, "asked": 1}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                why = ", the nodes of a graph" if name == "labels" else ""
+                raise ConfigError(
+                    f"in-context-star: {name} is at least {bound}{why}, not {getattr(self, name)}"
+                )
+
+    @property
+    def size(self) -> int:
+        """Nodes of a graph."""
+        return 1 + self.arms * (self.nodes - 1)
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; graphs, their order and goals depend on the seed."""
+        vocabulary = Vocabulary(
+            {
+                "node": [f"v{i + 1}" for i in range(self.labels)],
+                "mark": ["<query>", "<answer>", "<blank>"],
+            }
+        )
+        rng = Streams(seed).numpy(WORLD, "in-context-star")
+        prompts, answers = self._graphs(rng, vocabulary)
+        told = slice(None, self.trained)
+        asked = slice(self.trained, None)
+        return World(
+            name="in-context-star",
+            vocabulary=vocabulary,
+            facts=Statements.build({"path": (prompts[told], answers[told])}),
+            queries=Statements.build(
+                {"path": (prompts[asked], answers[asked])}, np.zeros(self.asked, dtype=bool)
+            ),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="none is: every graph is a new draw of one distribution",
+        )
+
+    def _graphs(self, rng: np.random.Generator, words: Vocabulary) -> tuple[Ids, Ids]:
+        """Prompts ``[M, T]`` and answers ``[M, nodes]``, all different as graphs and goals."""
+        skeleton = np.zeros((self.arms, self.nodes), dtype=np.int64)
+        skeleton[:, 1:] = 1 + np.arange(self.size - 1).reshape(self.arms, -1)
+        pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
+        wanted, found = self.trained + self.asked, np.zeros((0, self.size), dtype=np.int64)
+        for _ in range(100):  # labels of the nodes, arm after arm; the goal is on the first arm
+            drawn = rng.random((wanted, self.labels)).argsort(1)[:, : self.size]
+            found = np.concatenate([found, drawn])
+            _, first = np.unique(self._canonical(found), axis=0, return_index=True)
+            found = found[np.sort(first)]
+            if len(found) >= wanted:
+                break
+        else:
+            raise ConfigError(
+                f"in-context-star: with {self.labels} labels there are not {wanted} different "
+                "graphs to be found; give more labels, or ask for fewer"
+            )
+        found = found[:wanted]
+        order = rng.random((wanted, len(pairs))).argsort(1)
+        edges = found[:, pairs][np.arange(wanted)[:, None], order].reshape(wanted, -1)
+        mark = [np.full(wanted, words.id(name)) for name in ("<query>", "<answer>")]
+        answers = found[:, skeleton[0]]
+        prompts = np.column_stack([edges, mark[0], answers[:, 0], answers[:, -1], mark[1]])
+        return prompts, answers[:, ::-1] if self.reverse else answers
+
+    def _canonical(self, labels: Ids) -> NDArray[np.int64]:
+        """The same row for the same graph and goal: arms but the first, by their first node."""
+        arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
+        rest = arms[:, 1:]
+        order = rest[:, :, 0].argsort(1)
+        rest = rest[np.arange(len(labels))[:, None], order]
+        return np.concatenate([labels[:, :1], arms[:, 0], rest.reshape(len(labels), -1)], axis=1)

@@ -1,0 +1,51 @@
+"""Reading paths: exact is the same as decoding token by token; leaves and first nodes."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+import torch
+
+from inweights.models import GPTConfig
+from inweights.probes.paths import arm_cosines, path_accuracy
+from inweights.training import Curriculum, Optimizer, Phase, train
+from inweights.worlds import PathStar
+
+WORLDS = [PathStar(arms=8, nodes=4).build(seed) for seed in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def trained() -> object:
+    model = GPTConfig(layers=1, width=16, context=8).build(
+        vocabulary=len(WORLDS[0].vocabulary), seeds=[0, 1]
+    )
+    phase = Phase(roles={"path": 1.0}, steps=60, loss="answer", optimizer=Optimizer(rate=5e-3))
+    train(model, WORLDS, Curriculum(phases=(phase,)), seeds=[0, 1])
+    return model
+
+
+def test_exact_is_what_greedy_decoding_gets_right(trained) -> None:
+    table = path_accuracy(trained, WORLDS)
+    for part in ("facts", "queries"):
+        for replica, world in enumerate(WORLDS):
+            statements = getattr(world, part)
+            prompts, answers = statements.matrix(statements.with_role("path"))
+            said = torch.from_numpy(prompts)
+            for _ in range(answers.shape[1]):
+                step = trained(said)[replica, :, -1].argmax(-1, keepdim=True)
+                said = torch.cat([said, step], dim=1)
+            right = (said[:, prompts.shape[1] :].numpy() == answers).all(1).mean()
+            found = table.filter(part=part, replica=replica)["exact"].unique().item()
+            assert found == pytest.approx(right)
+    exact = table.filter(part="facts")["exact"]
+    assert exact.min() > 0  # so that there is something to tell
+
+
+def test_cosines_of_leaves_and_first_nodes(trained) -> None:
+    table = arm_cosines(trained, WORLDS, part="facts", arms=3).filter(replica=0)
+    assert table.filter(pl.col("own"))["first"].to_list() == [1, 2, 3]
+    vectors = trained.tokens.weight[0, :25].detach().double()
+    vectors = vectors - vectors.mean(0)
+    lines = WORLDS[0].facts.matrix(WORLDS[0].facts.with_role("path"))[1]
+    expected = torch.cosine_similarity(vectors[lines[1, -1]], vectors[lines[2, 1]], dim=0)
+    assert table.filter(leaf=2, first=3)["cosine"].item() == pytest.approx(expected.item())
