@@ -113,6 +113,18 @@ def test_large_sets_take_seconds(tmp_path: Path) -> None:
     assert "a forecast covers" in made.why_no_forecast
 
 
+def test_dense_sets_take_seconds(tmp_path: Path) -> None:
+    """The shape of UMLS, with the forecast as it is by default; no theory for so many facts."""
+    rng = np.random.default_rng(2)
+    cells = rng.permutation(135 * 46 * 135)[:5_216].tolist()
+    rows = [f"e{c % 135},r{c // 135 % 46},e{c // 135 // 46}" for c in cells]
+    began = time.process_time()
+    made = audit(facts(tmp_path, *rows))
+    assert time.process_time() - began < 3
+    assert made.why_no_forecast == "5,216 facts; a forecast covers up to 2,000"
+    assert made.compositions.height > 46
+
+
 def test_counts_are_those_of_the_list(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     rows = {f"e{a},r{r},e{b}" for a, r, b in rng.integers(0, 12, size=(150, 3)).tolist()}

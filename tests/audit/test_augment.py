@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import filecmp
 import json
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from inweights.audit import augment, write_augmented
+from inweights.audit.questions import QUESTIONS
 from inweights.errors import ConfigError, DataError
-from inweights.worlds import Wording, read_knowledge
+from inweights.worlds import Knowledge, Wording, read_knowledge
 
 PEOPLE = read_knowledge("@people")
 
 
+def facts(tmp_path: Path, *rows: str) -> Knowledge:
+    path = tmp_path / "facts.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return read_knowledge(path)
+
+
 def test_statements_identities_and_questions() -> None:
     made = augment(PEOPLE)
-    facts = made.train.filter(pl.col("role") == "fact")
-    assert facts["fact"].to_list() == list(range(90))
-    assert facts["line"].to_list() == list(range(2, 92))
+    told = made.train.filter(pl.col("role") == "fact")
+    assert told["fact"].to_list() == list(range(90))
+    assert told["line"].to_list() == list(range(2, 92))
     identity = made.train.filter(pl.col("role") == "identity")
     assert set(identity["text"]) >= {"Salzburg is Salzburg.", "Austria is Austria."}
     assert identity.height == 55
@@ -29,6 +39,47 @@ def test_statements_identities_and_questions() -> None:
     for row in made.questions.iter_rows(named=True):
         assert row["answer"] in row["candidates"]
         assert len(set(row["candidates"])) == len(row["candidates"]) > 1
+
+
+def test_no_other_candidate_is_right(tmp_path: Path) -> None:
+    """Ann has two homes, so that two countries are right for her; Bob has one."""
+    rows = ["ann,home,rome", "ann,home,oslo", "bob,home,bonn", "rome,in,italy", "oslo,in,norway"]
+    asked = augment(facts(tmp_path, *rows, "bonn,in,germany", "bob,from,germany")).questions
+    made = asked.filter(pl.col("role") == "composition")
+    told = {(r["subject"], r["answer"]): r for r in made.iter_rows(named=True)}
+    assert told["ann", "italy"]["candidates"] == ["germany", "italy"]
+    assert told["bob", "germany"]["candidates"] == ["germany", "italy", "norway"]
+    assert [r["stated"] for r in told.values()] == [False, False, True]  # by 'from'
+    assert told["bob", "germany"]["facts"] == [2, 5]
+
+
+def test_analogies(tmp_path: Path) -> None:
+    """Bob and Cid eat nuts, as Ann does, who sings; Dora eats them too, and hums already."""
+    rows = ["ann,eats,nuts", "bob,eats,nuts", "cid,eats,nuts", "ann,does,singing"]
+    rows += ["eve,eats,figs", "eve,does,humming", "fay,eats,figs", "guy,eats,figs"]
+    asked = augment(facts(tmp_path, *rows, "guy,does,singing")).questions
+    made = asked.filter(pl.col("role") == "analogy")
+    told = {(r["subject"], r["answer"], r["bridge"]) for r in made.iter_rows(named=True)}
+    assert told == {("bob", "singing", "ann"), ("cid", "singing", "ann")}  # figs: no agreement
+    assert made["prompt"][0] == "The does of bob is"
+    assert made["candidates"][0].to_list() == ["humming", "singing"]
+    assert made["facts"][0].to_list() == [1, 0, 3]
+
+
+def test_questions_with_one_candidate_are_left_out(tmp_path: Path) -> None:
+    asked = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy")).questions
+    assert asked.height == 0
+
+
+def test_large_sets_take_seconds(tmp_path: Path) -> None:
+    """As hubs make a hundred million chains, questions are drawn, not listed."""
+    rng = np.random.default_rng(0)
+    ends, relations = rng.zipf(1.3, size=(5_000, 2)) % 20_000, rng.integers(0, 40, 5_000)
+    rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
+    began = time.process_time()
+    made = augment(facts(tmp_path, *rows))
+    assert time.process_time() - began < 10
+    assert made.counts["question: composition"] == QUESTIONS
 
 
 def test_questions_are_held_out() -> None:
@@ -46,6 +97,23 @@ def test_control_has_no_identities_and_as_many_words() -> None:
     assert set(made.control["text"]) <= set(made.train["text"])
     bare = augment(PEOPLE, identity=False)
     assert bare.control["text"].to_list() == bare.train["text"].to_list()
+
+
+def test_control_of_as_many_tokens() -> None:
+    """Where tokens are counted, here letters, the control is as long in these."""
+
+    def letters(texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    made = augment(PEOPLE, tokens=letters)
+    shortest = min(letters(made.control["text"].to_list()))
+    assert made.tokens["train"] == sum(letters(made.train["text"].to_list()))
+    assert made.tokens["train"] - shortest < made.tokens["control"] <= made.tokens["train"]
+
+
+def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
+    made = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome"))
+    assert "identity" not in made.counts
 
 
 def test_similarity_comes_first() -> None:
@@ -70,24 +138,38 @@ def test_same_bytes_twice(tmp_path: Path) -> None:
 
 def test_loads_as_a_hugging_face_dataset(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
-    folder = write_augmented(augment(PEOPLE), tmp_path / "out")
+    made = augment(PEOPLE)
+    folder = write_augmented(made, tmp_path / "out")
     cache = str(tmp_path / "cache")
-    for name, rows in (("train", 145), ("questions", 123)):
+    for name, rows in (("train", 145), ("control_text", made.control.height), ("questions", 123)):
         loaded = datasets.load_dataset(str(folder), name, cache_dir=cache)["train"]
         assert len(loaded) == rows
-    train = datasets.load_dataset(str(folder), "train", cache_dir=cache)["train"]
-    assert train[0]["messages"][1] == {"role": "assistant", "content": "Salzburg."}
-    assert train[0]["prompt"] + train[0]["completion"] == train[0]["text"]
+    train, text, chat = (
+        datasets.load_dataset(str(folder), name, cache_dir=cache, split="train")
+        for name in ("train", "train_text", "train_chat")
+    )
+    assert chat[0]["messages"][1] == {"role": "assistant", "content": "Salzburg."}
+    assert train[0]["prompt"] + train[0]["completion"] == text[0]["text"]
+    # A row in several forms is one that trainers take for the wrong one.
+    assert not {"text", "messages"} & set(train.column_names)
+    assert not {"prompt", "completion"} & {*text.column_names, *chat.column_names}
 
 
-def test_tasks_can_be_read(tmp_path: Path) -> None:
+def test_tasks_name_columns_that_are_there(tmp_path: Path) -> None:
+    """lm-eval takes a column as it is where a setting is the name of one."""
+    yaml = pytest.importorskip("yaml", reason="pip install pyyaml lifts this")
     folder = write_augmented(augment(PEOPLE), tmp_path / "out") / "lm_eval"
-    text = (folder / "composition.yaml").read_text()
-    assert 'doc_to_text: "{{prompt}}"' in text
-    assert "test: questions_composition.jsonl" in text
-    lines = (folder / "questions_composition.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert {row["role"] for row in rows} == {"composition"}
+    tasks = sorted(folder.glob("*.yaml"))
+    assert [t.stem for t in tasks] == ["composition", "reversal"]
+    for path in tasks:
+        task = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert (task["dataset_path"], task["output_type"]) == ("json", "multiple_choice")
+        data = folder / task["dataset_kwargs"]["data_files"][task["test_split"]]
+        rows = [json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()]
+        assert {row["role"] for row in rows} == {path.stem}
+        for row in rows:
+            assert row[task["doc_to_text"]] == row["prompt"]
+            assert row[task["doc_to_choice"]][row[task["doc_to_target"]]] == row["answer"]
 
 
 def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
@@ -122,5 +204,16 @@ def test_templates_end_with_the_object(template: str) -> None:
 def test_options_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="joint, sa"):
         augment(PEOPLE, curriculum="as")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="from 1 to 20"):
+    with pytest.raises(ConfigError, match=r"from 1 to 5, .* not 0"):
         augment(PEOPLE, paraphrase=0)
+    with pytest.raises(ConfigError, match=r"from 1 to 5, .* not 6; give more"):
+        augment(PEOPLE, paraphrase=6)
+
+
+def test_other_names_are_used_in_paraphrases() -> None:
+    words = Wording(aliases={"Mozart": ("Wolfgang Amadeus Mozart",)})
+    made = augment(PEOPLE, wording=words, paraphrase=2, identity=False)
+    assert made.train["text"][:2].to_list() == [
+        "The born in of Mozart is Salzburg.",
+        "Wolfgang Amadeus Mozart has the born in Salzburg.",
+    ]

@@ -1,6 +1,22 @@
 """A user's own facts: what a model will be able to conclude from them, and what to add."""
 
 from inweights.audit.audit import Audit, audit
-from inweights.audit.augment import Augmented, augment, write_augmented
+from inweights.audit.augment import Augmented, augment
+from inweights.audit.findings import Finding, findings, headline, outlook
+from inweights.audit.questions import held_out
+from inweights.audit.tokens import token_counter
+from inweights.audit.write import write_augmented
 
-__all__ = ["Audit", "Augmented", "audit", "augment", "write_augmented"]
+__all__ = [
+    "Audit",
+    "Augmented",
+    "Finding",
+    "audit",
+    "augment",
+    "findings",
+    "headline",
+    "held_out",
+    "outlook",
+    "token_counter",
+    "write_augmented",
+]

@@ -21,8 +21,12 @@ __all__ = ["Audit", "audit"]
 
 #: Sets with more entities than this are not forecast: the program's time grows with their cube.
 FORECAST = 400
+#: Nor those with more facts: dense sets contradict themselves for a network without attention, and
+#: the proof of it takes half a minute at 5,000 facts.
+FORECAST_FACTS = 2_000
 #: Chains that are listed at most. Beyond, those of some subjects stand for all.
 LISTED = 1_000_000
+_PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 #: Seed of the choice of subjects.
 _SEED = 0
 
@@ -79,6 +83,7 @@ def audit(
     forecast: bool = True,
     seconds: float = 60.0,
     progress: Callable[[str, int, float], None] | None = None,
+    watch: Callable[[int, int, str], None] | None = None,
 ) -> Audit:
     """Audit a set of triples.
 
@@ -87,6 +92,7 @@ def audit(
         forecast: Whether to forecast every composition, where the set is small enough.
         seconds: Time limit of each solution of the forecast.
         progress: Told about the forecast.
+        watch: Told about the rest: parts done, all parts, and what comes next.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -98,28 +104,42 @@ def audit(
     """
     began = time.perf_counter()
     facts = knowledge.frame()
-    bridges = _bridges(facts)
-    counts = _counts(facts)
+
+    def begin(part: int) -> None:
+        if watch:
+            watch(part, len(_PARTS), _PARTS[part])
+
+    begin(0)
+    bridges, counts = _bridges(facts), _counts(facts)
     chains, listed = _chains(facts)
+    begin(1)
+    compositions = _compositions(facts, chains, counts)
+    begin(2)
+    leaks, transfers = _leaks(facts, chains), _transfers(facts)
+    begin(3)
+    relations, names = _relations(facts), _names(facts)
     made, why = None, "not asked for"
     if forecast and not counts.height:
         why = "no two facts chain"
     elif forecast and len(knowledge.entities) > FORECAST:
         why = f"{len(knowledge.entities)} entities; a forecast covers up to {FORECAST}"
+    elif forecast and len(knowledge) > FORECAST_FACTS:
+        why = f"{len(knowledge):,} facts; a forecast covers up to {FORECAST_FACTS:,}"
     elif forecast:
+        begin(4)
         try:
             made, why = _forecast(knowledge, seconds, progress), ""
         except InweightsError as error:
             why = str(error)
     return Audit(
         knowledge=knowledge,
-        relations=_relations(facts),
-        compositions=_compositions(facts, chains, counts),
+        relations=relations,
+        compositions=compositions,
         listed=listed,
         bridges=bridges,
-        transfers=_transfers(facts),
-        leaks=_leaks(facts, chains),
-        names=_names(facts),
+        transfers=transfers,
+        leaks=leaks,
+        names=names,
         ends=_ends(facts),
         forecast=made,
         why_no_forecast=why,

@@ -125,6 +125,7 @@ def audit(
     *,
     forecast: bool = True,
     seconds: float = 60.0,
+    page: Path | None = None,
     json: Json = False,
 ) -> int:
     """Audit facts of your own: what can be composed, what stands in the way, what to add.
@@ -133,11 +134,14 @@ def audit(
     ----------
     facts
         A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
-        in stages); or @people, @chemistry.
+        in stages); a Hugging Face dataset folder; TwoHopFact, SOCRATES or MQuAKE; or @people,
+        @chemistry.
     forecast
         Forecast every composition, where the set is small enough.
     seconds
         Time limit of each solution of the forecast.
+    page
+        Also write one HTML file that opens offline.
     json
         Print one JSON object.
     """
@@ -146,9 +150,11 @@ def audit(
     from inweights.worlds import read_knowledge
 
     knowledge = read_knowledge(facts)
-    with console.solving(1e-3) as progress:
-        made = examine(knowledge, forecast=forecast, seconds=seconds, progress=progress)
-    console.audit(made, json=json)
+    with console.progress() as watch, console.solving(1e-3) as progress:
+        made = examine(
+            knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
+        )
+    console.audit(made, json=json, page=page, name=facts)
     return 0
 
 
@@ -163,6 +169,7 @@ def augment(
     paraphrase: int = 1,
     curriculum: str = "joint",
     wording: Path | None = None,
+    tokenizer: Path | None = None,
     seed: int = 0,
     json: Json = False,
 ) -> int:
@@ -171,7 +178,7 @@ def augment(
     Parameters
     ----------
     facts
-        A CSV, TSV, JSONL or Parquet file with subject, relation, object; or @people, @chemistry.
+        A file or folder of facts, as for 'inweights audit'.
     out
         Folder to write.
     identity
@@ -184,6 +191,8 @@ def augment(
         joint, or sa: facts that make entities alike first, the others second.
     wording
         A TOML file with [statements] and [phrases] of relations.
+    tokenizer
+        Folder of a model, or of its tokenizer, by which tokens are counted; else words are.
     seed
         Decides what is drawn where there is too much.
     json
@@ -191,17 +200,21 @@ def augment(
     """
     from inweights import console
     from inweights.audit import augment as make
-    from inweights.audit import write_augmented
+    from inweights.audit import token_counter, write_augmented
     from inweights.worlds import Wording, read_knowledge
 
-    made = make(
-        read_knowledge(facts),
-        wording=Wording.read(wording) if wording else None,
-        identity=identity,
-        reverse=reverse,
-        paraphrase=paraphrase,
-        curriculum=curriculum,  # type: ignore[arg-type]
-        seed=seed,
-    )
+    knowledge = read_knowledge(facts)
+    with console.progress() as watch:
+        made = make(
+            knowledge,
+            wording=Wording.read(wording) if wording else None,
+            identity=identity,
+            reverse=reverse,
+            paraphrase=paraphrase,
+            curriculum=curriculum,  # type: ignore[arg-type]
+            seed=seed,
+            tokens=token_counter(tokenizer) if tokenizer else None,
+            watch=watch,
+        )
     console.augmented(made, write_augmented(made, out), json=json)
     return 0

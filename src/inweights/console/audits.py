@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from rich.markup import escape
 
+from inweights.audit.findings import findings, headline, outlook
 from inweights.console.base import out, print_json, table
 from inweights.console.forecast import plain_forecast
+from inweights.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,24 +23,58 @@ __all__ = ["audit", "augmented"]
 _SHOWN = 8
 
 
-def audit(made: Audit, *, json: bool) -> None:
-    """Print an audit: what is there, what follows, what stands in the way, what to do."""
+def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "facts") -> None:
+    """Print an audit: what is there, what follows, what stands in the way, what to do.
+
+    Args:
+        made: What was found.
+        json: Print one JSON object instead.
+        page: Where to write the page; none is written if left out. An existing file is replaced.
+        name: What the page calls the facts.
+
+    Raises:
+        DataError: The page cannot be written.
+    """
     facts = made.knowledge
+    if page is not None:
+        _write_page(made, page, name)
     if json:
         print_json(_plain(made))
         return
+    colour = {"act": "red", "good": "green", "note": "dim"}
+    out.print(f"[bold]{escape(headline(made))}[/bold]")
+    for found in findings(made):
+        if found.level != "note":
+            out.print(
+                f"[{colour[found.level]}]•[/{colour[found.level]}] {escape(found.title)}. "
+                f"{escape(found.text.replace('`', ''))}"
+            )
+    out.print()
     out.print(
         f"[bold]{len(facts)} facts[/bold], {len(facts.entities)} entities "
         f"({made.ends['both']} of them both subject and object), {len(facts.relations)} relations"
     )
     for remark in facts.remarks[:_SHOWN]:
-        out.print(f"[yellow]{remark.kind}[/yellow]  {remark.text}")
+        out.print(f"[yellow]{remark.kind}[/yellow]  {escape(remark.text)}")
     if len(facts.remarks) > _SHOWN:
         out.print(f"[dim]… and {len(facts.remarks) - _SHOWN} more remarks (--json)[/dim]")
     _compositions(made)
     _similarity(made)
     _shortcuts(made)
     _forecast(made)
+    if page is not None:
+        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _write_page(made: Audit, page: Path, name: str) -> None:
+    from inweights.report.audit_page import build_audit_page
+
+    text = build_audit_page(made, name)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"the page {page} cannot be written: {error.strerror}") from None
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
@@ -48,6 +85,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "folder": str(folder),
                 "counts": made.counts,
                 "words": made.words,
+                "tokens": made.tokens,
                 "plain": list(made.plain),
             }
         )
@@ -59,10 +97,12 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         first = f"{rows['prompt'][0]} … {rows['answer'][0]}"
         listed.add_row(f"question: {role[0]}", f"{rows.height:,}", first)
     out.print(listed)
-    out.print(
-        f"\n{made.words['train']:,} words to train on; the control without identities has "
-        f"{made.words['control']:,}"
-    )
+    for unit, cost in (("words", made.words), ("tokens", made.tokens)):
+        if cost:
+            out.print(
+                f"{cost['train']:,} {unit} to train on, each time; the control without identities "
+                f"has {cost['control']:,}"
+            )
     if made.plain:
         names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
         out.print(
@@ -165,6 +205,9 @@ def _cell(value: Any, form: str = "") -> str:
 def _plain(made: Audit) -> dict[str, Any]:
     facts = made.knowledge
     return {
+        "headline": headline(made),
+        "findings": [{"level": f.level, "title": f.title, "text": f.text} for f in findings(made)],
+        "outlook": outlook(made).to_dicts(),
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.ends,

@@ -1,0 +1,192 @@
+"""Questions that follow from facts and are never trained on: compositions, analogies, reversals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.wording import Wording
+
+__all__ = ["CANDIDATES", "QUESTIONS", "held_out"]
+
+#: Questions of each kind, at most; which ones is decided by the seed.
+QUESTIONS = 10_000
+#: Candidates of a question, at most.
+CANDIDATES = 50
+_SCHEMA: dict[str, Any] = {
+    "role": pl.String, "prompt": pl.String, "answer": pl.String,
+    "candidates": pl.List(pl.String), "label": pl.Int64, "accepted": pl.List(pl.String),
+    "stated": pl.Boolean, "facts": pl.List(pl.Int64), "subject": pl.String, "first": pl.String,
+    "bridge": pl.String, "second": pl.String,
+}  # fmt: skip
+
+
+class _Asked(NamedTuple):
+    """A question before it has candidates."""
+
+    facts: tuple[int, ...]
+    role: str
+    prompt: str
+    answer: str
+    others: Sequence[str]
+    right: set[str]
+    subject: str
+    first: str
+    bridge: str | None
+    second: str | None
+
+
+def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
+    """Return questions with candidates.
+
+    Args:
+        facts: What is trained.
+        words: How it is told.
+        seed: Decides which questions and candidates are drawn where there are too many.
+        reverse: Whether reversals are asked; not where they are trained.
+
+    Returns:
+        A row a question: ``role`` (``composition``: ``subject``, ``first``, ``second``, through
+        ``bridge``; ``analogy``: what ``bridge``, which has the same value of ``first`` as
+        ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
+        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind; no other is right),
+        ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
+        ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on).
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> asked = held_out(read_knowledge("@people"), Wording(), reverse=True)
+        >>> asked.group_by("role", maintain_order=True).len().rows()
+        [('composition', 70), ('reversal', 53)]
+    """
+    names = facts.entities
+    values: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for s, r, o in facts.triples.tolist():
+        values[r][names[o]] = None
+        subjects[r][names[s]] = None
+    objects = {r: list(found) for r, found in values.items()}
+    starts = {r: list(found) for r, found in subjects.items()}
+    said = {(s, o) for s, _, o in facts.triples.tolist()}
+    rng = Streams(seed).numpy(WORLD, "questions")
+    kinds: list[Iterator[tuple[int, int, _Asked]]] = [
+        _compositions(facts, words, objects, rng),
+        _analogies(facts, words, objects, rng),
+    ]
+    if reverse:
+        kinds.append(_reversals(facts, words, starts, rng))
+    rows: list[tuple[Any, ...]] = []
+    for kind in kinds:
+        made = []
+        for s, o, asked in kind:
+            candidates = _among(asked, rng)
+            if len(candidates) > 1:
+                accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
+                stated = asked.role == "composition" and (s, o) in said
+                made.append((asked, candidates, accepted, stated))
+            if len(made) == QUESTIONS:
+                break
+        for asked, candidates, accepted, stated in sorted(made, key=lambda q: q[0].facts):
+            rows.append(
+                (asked.role, asked.prompt, asked.answer, candidates,
+                 candidates.index(asked.answer), accepted, stated, list(asked.facts),
+                 asked.subject, asked.first, asked.bridge, asked.second)
+            )  # fmt: skip
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def _compositions(
+    facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
+) -> Iterator[tuple[int, int, _Asked]]:
+    """Chains of two facts, in a drawn order; through an identity nothing is chained."""
+    names, relations = facts.entities, facts.relations
+    after: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for j, (s, r, o) in enumerate(facts.triples.tolist()):
+        told[s, r].append(o)
+        if s != o:
+            after[s].append((j, r, o))
+    for i in rng.permutation(len(facts)).tolist():
+        s, r, b = facts.triples[i].tolist()
+        for j, second, o in after.get(b, ()) if s != b else ():
+            right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
+            prompt = words.chain(relations[r], relations[second], names[s])
+            yield (
+                s,
+                o,
+                _Asked(
+                    (i, j), "composition", prompt, names[o], objects[second], right,
+                    names[s], relations[r], names[b], relations[second],
+                ),
+            )  # fmt: skip
+
+
+def _analogies(
+    facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
+) -> Iterator[tuple[int, int, _Asked]]:
+    """What entities lack that all which share a value with them, and have it, agree on."""
+    names, relations = facts.entities, facts.relations
+    has: defaultdict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
+    alike: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for i, (s, r, o) in enumerate(facts.triples.tolist()):
+        if s != o:
+            has[s].setdefault(r, []).append((i, o))
+            alike[r, o].append((i, s))
+    groups = [(r, members) for (r, _), members in alike.items() if len(members) > 1]
+    asked: set[tuple[int, int]] = set()
+    for k in rng.permutation(len(groups)).tolist():
+        shared, members = groups[k]
+        # The one value that all agree on, and how it is known; none where they do not.
+        found: dict[int, tuple[int, int, int, int] | None] = {}
+        for i, a in members:
+            for relation, told in has[a].items():
+                j, o = told[0]
+                known = found.setdefault(relation, (o, i, j, a))
+                if len(told) > 1 or (known and known[0] != o):
+                    found[relation] = None
+        for attribute, agreed in found.items():
+            if attribute == shared or agreed is None:
+                continue
+            o, i, j, a = agreed
+            for k_own, b in members:
+                if attribute in has[b] or (b, attribute) in asked or b == o:
+                    continue
+                asked.add((b, attribute))
+                prompt = words.state(relations[attribute], names[b], names[o], 0)[0]
+                yield b, o, _Asked(
+                    (k_own, i, j), "analogy", prompt, names[o], objects[attribute], set(),
+                    names[b], relations[shared], names[a], relations[attribute],
+                )  # fmt: skip
+
+
+def _reversals(
+    facts: Knowledge, words: Wording, starts: dict[int, list[str]], rng: np.random.Generator
+) -> Iterator[tuple[int, int, _Asked]]:
+    """Facts whose object has one subject only: those that can be asked in reverse."""
+    key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
+    _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
+    for i in rng.permutation(np.flatnonzero(counts[place] == 1)).tolist():
+        s, r, o = facts.names(i)
+        if s == o:
+            continue
+        prompt = words.turn(r, s, o, 1)[0]
+        others = starts[int(facts.triples[i, 1])]
+        ends = (int(facts.triples[i, 2]), int(facts.triples[i, 0]))
+        yield *ends, _Asked((i,), "reversal", prompt, s, others, set(), s, r, None, None)
+
+
+def _among(asked: _Asked, rng: np.random.Generator) -> list[str]:
+    """The answer among wrong candidates of its kind, in alphabetical order."""
+    right, names = {asked.answer, *asked.right}, asked.others
+    picked: Iterable[str] = names
+    if len(names) > CANDIDATES + len(right):
+        drawn = rng.choice(len(names), size=CANDIDATES + len(right), replace=False)
+        picked = [names[i] for i in drawn.tolist()]
+    wrong = [name for name in picked if name not in right]
+    return sorted([*wrong[: CANDIDATES - 1], asked.answer])

@@ -1,0 +1,62 @@
+"""What a text costs to train on: words, or tokens of a model's own tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from inweights.errors import ConfigError, DataError
+
+__all__ = ["Counter", "token_counter", "words_of"]
+
+#: Gives the length of each text.
+Counter = Callable[[Sequence[str]], list[int]]
+
+
+def words_of(texts: Sequence[str]) -> list[int]:
+    """Number of words of each text: of parts between spaces.
+
+    Example:
+        >>> words_of(["Rome is Rome.", "Oslo"])
+        [3, 1]
+    """
+    return [len(text.split(" ")) for text in texts]
+
+
+def token_counter(folder: str | Path) -> Counter:
+    """Return a counter of the tokens of a model's tokenizer, without special ones.
+
+    Nothing is downloaded, and no code of the folder is run.
+
+    Args:
+        folder: Folder of a model, or of its tokenizer alone.
+
+    Raises:
+        ConfigError: ``transformers`` is not installed.
+        DataError: The folder holds no tokenizer.
+    """
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise ConfigError("counting tokens needs transformers: pip install 'inweights[hf]'") from (
+            None
+        )
+    path = Path(folder)
+    if not path.is_dir():
+        raise DataError(f"there is no folder {path} with a tokenizer")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise DataError(
+            f"{path} holds no tokenizer that transformers can read; expected tokenizer.json or "
+            "what AutoTokenizer.save_pretrained writes"
+        ) from None
+
+    def count(texts: Sequence[str]) -> list[int]:
+        if not texts:
+            return []
+        return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+
+    return count

@@ -1,0 +1,124 @@
+"""The folder that ``inweights augment`` writes: data, questions, tasks, and a card."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import polars as pl
+
+from inweights.errors import DataError
+
+if TYPE_CHECKING:
+    from inweights.audit.augment import Augmented
+
+__all__ = ["write_augmented"]
+
+#: The forms that people train with. Each has files of its own: TRL takes a row that holds several
+#: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
+FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
+_CARD = """---
+configs:
+{configs}
+---
+# Facts to train on, and questions that are never trained on
+
+Written by `inweights augment`. `train` has the columns `prompt` and `completion`, `train_text` has
+`text`, `train_chat` has `messages`: take the one that your trainer wants. `fact` and `line` say
+where a row comes from, `role` what it is, `stage` when to train it. `control`, in the same forms,
+has no identities, and as many {unit}: an effect of identities that it shows too is one of mere
+repetition.
+
+{counts}
+"""
+# Fields are named, not templates: lm-eval then takes a column as it is, whatever a name holds.
+_TASK = """task: {name}
+dataset_path: json
+dataset_kwargs:
+  data_files:
+    test: questions_{role}.jsonl
+test_split: test
+output_type: multiple_choice
+doc_to_text: prompt
+doc_to_choice: candidates
+doc_to_target: label
+target_delimiter: " "
+metric_list:
+  - metric: acc
+    aggregation: mean
+    higher_is_better: true
+  - metric: acc_norm
+    aggregation: mean
+    higher_is_better: true
+metadata:
+  version: 2
+"""
+
+
+def write_augmented(made: Augmented, folder: str | Path) -> Path:
+    """Write everything to a folder, whole or not at all; the same data gives the same bytes.
+
+    ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
+    ``questions``, as Parquet and JSONL; a card with which ``datasets.load_dataset`` reads them;
+    ``counts.json``; ``lm_eval/`` with one task for each kind of question.
+
+    Raises:
+        DataError: The folder exists already.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise DataError(f"{target} exists already; choose another folder or remove it first")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        parts = {"questions": made.questions}
+        for name, table in (("train", made.train), ("control", made.control)):
+            parts |= {f"{name}{form}": _form(table, columns) for form, columns in FORMS.items()}
+        for name, table in parts.items():
+            table.write_parquet(work / f"{name}.parquet")
+            _jsonl(table, work / f"{name}.jsonl")
+        tasks = work / "lm_eval"
+        tasks.mkdir()
+        for (role,), table in made.questions.group_by("role", maintain_order=True):
+            _jsonl(table, tasks / f"questions_{role}.jsonl")
+            task = _TASK.format(name=f"inweights_{role}", role=role)
+            (tasks / f"{role}.yaml").write_text(task, encoding="utf-8")
+        counts = {"rows": made.counts, "words": made.words, "tokens": made.tokens}
+        (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+        listed = "\n".join(
+            [f"- {name}: {count}" for name, count in made.counts.items()]
+            + [f"- words of {name}: {count}" for name, count in made.words.items()]
+            + [f"- tokens of {name}: {count}" for name, count in made.tokens.items()]
+        )
+        configs = "\n".join(
+            f"- config_name: {name}\n  data_files: {name}.parquet" for name in sorted(parts)
+        )
+        card = _CARD.format(
+            configs=configs, counts=listed, unit="tokens" if made.tokens else "words"
+        )
+        (work / "README.md").write_text(card, encoding="utf-8")
+        work.chmod(0o755)  # as any folder that a user makes
+        work.replace(target)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return target
+
+
+def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Where rows come from, and what is trained, in one form."""
+    said = [
+        pl.struct(role=pl.lit(role), content=pl.col(column).str.strip_chars())
+        for role, column in (("user", "prompt"), ("assistant", "completion"))
+    ]
+    full = table.with_columns(messages=pl.concat_list(said))
+    return full.select("id", "fact", "line", "role", "stage", *columns)
+
+
+def _jsonl(table: pl.DataFrame, path: Path) -> None:
+    encoder = msgspec.json.Encoder()
+    path.write_bytes(b"".join(encoder.encode(row) + b"\n" for row in table.iter_rows(named=True)))

@@ -1,0 +1,79 @@
+"""What an audit comes to: the headline, and what is to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inweights.audit import Audit, audit, findings, headline, outlook
+from inweights.worlds import read_knowledge
+
+
+def audited(tmp_path: Path, *rows: str, header: str = "", forecast: bool = True) -> Audit:
+    path = tmp_path / "facts.csv"
+    path.write_text("\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8")
+    return audit(read_knowledge(path), forecast=forecast)
+
+
+PLACES = ("ann,home,rome", "bob,home,oslo", "cid,home,bonn", "rome,in,italy", "oslo,in,norway",
+          "bonn,in,germany")  # fmt: skip
+
+
+def test_the_headline_counts_questions(tmp_path: Path) -> None:
+    assert headline(audited(tmp_path, *PLACES)) == (
+        "0 of 3 two-step questions follow; with 3 identities 3 would"
+    )
+
+
+def test_without_a_forecast(tmp_path: Path) -> None:
+    made = audited(tmp_path, *PLACES, forecast=False)
+    assert headline(made) == "3 two-step questions; 3 bridges have no identity"
+    row = outlook(made).row(0, named=True)
+    assert (row["questions"], row["follow"], row["expected"]) == (3, None, 1.0)
+    assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts chain")
+
+
+def test_the_outlook_adds_up(tmp_path: Path) -> None:
+    made = audited(tmp_path, *PLACES, "rome,is,rome")
+    found = outlook(made)
+    assert made.forecast is not None
+    for column, verdict in (("follow", "follows"), ("tied", "tied"), ("fail", "fails")):
+        rows = found.select("first", "second", column).rows()
+        for first, second, count in rows:
+            asked = made.forecast.queries.filter(
+                (made.forecast.queries["verdict"] == verdict)
+                & made.forecast.queries["prompt"].str.ends_with(f" {first} {second}")
+            )
+            assert asked.height == count
+    assert dict(zip(found["second"], found["follow"], strict=True))["in"] == 1  # through rome
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "level", "title"),
+    [
+        ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated outright"),
+        ([*PLACES, "rome,was,n/a"], "", "act", "1 name for nothing"),
+        ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
+        ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may be one entity each"),
+        (["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
+         "subject,relation,object,stage", "act", "Analogies in the wrong order"),
+        (["a,r,x", "a,r,y", "x,s,u", "y,s,v"], "", "note",
+         "1 pair of relations with several answers a subject"),
+        ([*(f"p{i},in,asia" for i in range(6)), "asia,part,earth"], "", "note", "1 shortcut"),
+        (["a,r,a", "x,s,a", "a,t,z"], "", "good", "Every bridge has its identity statement"),
+    ],
+)  # fmt: skip
+def test_what_is_found(
+    tmp_path: Path, rows: list[str], header: str, level: str, title: str
+) -> None:
+    found = findings(audited(tmp_path, *rows, header=header, forecast=False))
+    assert (level, title) in [(f.level, f.title) for f in found]
+    clean = findings(audited(tmp_path, *PLACES, forecast=False))
+    assert title not in [f.title for f in clean]
+
+
+def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
+    found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
+    assert [f.level for f in found] == ["act", "note", "note"]
+    assert "Those of 3 are enough for 3 more questions" in found[0].text

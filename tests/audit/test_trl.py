@@ -1,0 +1,90 @@
+"""What ``inweights augment`` writes trains with TRL's trainer, unchanged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inweights.audit import augment, token_counter, write_augmented
+from inweights.errors import DataError
+from inweights.worlds import read_knowledge
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::FutureWarning:transformers"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+CHAT = "{% for m in messages %}{{ m.role }} {{ m.content }}{{ eos_token }}{% endfor %}"
+
+
+def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
+    """A random model of one layer, with a tokenizer of the texts themselves."""
+    trl = pytest.importorskip("trl", reason="pip install trl lifts this")
+    datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    folder = write_augmented(augment(read_knowledge("@people")), tmp_path / "out")
+    data = {
+        form: datasets.load_dataset(
+            str(folder), form, split="train", cache_dir=str(tmp_path / "cache")
+        )
+        for form in ("train", "train_text", "train_chat")
+    }
+    texts = data["train_text"]["text"]
+    core = Tokenizer(models.BPE(unk_token="<unk>"))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    special = ["<unk>", "<eos>", "<pad>"]
+    core.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False),
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        unk_token="<unk>",
+        eos_token="<eos>",
+        pad_token="<pad>",
+        chat_template=CHAT,
+    )
+    shape = transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=2, pad_token_id=2, eos_token_id=1,
+    )  # fmt: skip
+    settings = trl.SFTConfig(
+        output_dir=str(tmp_path / "run"), max_steps=2, per_device_train_batch_size=4,
+        report_to=[], use_cpu=True, bf16=False, save_strategy="no", disable_tqdm=True,
+    )  # fmt: skip
+    learnt = {}
+    for form, rows in data.items():
+        trainer = trl.SFTTrainer(
+            model=transformers.LlamaForCausalLM(shape),
+            args=settings,
+            train_dataset=rows,
+            processing_class=tokenizer,
+        )
+        assert trainer.train().global_step == 2
+        row = trainer.train_dataset[0]
+        labels = row.get("labels", row["input_ids"])
+        kept = [t for t, y in zip(row["input_ids"], labels, strict=True) if y != -100]
+        learnt[form] = tokenizer.decode(kept)
+    # Of a prompt with its completion, the completion is learnt, and that it ends there.
+    assert learnt["train"] == " Salzburg.<eos>"
+    assert learnt["train_text"] == "The born in of Mozart is Salzburg.<eos>"
+    assert learnt["train_chat"] == "user The born in of Mozart is<eos>assistant Salzburg.<eos>"
+
+    tokenizer.save_pretrained(tmp_path / "tokenizer")
+    count = token_counter(tmp_path / "tokenizer")
+    made = augment(read_knowledge("@people"), tokens=count)
+    assert made.tokens["train"] == sum(count(list(texts)))
+    assert 0 <= made.tokens["train"] - made.tokens["control"] < 20
+
+
+def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="pip install 'inweights[hf]' lifts this")
+    with pytest.raises(DataError, match="there is no folder"):
+        token_counter(tmp_path / "none")
+    with pytest.raises(DataError, match="holds no tokenizer"):
+        token_counter(tmp_path)

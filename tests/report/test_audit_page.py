@@ -1,0 +1,78 @@
+"""The page of an audit: what it says, and that it works in a real browser, opened from the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.test_browser import NARROW, _outside, browser
+
+from inweights.audit import audit
+from inweights.report.audit_page import build_audit_page
+from inweights.worlds import read_knowledge
+
+__all__ = ["browser"]  # the fixture
+
+HOSTILE = '<script>alert("x")</script>'
+
+
+def page_of(tmp_path: Path, *rows: str) -> str:
+    path = tmp_path / "facts.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return build_audit_page(audit(read_knowledge(path)), "facts.csv")
+
+
+def test_says_the_answer_first() -> None:
+    page = build_audit_page(audit(read_knowledge("@chemistry")), "@chemistry")
+    assert page.index("7 of 36 two-step questions follow") < page.index("What to do</h2>")
+    assert page.count("<svg") == 2
+    assert "18 of 18 bridges have no identity statement" in page
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    names = [f"{HOSTILE}{i}" for i in range(4)]
+    rows = [f'"{names[i]}"'.replace('"x"', '""x""') for i in range(4)]
+    page = page_of(tmp_path, f"{rows[0]},{rows[3]},{rows[1]}", f"{rows[1]},{rows[3]},{rows[2]}")
+    assert HOSTILE not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_without_chains_there_are_no_figures(tmp_path: Path) -> None:
+    page = page_of(tmp_path, "a,r,b", "c,r,d")
+    assert "No two facts chain" in page
+    assert "<svg" not in page
+    assert 'href="#figures"' not in page
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
+    """Nothing is fetched, nothing complains, headers sort, and it fits a telephone."""
+    path = tmp_path / "page.html"
+    made = audit(read_knowledge("@people"))
+    path.write_text(build_audit_page(made, "@people"), encoding="utf-8")
+    problems: list[str] = []
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.on("console", lambda m: problems.append(m.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda r: problems.append(r.url) if _outside(r.url) else None)
+    page.goto(path.as_uri())
+    assert page.locator("h2.verdict").inner_text().startswith("0 of 70")
+    assert page.evaluate(NARROW)
+    table = page.locator("details", has_text="Bridges").last
+    table.locator("summary").click()
+    column = table.locator("tbody td:nth-child(2)")
+    button = table.locator("thead button").nth(1)
+    button.click()
+    falling = [int(v) for v in column.all_inner_texts()]
+    button.click()
+    rising = [int(v) for v in column.all_inner_texts()]
+    assert falling == sorted(falling, reverse=True)
+    assert rising == sorted(falling)
+    assert falling != rising
+    table.locator("thead button").first.click()
+    names = table.locator("tbody td:nth-child(1)").all_inner_texts()
+    assert names[0] == "Aracataca"
+    page.close()
+    assert problems == []
