@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from inweights.theory.layout import scene
+from inweights.worlds.graph import Graph
+
 MODELS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
 
 
@@ -127,6 +130,46 @@ def history(
     )
 
 
+GRAPHS = {
+    "ring": Graph(shape="cycle", n=6, shuffled=False),
+    "grid": Graph(rows=2, columns=3, shape="grid", shuffled=False),
+}
+
+
+def graphs() -> pl.DataFrame:
+    return pl.concat(
+        scene(config.build()).select(pl.lit(name).alias("graph"), pl.all())
+        for name, config in GRAPHS.items()
+    )
+
+
+def films(frames: int = 5, architectures: tuple[str, ...] = ("list", "map")) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    rows = []
+    for graph, spaces in zip(GRAPHS, (3, 5), strict=True):
+        start = rng.normal(0, 1, (6, 3))
+        for architecture in architectures:
+            for k in range(frames):
+                moved = start + k * (architecture == "map") * rng.normal(0, 0.2, (6, 3))
+                cosines = np.linspace(-1, 1, 15) * k / frames
+                first = 0.4 + 0.1 * k
+                rest = [(1 - first) / (spaces - 1)] * (spaces - 1)
+                rows.append(
+                    {
+                        "graph": graph,
+                        "architecture": architecture,
+                        "step": 10 * k,
+                        "recall": k / (frames - 1),
+                        "spearman": -k / frames,
+                        "shown": 0.5,
+                        "positions": moved.ravel().tolist(),
+                        "cosines": cosines.tolist(),
+                        "energies": [first, *rest],
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
 def tables() -> dict[str, pl.DataFrame]:
     """A table for every drawing, by name."""
     curves, cells, dots = history()
@@ -138,6 +181,8 @@ def tables() -> dict[str, pl.DataFrame]:
         "curves": curves,
         "cells": cells,
         "dots": dots,
+        "films": films(),
+        "graphs": graphs(),
     }
 
 
@@ -215,6 +260,14 @@ def figures() -> list[Any]:
             series="identity",
             baseline={"depth": "4", "width": "128"},
             y_limits=[0, 1],
+        ),
+        figure(
+            "atlas",
+            "atlas",
+            ("films", "graphs"),
+            "Six nodes, two ways",
+            "Choose a graph and an architecture, and play.",
+            order=["map"],
         ),
         figure(
             "time",

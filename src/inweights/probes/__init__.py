@@ -1,6 +1,7 @@
 """What was learnt: functions of a trained model and its worlds that return tidy tables."""
 
 from inweights.probes.alignment import alignment, bridge_pairs
+from inweights.probes.film import develop, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
@@ -18,6 +19,7 @@ __all__ = [
     "bridge_pairs",
     "bridge_projection",
     "cosines",
+    "develop",
     "direction",
     "entity_pairs",
     "geometric_margin",
@@ -28,6 +30,7 @@ __all__ = [
     "project",
     "resemblance",
     "shared_memory",
+    "snapshot",
     "spectral_energy",
     "templates",
     "winners",

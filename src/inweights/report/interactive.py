@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 # Each import registers its drawings or players.
-from inweights.report import figures, player
+from inweights.report import atlas, figures, player
 from inweights.report.registry import PLAYERS, arguments, find
 
 if TYPE_CHECKING:
     from inweights.recipes.recipe import Figure
 
-__all__ = ["figures", "interactive", "player"]
+__all__ = ["atlas", "figures", "interactive", "player"]
 
 
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:

@@ -1,0 +1,221 @@
+"""Films of embeddings through training: what a picture of them needs, and nothing that spins.
+
+A frame keeps the Gram matrix of the node vectors: all that a rotation leaves alone, and as small at
+width 512 as at width 16. Positions are each frame's *own* leading directions, turned within those
+three dimensions only (orthogonal Procrustes). A Procrustes in all dimensions would lie: ``N``
+vectors at random are nearly orthogonal, and can be turned so that they look like any graph.
+Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.probes.geometry import adjacencies, graph_recall, node_vectors
+from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
+from inweights.worlds.world import World
+
+__all__ = ["align", "develop", "moments", "positions", "snapshot"]
+
+Floats = NDArray[np.float64]
+
+
+def snapshot(
+    model: Model, worlds: World | Sequence[World], *, layer: str = "tokens"
+) -> pl.DataFrame:
+    """Take one frame: the Gram matrix of the node vectors (a copy), and what is recalled.
+
+    Measured every few steps while training, it makes the film that :func:`develop` takes.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+        layer: See :func:`inweights.probes.geometry.node_vectors`.
+
+    Returns:
+        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) / 2``
+        single-precision numbers), ``recall`` and ``recall_others`` (of
+        :func:`~inweights.probes.geometry.graph_recall`).
+
+    Raises:
+        DataError: A world is no graph, or the model's head does not cover the nodes.
+
+    Example:
+        >>> from inweights.models import TinyNNConfig
+        >>> from inweights.worlds import Graph
+        >>> model = TinyNNConfig().build(vocabulary=15, seeds=[0])
+        >>> frame = snapshot(model, Graph(shape="cycle").build())
+        >>> frame.columns, len(frame["gram"][0])
+        (['replica', 'gram', 'recall', 'recall_others'], 120)
+    """
+    nodes = len(adjacencies(model, worlds)[0])
+    vectors = node_vectors(model, nodes, layer)
+    grams = vectors @ vectors.swapaxes(-1, -2)  # [R, N, N]
+    lower = np.tril_indices(nodes)
+    table = graph_recall(model, worlds).select("replica", "recall", "recall_others")
+    kept = pl.Series("gram", grams[:, *lower].astype(np.float32), dtype=pl.List(pl.Float32))
+    return table.insert_column(1, kept)
+
+
+def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
+    """Choose about ``frames`` of the recorded steps, denser at the start; first and last stay.
+
+    Example:
+        >>> moments(range(0, 501, 5), 8)
+        [0, 5, 10, 25, 50, 110, 230, 500]
+    """
+    known = np.array(sorted(set(steps)))
+    if frames < 2 or len(known) <= frames:
+        return [int(at) for at in known]
+    least, last = known[1], known[-1]
+    found = {int(known[0]), int(last)}
+    for points in range(max(2, frames - 1), 8 * frames):  # early targets share a step: ask for more
+        wanted = np.geomspace(least, last, points)
+        near = known[np.abs(known[:, None] - wanted).argmin(0)]
+        more = {int(known[0]), *near.tolist()}
+        if len(more) > frames:
+            break
+        found = more
+    return sorted(found)
+
+
+def positions(gram: Floats) -> tuple[Floats, float]:
+    """Return the nodes in their three leading directions, and the share of variance there.
+
+    Args:
+        gram: Inner products of the node vectors, ``[N, N]``.
+
+    Returns:
+        ``[N, 3]``, centred, of root mean square length 1; and a share from 0 to 1.
+
+    Example:
+        >>> where, share = positions(np.eye(4))
+        >>> where.shape, round(share, 6)
+        ((4, 3), 1.0)
+    """
+    n = len(gram)
+    centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
+    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    found = np.zeros((n, 3))
+    top = min(3, n)
+    found[:, :top] = vectors[:, :top] * np.sqrt(values[:top])
+    size = np.sqrt(np.square(found).sum(1).mean())
+    total = values.sum()
+    share = float(values[:top].sum() / total) if total > 0 else 0.0
+    return found / size if size > 0 else found, share
+
+
+def align(frames: Floats) -> Floats:
+    """Turn (or mirror) every frame so that it lies best on the next one, ``[K, N, 3]``.
+
+    The last frame stays as it is.
+
+    Example:
+        >>> last = np.random.default_rng(0).normal(size=(5, 3))
+        >>> turned = last @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+        >>> bool(np.allclose(align(np.stack([turned, last]))[0], last))
+        True
+    """
+    out = frames.copy()
+    for k in range(len(out) - 2, -1, -1):
+        left, _, right = np.linalg.svd(out[k].T @ out[k + 1])
+        out[k] = out[k] @ (left @ right)
+    return out
+
+
+def develop(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
+    """Make pictures of a film: positions that hold still, cosines, energies, and two numbers.
+
+    Args:
+        film: Rows of :func:`snapshot` of one replica with a column ``step``.
+        world: The graph that was learnt.
+        frames: About how many frames are kept, denser at the start.
+
+    Returns:
+        A row for each frame: ``step, recall`` (a node's own logit left out), ``spearman`` (cosine
+        against hops; null where all distances are equal), ``shown`` (share of the variance in
+        three dimensions), ``positions`` (``3 N``, node after node), ``cosines`` (the lower triangle
+        without the diagonal, ``N (N - 1) / 2``), ``energies`` (``G``, from the smoothest).
+
+    Raises:
+        DataError: The world is no graph, or the film is not one of its nodes, or a step is there
+            twice: several replicas.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.probes.dynamics import of_descent
+        >>> from inweights.worlds import Graph
+        >>> ring = Graph(shape="cycle", shuffled=False)
+        >>> taken = of_descent(ring, snapshot, seed=0, model=Node2VecConfig(), every=500)
+        >>> pictures = develop(taken, ring.build())
+        >>> pictures.height, len(pictures["positions"][0]), bool(pictures["spearman"][-1] < -0.95)
+        (21, 45, True)
+    """
+    a = adjacency(world)
+    n, spectrum, hops = len(a), eigenspaces(operator(a)), hop_distances(a)
+    if film["step"].is_duplicated().any():
+        raise DataError("a film has one frame a step; keep the rows of one replica and one run")
+    chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
+    lower = np.tril_indices(n)
+    rows, where = [], []
+    for frame in chosen.iter_rows(named=True):
+        if len(frame["gram"]) != len(lower[0]):
+            raise DataError(
+                f"the film at step {frame['step']} is not one of {n} nodes: its Gram matrix has "
+                f"{len(frame['gram'])} numbers, not {len(lower[0])}; give the film's own world"
+            )
+        gram = np.zeros((n, n))
+        gram[lower] = frame["gram"]
+        gram = gram + np.tril(gram, -1).T
+        place, share = positions(gram)
+        where.append(place)
+        cosines = _cosines(gram)
+        rows.append(
+            {
+                "step": frame["step"],
+                "recall": frame["recall_others"],
+                "spearman": _spearman(cosines, hops),
+                "shown": share,
+                "cosines": cosines[np.tril_indices(n, -1)].astype(np.float32).tolist(),
+                "energies": _energies(gram, spectrum).astype(np.float32).tolist(),
+            }
+        )
+    if not rows:
+        raise DataError("the film has no frame")
+    still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
+    real = pl.List(pl.Float32)
+    table = pl.DataFrame(rows).cast({"spearman": pl.Float64, "cosines": real, "energies": real})
+    return table.with_columns(pl.Series("positions", still.tolist(), dtype=real))
+
+
+def _cosines(gram: Floats) -> Floats:
+    length = np.sqrt(np.maximum(np.diag(gram), 0.0))
+    scale = length[:, None] * length
+    found: Floats = np.divide(gram, scale, out=np.zeros_like(gram), where=scale > 0)
+    return found
+
+
+def _energies(gram: Floats, spectrum: Spectrum) -> Floats:
+    """Share of energy in each eigenspace: ``tr(Uᵀ G U)`` is that of ``Σ ‖Eᵀu‖²``, ``[G]``."""
+    power = np.einsum("nk,nm,mk->k", spectrum.vectors, gram, spectrum.vectors)
+    parts = np.array([power[spectrum.space == g].sum() for g in range(spectrum.spaces)])
+    return parts / parts.sum() if parts.sum() > 0 else np.zeros(spectrum.spaces)
+
+
+def _spearman(cosines: Floats, hops: Floats) -> float | None:
+    """Rank correlation over pairs that a path joins, as in ``hop_correlation``."""
+    u, v = np.triu_indices(len(hops), 1)
+    joined = np.isfinite(hops[u, v])
+    ours = rankdata(cosines[u, v][joined].round(6))
+    theirs = rankdata(hops[u, v][joined])
+    if ours.std() == 0 or theirs.std() == 0:
+        return None
+    return float(np.corrcoef(ours, theirs)[0, 1])
