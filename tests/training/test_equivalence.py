@@ -49,6 +49,13 @@ CURRICULA = {
             Phase(name="all", steps=6, moves=("blocks.*", "head.*"), random_offset=True),
         )
     ),
+    "pooled, by role, bf16": curriculum(
+        pooled=True,
+        batch={"first_hop": 3, "second_hop+identity": 5},
+        schedule=Schedule(kind="linear", warmup=2, hold=0.5),
+        precision="bf16",
+        random_offset=True,
+    ),
     "stops": curriculum(stop=Stop(loss_below=2.6, every=3), optimizer=Optimizer(rate=3e-3)),
 }
 
@@ -148,7 +155,9 @@ torch.set_num_threads(1)
 folder = sys.argv[1]
 world = TwoHop(n=4).build()
 model = GPTConfig(layers=2, width=16).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
-phases = (Phase(steps=300, random_offset=True), Phase(name="more", steps=300, batch=3))
+drawn = {"first_hop": 3, "second_hop+identity": 4}
+more = Phase(name="more", steps=300, batch=drawn, pooled=True, precision="bf16")
+phases = (Phase(steps=300, random_offset=True), more)
 checkpoint = Checkpoint(folder + "/state", key="k", every_steps=3)
 print("ready", flush=True)
 train(model, world, Curriculum(phases=phases), seeds=[0, 1], checkpoint=checkpoint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -79,6 +80,9 @@ def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
         return (step + 1) / (schedule.warmup + 1)
     if schedule.kind == "constant":
         return 1.0
+    if schedule.kind == "linear":
+        fall = [schedule.hold * steps, steps]
+        return float(np.interp(step, fall, [1.0, schedule.final]))
     angle = math.pi * (step - schedule.warmup) / (steps - schedule.warmup)
     return schedule.final + (1 - schedule.final) * (1 + math.cos(angle)) / 2
 
@@ -101,6 +105,7 @@ OPTIMIZERS = {
 SCHEDULES = {
     "constant": Schedule(),
     "cosine": Schedule(kind="cosine", warmup=3, final=0.1),
+    "linear": Schedule(kind="linear", warmup=2, hold=0.6, final=0.2),
 }
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, unknown_name
-from inweights.models.layers import Init
+from inweights.models.layers import Embedding, Init, Linear
 from inweights.models.packing import Packed, pack
 
 __all__ = ["Model", "ModelConfig"]
@@ -76,10 +76,33 @@ class Model(nn.Module):
             ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a packed batch.
         """
         if isinstance(inputs, Packed):
-            return self.unembed(self._select(self.states(inputs)[self.layer_names[-1]], at))
+            return self.unembed(self.deepest(inputs, at))
         batch = pack([inputs])
         logits = self.forward(batch)
         return logits.unflatten(1, inputs.shape[-2:])
+
+    def deepest(self, batch: Packed, at: Tensor | None = None) -> Tensor:
+        """Return the state that is unembedded, ``[R, n, D]``, at positions ``at`` or at all."""
+        return self._select(self.states(batch)[self.layer_names[-1]], at)
+
+    @property
+    def head_matrix(self) -> Tensor | None:
+        """Matrix ``[R, D, K]`` whose product with :meth:`deepest` is the logits; ``None`` without.
+
+        Training with many candidates goes through it chunk by chunk. It is found where a model's
+        ``head`` is a matrix without bias, or is left out because ``tokens``, the embedding, serves
+        as one. A model that unembeds otherwise needs no more than :meth:`unembed`.
+        """
+        head, tokens = getattr(self, "head", None), getattr(self, "tokens", None)
+        if isinstance(head, Linear) and head.bias is None:
+            return head.weight
+        if (
+            head is None
+            and isinstance(tokens, Embedding)
+            and tokens.weight.shape[1] == len(self.candidates)
+        ):
+            return tokens.weight.transpose(1, 2)
+        return None
 
     def hidden(
         self,

@@ -3,7 +3,7 @@
 from inweights.training.checkpoint import Checkpoint
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
 from inweights.training.loop import Observer, Result, train
-from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.scoring import answer_logits, answer_ranks, answers_of
 
 __all__ = [
     "Checkpoint",
@@ -15,6 +15,7 @@ __all__ = [
     "Schedule",
     "Stop",
     "answer_logits",
+    "answer_ranks",
     "answers_of",
     "train",
 ]

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, unknown_name
 
 __all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
 
@@ -45,22 +45,37 @@ class Schedule(Config):
     """The rate over a phase, as a factor of its peak.
 
     Attributes:
-        kind: ``constant``, or ``cosine`` down to ``final``.
+        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``.
         warmup: Steps over which the rate first rises in a line.
-        final: Last factor of the cosine.
+        final: Factor to which it falls.
+        hold: Share of the phase's steps, from its start, before the fall begins.
+
+    Raises:
+        ConfigError: A value is out of range, or ``hold`` is given where nothing falls.
 
     Example:
         >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]
         [1.0, 0.85, 0.5, 0.15]
+        >>> flat = Schedule(kind="linear", hold=0.6)  # flat, then a line over the last two fifths
+        >>> [round(flat.factor(step, 10), 2) for step in range(10)]
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
 
-    kind: Literal["constant", "cosine"] = "constant"
+    kind: Literal["constant", "cosine", "linear"] = "constant"
     warmup: int = 0
     final: float = 0.0
+    hold: float = 0.0
 
     def __post_init__(self) -> None:
         if self.warmup < 0:
             raise ConfigError(f"schedule.warmup is at least 0, not {self.warmup}")
+        if not 0 <= self.hold < 1:
+            raise ConfigError(f"schedule.hold is a share from 0 to below 1, not {self.hold}")
+        if self.hold and self.kind == "constant":
+            raise ConfigError(
+                "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "
+                "'linear' or 'cosine'"
+            )
 
     def factor(self, step: int, steps: int) -> float:
         """Return the factor at ``step`` (0-based) of a phase of ``steps``."""
@@ -68,7 +83,12 @@ class Schedule(Config):
             return (step + 1) / (self.warmup + 1)
         if self.kind == "constant":
             return 1.0
-        done = (step - self.warmup) / max(1, steps - self.warmup)
+        start = max(self.warmup, self.hold * steps)
+        if step < start:
+            return 1.0
+        done = (step - start) / max(1, steps - start)
+        if self.kind == "linear":
+            return self.final + (1 - self.final) * (1 - done)
         return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * done))
 
 
@@ -104,33 +124,63 @@ class Phase(Config):
             training multiset, as a weight of its loss). Empty: all facts, once.
         steps: Number of updates.
         batch: Facts a step, taken from every prompt length in proportion; 0 is the full batch.
+            Or facts a step of each role, as in ``{"path": 32}``, 0 meaning all of them; roles
+            joined by ``+`` (``edge+reverse_edge``) are drawn together, and roles that are not
+            named are taken whole. Every label counts its role's multiplicity in its batch.
+        pooled: Whether facts whose input is the same become one sequence with several labels at
+            its last position. The loss and its gradient stay what they are; tokens and logits
+            are computed once for each different input. A batch then counts different inputs.
         loss: Where the loss is taken: ``last`` (the last position), ``answer`` (every token of the
             answer), ``every`` (every next token, prompt included), or chosen places in the answer,
             0-based.
         moves: Patterns of the names of the parameters that move, as in ``blocks.*``.
         optimizer: How they move.
         schedule: The rate over time.
+        teacherless: Name of a token that the model reads in place of the answer's own, so that it
+            has to plan the whole answer from the prompt (Geometric Memory, App. A). Empty: it
+            reads the right tokens before each one that it has to say.
         random_offset: Whether each sequence starts at a random position each step, so that a
             model with learned positions has trained all of them.
+        precision: ``fp32``, or ``bf16``: parameters, gradients and the optimizer stay in fp32,
+            matrix products are taken in bfloat16.
         stop: When a replica stands still early.
+
+    Raises:
+        ConfigError: A value is out of range or contradicts another.
+
+    Example:
+        >>> edges = {"edge": 1.0, "reverse_edge": 1.0}
+        >>> Phase(roles=edges | {"path": 1.0}, batch={"path": 32}, pooled=True).batch
+        {'path': 32}
     """
 
     name: str = "train"
     roles: dict[str, float] = {}
     steps: int = 280
-    batch: int = 0
+    batch: int | dict[str, int] = 0
+    pooled: bool = False
     loss: Literal["last", "answer", "every"] | tuple[int, ...] = "last"
     moves: tuple[str, ...] = ("*",)
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
+    teacherless: str = ""
     random_offset: bool = False
+    precision: Literal["fp32", "bf16"] = "fp32"
     stop: Stop = Stop()
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise ConfigError(f"phase '{self.name}': steps is at least 1, not {self.steps}")
-        if self.batch < 0:
-            raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {self.batch}")
+        sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
+        for size in sizes.values():
+            if size < 0:
+                raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {size}")
+        drawn = [role for key in sizes for role in key.split("+") if role]
+        for role in drawn:
+            if drawn.count(role) > 1:
+                raise ConfigError(f"phase '{self.name}': batch names the role '{role}' twice")
+            if self.roles and role not in self.roles:
+                raise unknown_name(f"role in batch of phase '{self.name}'", role, self.roles)
         if self.loss == ():
             raise ConfigError(f"phase '{self.name}' takes the loss nowhere; name a place")
         if not self.moves:

@@ -1,7 +1,9 @@
 """The batches of a phase. A batch is a pure function of the seeds, the phase and the step.
 
 Since random streams are counters (:mod:`inweights.seeds`), a resumed run needs no more than its
-step to go on with the same data. Shapes: ``R`` replicas, ``S`` packed tokens, ``n`` labels.
+step to go on with the same data. All data lie on the model's device, and a step takes its rows
+there; the order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
+labelled positions, ``m`` labels.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.packing import Packed, pack
+from inweights.models.packing import Packed
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.training.curriculum import Phase
-from inweights.training.worlds import ShapeGroup, shape_groups
+from inweights.training.sequences import Labels, Sequences, sequences_of, stacked, take
+from inweights.training.worlds import shape_groups
 from inweights.worlds.world import Ids, World
 
 __all__ = ["Batch", "Feed"]
@@ -34,14 +38,26 @@ class Batch:
     Attributes:
         inputs: Packed tokens.
         at: Index in ``S`` of every labelled position, ``[n]``.
-        labels: Logit column of every label, ``[R, n]``.
-        weights: Weight of every label, summing to 1, ``[n]``.
+        labels: Logit column of every label, ``[R, m]``.
+        weights: Weight of every label, summing to 1, ``[m]`` or ``[R, m]``.
+        rows: Index in ``at`` of every label's position, ``[m]`` or ``[R, m]``; ``None`` where
+            each position has one label and they are in order.
     """
 
     inputs: Packed
     at: Tensor
     labels: Tensor
     weights: Tensor
+    rows: Tensor | None = None
+
+
+@dataclass
+class _Draw:
+    """Sequences of one shape of which ``size`` are taken a step; all of them if ``whole``."""
+
+    group: Sequences
+    size: int
+    whole: bool
 
 
 class Feed:
@@ -62,98 +78,107 @@ class Feed:
         self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int
     ) -> None:
         self._model, self._phase, self._index = model, phase, index
+        self._device = model.column.device
         self._streams = [Streams(seed) for seed in seeds]
         self.facts, weights = _chosen(worlds[0], phase)
-        self._groups = [_sequences(g, phase) for g in shape_groups(worlds, "facts", self.facts)]
-        lookup = dict(zip(self.facts.tolist(), weights.tolist(), strict=True))
-        self._weights = [
-            torch.tensor([lookup[i] for i in group.facts], dtype=torch.float32)
-            for group in self._groups
+        self._draws = [
+            draw
+            for indices, size in _pots(worlds[0], phase, self.facts)
+            for draw in self._drawn_together(worlds, indices, size, weights)
         ]
-        total = len(self.facts)
-        size = phase.batch if 0 < phase.batch < total else total
-        self._sizes = [max(1, round(size * len(g.facts) / total)) for g in self._groups]
-        self._whole = size == total
-        self._orders: dict[tuple[int, int, int], Ids] = {}
-        self._offsets: tuple[int, np.ndarray] | None = None
-        self._static = self._assemble([g.tokens for g in self._groups], self._picked(None))
+        self._whole = all(draw.whole for draw in self._draws)
+        self._orders: dict[tuple[int, int], Tensor] = {}
+        self._offsets: tuple[int, Tensor] | None = None
+        # Shapes are the same at every step, and so is where the labels are.
+        shapes = tuple((d.size, d.group.tokens.shape[-1]) for d in self._draws)
+        self._shapes = shapes
+        self._positions = torch.cat(
+            [torch.arange(t, device=self._device).repeat(b) for b, t in shapes]
+        )
+        self._at = torch.cat(_labelled(self._draws)).to(self._device)
+        self._static = self._assemble([None] * len(self._draws)) if self._whole else None
 
     def batch(self, step: int) -> Batch:
         """Return the batch of ``step`` (0-based within the phase)."""
-        if self._whole:
-            static = self._static
-        else:
-            picks = [self._pick(step, g) for g in range(len(self._groups))]
-            tokens = [_take(g.tokens, p) for g, p in zip(self._groups, picks, strict=True)]
-            static = self._assemble(tokens, self._picked(picks))
+        batch = self._static
+        if batch is None:
+            batch = self._assemble(
+                [None if d.whole else self._pick(step, g) for g, d in enumerate(self._draws)]
+            )
         if not self._phase.random_offset:
-            return static
-        lengths = torch.tensor([t for b, t in static.inputs.shapes for _ in range(b)])
-        offsets = torch.from_numpy(self._offset(step, lengths.numpy()))
-        spread = offsets.repeat_interleave(lengths, dim=1).to(static.inputs.positions.device)
+            return batch
         inputs = Packed(
-            static.inputs.tokens, static.inputs.positions + spread, static.inputs.shapes
+            batch.inputs.tokens,
+            batch.inputs.positions + self._offset(step),
+            batch.inputs.shapes,
         )
-        return Batch(inputs, static.at, static.labels, static.weights)
+        return Batch(inputs, batch.at, batch.labels, batch.weights, batch.rows)
 
-    def _picked(self, picks: list[Tensor] | None) -> list[tuple[Tensor, Tensor]]:
-        """Targets and weights of each group, of the picked facts or of all."""
-        if picks is None:
-            return [(g.targets, w) for g, w in zip(self._groups, self._weights, strict=True)]
-        return [
-            (_take(g.targets, p), w[p])
-            for g, w, p in zip(self._groups, self._weights, picks, strict=True)
-        ]
+    def _drawn_together(
+        self, worlds: Sequence[World], indices: Ids, size: int, weights: NDArray[np.float64]
+    ) -> list[_Draw]:
+        """Facts from which a batch takes ``size`` in all, by shape and in proportion."""
+        groups, hidden = [], self._phase.teacherless
+        blank = worlds[0].vocabulary.id(hidden) if hidden else None
+        for group in shape_groups(worlds, "facts", indices):
+            counts = weights[np.searchsorted(self.facts, group.indices)]
+            groups.append(sequences_of(group, counts, self._phase, self._model.column, blank))
+        total = sum(len(group) for group in groups)
+        size = size if 0 < size < total else total
+        whole = size == total
+        return [_Draw(g, max(1, round(size * len(g) / total)), whole) for g in groups]
 
-    def _assemble(self, tokens: list[Tensor], labels: list[tuple[Tensor, Tensor]]) -> Batch:
-        device = self._model.column.device
-        inputs = pack([t.to(device) for t in tokens])
-        at, targets, weights, start = [], [], [], 0
-        for group, (target, weight), (b, t) in zip(
-            self._groups, labels, inputs.shapes, strict=True
-        ):
-            rows = start + t * torch.arange(b).unsqueeze(1)
-            at.append((rows + group.places).flatten())
-            targets.append(target.flatten(-2))
-            weights.append(weight.repeat_interleave(len(group.places), dim=-1))
-            start += b * t
-        column = self._model.column[torch.cat(targets, dim=-1).to(device)]
-        if (column < 0).any():
-            raise DataError(
-                f"phase '{self._phase.name}': a label is outside the model's candidates; "
-                "take the loss at the last position, or give the model a head over all tokens"
+    def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
+        replicas = self._model.replicas
+        tokens, labels, rows, passed = [], [], [], 0
+        pooled = any(draw.group.pool is not None for draw in self._draws)
+        for draw, pick in zip(self._draws, picks, strict=True):
+            group = draw.group
+            tokens.append(
+                group.tokens.flatten(-2) if pick is None else take(group.tokens, pick).flatten(-2)
             )
-        share = torch.cat(weights, dim=-1).to(device)
+            labels.append(group.labels(pick))
+            if pooled:
+                rows.append(passed + _rows(labels[-1]))
+            passed += draw.size * len(group.places)
+        columns = stacked([one.columns for one in labels], replicas)
+        share = stacked([one.weights for one in labels], replicas)
         return Batch(
-            inputs,
-            torch.cat(at).to(device),
-            column.expand(self._model.replicas, -1),
+            Packed(stacked(tokens, replicas), self._positions, self._shapes),
+            self._at,
+            columns.expand(replicas, -1),
             share / share.sum(-1, keepdim=True),
+            stacked(rows, replicas) if pooled else None,
         )
 
-    def _pick(self, step: int, group: int) -> Tensor:
-        """Facts of a group that are in the batch of ``step``, ``[R, b]``, epoch after epoch."""
-        size, count = self._sizes[group], len(self._groups[group].facts)
-        epochs, places = np.divmod(np.arange(step * size, (step + 1) * size), count)
-        rows = []
-        for replica in range(len(self._streams)):
-            orders = {e: self._order(replica, group, e, count) for e in np.unique(epochs).tolist()}
-            rows.append(
-                [orders[e][p] for e, p in zip(epochs.tolist(), places.tolist(), strict=True)]
-            )
-        return torch.tensor(rows)
+    def _pick(self, step: int, draw: int) -> Tensor:
+        """Sequences of a draw that are in the batch of ``step``, ``[R, b]``, epoch after epoch."""
+        size, count = self._draws[draw].size, len(self._draws[draw].group)
+        start, parts = step * size, []
+        while (left := (step + 1) * size - start) > 0:
+            epoch, first = divmod(start, count)
+            part = self._order(draw, epoch)[:, first : min(count, first + left)]
+            parts.append(part)
+            start += part.shape[1]
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def _order(self, replica: int, group: int, epoch: int, count: int) -> Ids:
-        key = (replica, group, epoch)
+    def _order(self, draw: int, epoch: int) -> Tensor:
+        """The order of an epoch, ``[R, count]``, on the device."""
+        key = (draw, epoch)
         if key not in self._orders:
-            self._orders.pop((replica, group, epoch - 2), None)
-            rng = self._streams[replica].numpy(DATA_ORDER, self._index, "order", group, epoch)
-            self._orders[key] = rng.permutation(count)
+            self._orders.pop((draw, epoch - 2), None)
+            count = len(self._draws[draw].group)
+            drawn = [
+                s.numpy(DATA_ORDER, self._index, "order", draw, epoch).permutation(count)
+                for s in self._streams
+            ]
+            self._orders[key] = torch.from_numpy(np.stack(drawn)).to(self._device)
         return self._orders[key]
 
-    def _offset(self, step: int, lengths: np.ndarray) -> np.ndarray:
-        """Random start of every sequence at ``step``, ``[R, sequences]``."""
+    def _offset(self, step: int) -> Tensor:
+        """What is added to the position of every token at ``step``, ``[R, S]``."""
         chunk, row = divmod(step, _CHUNK)
+        lengths = np.repeat([t for _, t in self._shapes], [b for b, _ in self._shapes])
         if self._offsets is None or self._offsets[0] != chunk:
             context = self._model.context
             if context is None:
@@ -173,21 +198,12 @@ class Feed:
                 )
                 for s in self._streams
             ]
-            self._offsets = (chunk, np.stack(drawn, axis=1))
-        return self._offsets[1][row]
+            self._offsets = (chunk, torch.from_numpy(np.stack(drawn, axis=1)).to(self._device))
+        spread = torch.from_numpy(lengths).to(self._device)
+        return self._offsets[1][row].repeat_interleave(spread, dim=1)
 
 
-@dataclass(frozen=True)
-class _Sequences:
-    """Input tokens, labelled places and targets of the facts of one shape."""
-
-    facts: list[int]
-    tokens: Tensor
-    places: Tensor
-    targets: Tensor
-
-
-def _chosen(world: World, phase: Phase) -> tuple[Ids, np.ndarray]:
+def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:
     """Places and weights of the facts that the phase trains."""
     facts = world.facts
     if not len(facts):
@@ -200,28 +216,31 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, np.ndarray]:
     return indices[order], weights[order]
 
 
-def _sequences(group: ShapeGroup, phase: Phase) -> _Sequences:
-    whole = torch.cat([group.prompts, group.answers], dim=-1)
-    prompt, answer = group.prompts.shape[-1], group.answers.shape[-1]
-    last = prompt + answer - 2
-    if phase.loss == "every":
-        places = torch.arange(last + 1)
-    elif phase.loss == "last":
-        places = torch.tensor([last])
-    elif phase.loss == "answer":
-        places = torch.arange(prompt - 1, last + 1)
-    else:
-        outside = [p for p in phase.loss if not 0 <= p < answer]
-        if outside:
-            raise ConfigError(
-                f"phase '{phase.name}': an answer of {answer} token(s) has no place {outside[0]}"
-            )
-        places = torch.tensor([prompt - 1 + p for p in phase.loss])
-    return _Sequences(group.indices.tolist(), whole[..., :-1], places, whole[..., places + 1])
+def _pots(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
+    """Facts that are drawn together, and how many a step; first those that no batch names."""
+    if not isinstance(phase.batch, dict):
+        return [(chosen, phase.batch)]
+    pots = []
+    for key, size in phase.batch.items():
+        parts = [world.facts.with_role(role) for role in key.split("+")]
+        pots.append((np.sort(np.concatenate(parts)), size))
+    named = np.concatenate([indices for indices, _ in pots] or [chosen[:0]])
+    rest = chosen[~np.isin(chosen, named)]
+    return [(rest, 0), *pots] if len(rest) else pots
 
 
-def _take(tokens: Tensor, picks: Tensor) -> Tensor:
-    """Pick rows ``[R, b]`` of ``[m, T]`` or ``[R, m, T]``; returns ``[R, b, T]``."""
-    if tokens.dim() == 2:
-        return tokens[picks]
-    return tokens.gather(1, picks.unsqueeze(-1).expand(-1, -1, tokens.shape[-1]))
+def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
+    """Index in the packed axis of every labelled position, by draw."""
+    found, start = [], 0
+    for draw in draws:
+        length = draw.group.tokens.shape[-1]
+        rows = start + length * torch.arange(draw.size).unsqueeze(1)
+        found.append((rows + draw.group.places).flatten())
+        start += draw.size * length
+    return found
+
+
+def _rows(labels: Labels) -> Tensor:
+    if labels.rows is not None:
+        return labels.rows
+    return torch.arange(labels.columns.shape[-1], device=labels.columns.device)

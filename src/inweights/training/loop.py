@@ -1,6 +1,6 @@
 """The training loop. It reads from top to bottom.
 
-Shapes: ``R`` replicas, ``P`` parameters of one, ``n`` labels of a batch, ``K`` candidates.
+Shapes: ``R`` replicas, ``P`` parameters of one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import polars as pl
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
+from inweights.models.dropout import Dropping
 from inweights.training.checkpoint import Checkpoint, State
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.feed import Feed
+from inweights.training.losses import Loss
 from inweights.training.machine import flushed_denormals, keep_memory
 from inweights.training.rows import Rows, build_optimizer
 from inweights.training.scoring import answer_logits, answers_of
@@ -101,7 +102,7 @@ def train(
         raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
     each = as_worlds(worlds, replicas)
     plans = _plans(curriculum, replicas)
-    rows = Rows(model)
+    rows, dropping = Rows(model), Dropping(model, seeds)
     state = checkpoint.read(rows.values.device) if checkpoint else None
     if state is None:
         state = State(0, 0, 0, rows.values, torch.full((replicas,), -1), tables={"losses": []})
@@ -116,14 +117,15 @@ def train(
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
             feed = Feed(model, each, phase, seeds, state.phase)
+            loss = Loss(model, phase.precision)
             moving = rows.moving(phase.moves)
             optimizer = build_optimizer(rows, [p.optimizer for p in phases], moving)
             _load_optimizer(optimizer, state.optimizer)
 
             while state.step < phase.steps:
                 batch = feed.batch(state.step)
-                logits = model(batch.inputs, at=batch.at)  # [R, n, K]
-                losses = _cross_entropy(logits, batch.labels, batch.weights)  # [R]
+                with dropping.at(state.phase, state.step):
+                    losses = loss(batch)  # [R]
                 rows.backward(losses.sum(), moving)
 
                 factor = phase.schedule.factor(state.step, phase.steps)
@@ -177,12 +179,6 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
             "train the others apart"
         )
     return plans
-
-
-def _cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Weighted mean cross-entropy of each replica: ``[R, n, K]``, ``[R, n]`` to ``[R]``."""
-    losses = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-    return (losses.view(labels.shape) * weights).sum(-1)
 
 
 def _record(losses: Tensor, phase: Phase, state: State) -> pl.DataFrame:

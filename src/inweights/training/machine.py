@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -19,12 +20,62 @@ _LARGE = 2**30
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Count tiny numbers as 0. Late in training they would slow a CPU down twentyfold."""
+    """Count tiny numbers as 0. Late in training they would slow a CPU down twentyfold.
+
+    ``torch.set_flush_denormal`` speaks to the thread that calls it, and threads take it over when
+    they are made: those that torch has made before are told as well, where that can be done.
+    """
     torch.set_flush_denormal(True)
+    _tell_threads()
     try:
         yield
     finally:
         torch.set_flush_denormal(False)
+        _tell_threads()
+
+
+def _tell_threads() -> bool:
+    """Give torch's other threads this one's floating-point settings; says whether it was done.
+
+    GNU's OpenMP runs a C function in every thread of its pool, and ``fesetenv`` of the C library
+    is one.
+    """
+    threads = torch.get_num_threads()
+    runtime = _openmp() if threads > 1 else None
+    if runtime is None:
+        return False
+    settings = ctypes.create_string_buffer(256)  # larger than any processor's fenv_t
+    library = ctypes.CDLL(None)
+    if library.fegetenv(settings):
+        return False
+    runtime.GOMP_parallel(library.fesetenv, settings, threads, 0)
+    return True
+
+
+@cache
+def _openmp() -> ctypes.CDLL | None:
+    """The OpenMP library that torch has loaded, if it is GNU's and the C library knows fenv.h."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+        found = sorted({line.split()[-1] for line in maps.splitlines() if "libgomp" in line})
+        # Torch brings its own; another package may have loaded a second one.
+        own = [path for path in found if "torch" in path] or found
+        library = ctypes.CDLL(None)
+        runtime = ctypes.CDLL(own[0])
+        if not all((runtime.GOMP_parallel, library.fegetenv, library.fesetenv)):
+            return None
+    except (OSError, AttributeError, IndexError):
+        return None
+    runtime.GOMP_parallel.restype = None
+    runtime.GOMP_parallel.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_uint,
+        ctypes.c_uint,
+    )
+    return runtime
 
 
 @cache

@@ -14,7 +14,10 @@ from inweights.models.packing import pack
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
-__all__ = ["answer_logits", "answers_of"]
+__all__ = ["answer_logits", "answer_ranks", "answers_of"]
+
+#: Logits that :func:`answer_ranks` holds at once.
+MOST_LOGITS = 2**25
 
 
 @torch.no_grad()
@@ -43,6 +46,64 @@ def answer_logits(
     wanted = np.arange(len(order)) if indices is None else indices
     places = np.argsort(order)[np.argsort(np.argsort(wanted))]
     return logits.index_select(1, torch.from_numpy(places).to(device))
+
+
+@torch.no_grad()
+def answer_ranks(
+    model: Model,
+    worlds: World | Sequence[World],
+    part: Part,
+    indices: Ids | None = None,
+) -> Tensor:
+    """Return how many candidates beat the right one, at every token of every answer, ``[R, M, A]``.
+
+    The tokens before it are given (teacher forcing): so an answer whose ranks are all 0 is also
+    the one that greedy decoding finds. Logits are made for some statements at a time, so that
+    10^5 candidates do not fill the memory.
+
+    Args:
+        model: The model; its replicas share one world or have one each.
+        worlds: One world, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Places of the wanted statements, all of one shape; all, in order, if left out.
+
+    Raises:
+        DataError: There are no such statements, they differ in shape, or the model's head does
+            not cover an answer.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> tuple(answer_ranks(model, world, "queries").shape)
+        (2, 4, 1)
+    """
+    groups = shape_groups(as_worlds(worlds, model.replicas), part, indices)
+    if len(groups) != 1:
+        raise DataError(
+            f"ranks are taken of {part} of one shape, not of {len(groups)}; name their indices"
+        )
+    group, device = groups[0], model.column.device
+    order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
+    wanted = torch.from_numpy(np.argsort(np.argsort(group.indices if indices is None else indices)))
+    back = torch.argsort(order)[wanted].to(device)
+    columns = model.column[group.answers.to(device)]
+    if (columns < 0).any():
+        raise DataError("the model's head does not cover every answer of its world")
+    whole = torch.cat([group.prompts, group.answers[..., :-1]], dim=-1).to(device)
+    length, answer = whole.shape[-1], columns.shape[-1]
+    columns = columns.expand(model.replicas, -1, -1)
+    step = max(1, MOST_LOGITS // (model.replicas * answer * len(model.candidates)))
+    found = []
+    for start in range(0, whole.shape[-2], step):
+        batch = pack([whole[..., start : start + step, :]])
+        rows = length * torch.arange(batch.shapes[0][0], device=device).unsqueeze(1)
+        at = rows + torch.arange(length - answer, length, device=device)
+        logits = model(batch, at=at.flatten())
+        said = logits.gather(-1, columns[:, start : start + step].reshape(model.replicas, -1, 1))
+        found.append((logits > said).sum(-1).view(model.replicas, -1, answer))
+    return torch.cat(found, dim=1).index_select(1, back)
 
 
 def answers_of(

@@ -101,7 +101,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             >>> PathStar(arms=10_000, nodes=10).size
             90001
         """
-        below = sum(self.branches**depth for depth in range(self.nodes - 1))
+        return 1 + self.arms * int(sum(self.branches**depth for depth in range(self.nodes - 1)))
 
     def build(self, seed: int = 0) -> World:
         """Make the world: labels of the nodes and the held-out leaves depend on the seed."""

@@ -1,0 +1,283 @@
+"""Batches by role, pooled facts, the loss in chunks, precision: each against the plain way."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from inweights.errors import ConfigError, DataError
+from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
+from inweights.training import Curriculum, Optimizer, Phase, losses, train
+from inweights.training.feed import Feed
+from inweights.training.losses import Loss
+from inweights.worlds import Statements, Vocabulary, World
+
+ARMS, NODES = 4, 3
+
+
+def star(seed: int, arms: int = ARMS, nodes: int = NODES) -> World:
+    """A path-star: edges both ways, and the path to every leaf."""
+    count = arms * nodes + 1
+    names = np.random.default_rng(seed).permutation(count)
+    lines = np.concatenate(
+        [np.zeros((arms, 1), int), 1 + np.arange(arms * nodes).reshape(arms, -1)], 1
+    )
+    lines = names[lines]
+    ends = np.stack([lines[:, :-1].ravel(), lines[:, 1:].ravel()], 1)
+    mark = np.full((len(lines), 1), count)
+    parts = {
+        "edge": (ends[:, :1], ends[:, 1:]),
+        "reverse_edge": (ends[:, 1:], ends[:, :1]),
+        "path": (np.concatenate([mark, lines[:, -1:]], 1), lines),
+    }
+    words = Vocabulary({"node": [f"n{i}" for i in range(count)], "task": ["[PATH]"]})
+    return World("star", words, Statements.build(parts), Statements.build({}), seed=seed)
+
+
+WORLD = star(0)
+V = len(WORLD.vocabulary)
+EDGES = {"edge": 1.0, "reverse_edge": 1.0}
+GPT = GPTConfig(layers=2, width=16, heads=2)
+
+
+def build(seeds=(0,), config=GPT, **changes) -> Model:
+    return config.build(vocabulary=V, seeds=seeds, **changes)
+
+
+def trained(phase: Phase, worlds=WORLD, seeds=(0,), config=GPT) -> tuple[Model, list[float]]:
+    model = build(seeds, config)
+    result = train(model, worlds, Curriculum(phases=(phase,)), seeds=seeds, every=1)
+    return model, result.losses["loss"].to_list()
+
+
+def assert_alike(one: Model, other: Model) -> None:
+    for a, b in zip(one.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=3e-5, rtol=1e-3)
+
+
+# Descent, so that nothing divides by small gradients.
+DESCENT = Optimizer(kind="sgd", rate=0.5, momentum=0.5, weight_decay=0.0)
+
+
+@pytest.mark.parametrize("loss", ["last", "answer", "every", (0,)])
+@pytest.mark.parametrize("worlds", ["shared", "own"])
+def test_pooled_facts_have_the_same_loss_and_gradient(loss, worlds: str) -> None:
+    weights = {"edge": 2.0, "reverse_edge": 1.0, "path": 0.5}
+    phase = Phase(steps=6, roles=weights, loss=loss, optimizer=DESCENT)
+    data = WORLD if worlds == "shared" else [star(1), star(2)]
+    pooled = Phase(steps=6, roles=weights, loss=loss, optimizer=DESCENT, pooled=True)
+    plain, expected = trained(phase, data, (0, 1))
+    model, found = trained(pooled, data, (0, 1))
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert expected[-1] < expected[0]
+    assert_alike(model, plain)
+
+
+def test_pooling_reads_every_input_once() -> None:
+    whole = Feed(build(), (WORLD,), Phase(roles=EDGES), [0], 0).batch(0)
+    pooled = Feed(build(), (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).batch(0)
+    assert whole.inputs.size == 2 * ARMS * NODES == pooled.labels.shape[1]
+    assert pooled.inputs.size == len(pooled.at) == ARMS * NODES + 1
+    assert sorted(pooled.inputs.tokens.tolist()) == list(range(ARMS * NODES + 1))
+
+
+@pytest.mark.parametrize("seeds", [(3,), (3, 4)])
+def test_batches_by_role(seeds: tuple[int, ...]) -> None:
+    """All edges in every step, two paths a step, every path once an epoch, replicas apart."""
+    phase = Phase(batch={"path": 2}, pooled=True, loss="answer")
+    feed = Feed(build(seeds), (WORLD,), phase, seeds, 0)
+    paths: list[Counter] = [Counter() for _ in seeds]
+    for step in range(ARMS // 2):
+        batch = feed.batch(step)
+        assert batch.inputs.shapes == ((ARMS * NODES + 1, 1), (2, 2 + NODES))
+        for r, line in enumerate(batch.inputs.tokens):
+            edges, rest = line[: ARMS * NODES + 1], line[ARMS * NODES + 1 :]
+            assert sorted(edges.tolist()) == list(range(ARMS * NODES + 1))
+            paths[r].update(map(tuple, rest.view(2, -1).tolist()))
+        # Every fact counts once: an edge has one label, a path one for each node.
+        assert batch.weights.count_nonzero(-1).tolist() == [
+            2 * ARMS * NODES + 2 * (NODES + 1)
+        ] * len(seeds)
+        assert batch.weights.sum(-1).tolist() == pytest.approx([1.0] * len(seeds))
+    for seen in paths:
+        assert sorted(seen.values()) == [1] * ARMS
+    if len(seeds) == 2:
+        assert feed.batch(0).inputs.tokens[0].tolist() != feed.batch(0).inputs.tokens[1].tolist()
+
+
+def test_sampled_sources_bring_all_their_labels() -> None:
+    phase = Phase(roles=EDGES, batch={"edge+reverse_edge": 5}, pooled=True)
+    own = [star(1), star(2)]
+    feed = Feed(build((3, 4)), own, phase, (3, 4), 0)
+    for step in range(4):
+        batch = feed.batch(step)
+        assert batch.inputs.tokens.shape == (2, 5)
+        for r, world in enumerate(own):
+            expected: Counter = Counter()
+            for source in batch.inputs.tokens[r].tolist():
+                same = [i for i in range(24) if world.facts.prompt(i).tolist() == [source]]
+                expected.update((source, int(world.facts.answer(i)[0])) for i in same)
+            counted = batch.weights[r] > 0
+            sources = batch.inputs.tokens[r][batch.at[batch.rows[r]]]
+            pairs = zip(sources[counted].tolist(), batch.labels[r][counted].tolist(), strict=True)
+            assert Counter(pairs) == expected
+            torch.testing.assert_close(
+                batch.weights[r][counted], torch.full((expected.total(),), 1 / expected.total())
+            )
+
+
+def test_replicas_equal_single_runs_with_everything_on() -> None:
+    phase = Phase(steps=6, batch={"edge+reverse_edge": 5, "path": 2}, pooled=True, loss="answer")
+    own = [star(1), star(2), star(3)]
+    together, _ = trained(phase, own, (0, 1, 2))
+    alone, _ = trained(phase, own[1], (1,))
+    for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(joint[1], lone[0], atol=2e-5, rtol=1e-3)
+
+
+CONFIGS = {
+    "tied": GPT,
+    "untied": GPTConfig(layers=1, width=16, tied=False),
+    "mamba": MambaConfig(layers=1, width=8, state=4),
+    "any head": EmbMLPConfig(width=8),
+}
+
+
+def gradients(model: Model, phase: Phase, worlds) -> tuple[list[float], list[torch.Tensor]]:
+    batch = Feed(model, worlds, phase, range(model.replicas), 0).batch(0)
+    found = Loss(model)(batch)
+    moving = [p for p in model.parameters() if p.requires_grad]
+    scaled = (
+        found * torch.arange(1.0, model.replicas + 1)
+    ).sum()  # no replica has a factor 1 by chance
+    return found.tolist(), list(torch.autograd.grad(scaled, moving))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_loss_in_chunks_equals_the_plain_one(
+    name: str, pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = [star(1), star(2)]
+    phase = Phase(batch=11, pooled=pooled, loss="every")
+    model = build((0, 1), CONFIGS[name])
+    with torch.no_grad():  # not near uniform, so that every label counts
+        for parameter in model.parameters():
+            parameter.mul_(3)
+    monkeypatch.setattr(losses, "MOST_LOGITS", 0 if name != "any head" else 2 * V * 4)
+    monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)  # four positions at a time
+    found, mine = gradients(model, phase, own)
+    monkeypatch.undo()
+    batch = Feed(model, own, phase, [0, 1], 0).batch(0)
+    logits = model(batch.inputs, at=batch.at).log_softmax(-1)
+    rows = torch.arange(len(batch.at)) if batch.rows is None else batch.rows
+    rows = rows.expand(2, -1)
+    said = torch.stack([logits[r, rows[r], batch.labels[r]] for r in (0, 1)])
+    expected = -(said * batch.weights).sum(-1)
+    assert found == pytest.approx(expected.tolist(), abs=1e-5)
+    plain = torch.autograd.grad(
+        (expected * torch.tensor([1.0, 2.0])).sum(), list(model.parameters())
+    )
+    for one, other in zip(mine, plain, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest tensor that any operation returned."""
+
+    size = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for one in out if isinstance(out, tuple | list) else (out,):
+            if isinstance(one, torch.Tensor):
+                self.size = max(self.size, one.numel())
+        return out
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_no_more_logits_than_a_chunk_are_ever_held(
+    pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = star(0, arms=100)
+    model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    feed = Feed(model, (world,), Phase(roles=EDGES, pooled=pooled), [0], 0)
+    sizes = {}
+    for most in (10**9, 10_000):
+        monkeypatch.setattr(losses, "MOST_LOGITS", most)
+        monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", most)
+        with Largest() as seen:
+            Loss(model)(feed.batch(0)).sum().backward()
+        sizes[most] = seen.size
+    assert sizes[10_000] <= 4 * 600 * 8  # the widest state: the MLP's
+    if not pooled:
+        assert sizes[10**9] >= 600 * 302
+
+
+def test_a_frozen_head_gets_no_gradient_and_the_rest_the_same() -> None:
+    phase = Phase(pooled=True)
+    model = build((0, 1))
+    _, everything = gradients(model, phase, (WORLD,))
+    names = [name for name, _ in model.named_parameters()]
+    model.tokens.weight.requires_grad_(False)
+    _, rest = gradients(model, phase, (WORLD,))
+    kept = [g for n, g in zip(names, everything, strict=True) if n != "tokens.weight"]
+    for one, other in zip(rest, kept, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_head_that_is_not_what_it_seems_is_still_right() -> None:
+    model = build()
+    plain = type(model).unembed
+    try:
+        type(model).unembed = lambda self, state: 2 * plain(self, state)
+        batch = Feed(model, (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).batch(0)
+        logits = model(batch.inputs, at=batch.at)[0]
+        each = F.cross_entropy(logits[batch.rows[0]], batch.labels[0])
+        assert Loss(model)(batch).item() == pytest.approx(each.item(), abs=1e-6)
+    finally:
+        type(model).unembed = plain
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_bf16_is_near_fp32_and_keeps_parameters_whole(pooled: bool) -> None:
+    phase = {"steps": 40, "pooled": pooled, "loss": "answer", "optimizer": Optimizer(rate=3e-3)}
+    whole, expected = trained(Phase(**phase))
+    half, found = trained(Phase(**phase, precision="bf16"))
+    assert {p.dtype for p in half.parameters()} == {torch.float32}
+    assert found != expected
+    assert found == pytest.approx(expected, rel=0.03)
+    assert expected[-1] < 0.8 * expected[0]
+    del whole
+
+
+# --- what is refused
+
+
+def test_bad_batches_are_refused() -> None:
+    for wrong, says in (
+        ({"batch": {"path": -1}}, "at least 0"),
+        ({"batch": {"edge+path": 3, "path": 1}}, "'path' twice"),
+        ({"roles": EDGES, "batch": {"paths": 3}}, "unknown role in batch"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            Phase(**wrong)
+    with pytest.raises(DataError, match="did you mean 'path'"):
+        Feed(build(), (WORLD,), Phase(batch={"pathh": 3}), [0], 0)
+
+
+def test_replicas_that_cannot_be_pooled_together_are_refused() -> None:
+    one, other = ([[0], [0], [1]], [[1], [2], [2]]), ([[0], [1], [2]], [[1], [2], [0]])
+    words = Vocabulary({"node": ["a", "b", "c"]})
+    worlds = [
+        World("w", words, Statements.build({"edge": part}), Statements.build({}))
+        for part in (one, other)
+    ]
+    model = GPTConfig(layers=1, width=8).build(vocabulary=3, seeds=[0, 1])
+    with pytest.raises(DataError, match="2 and 3 different inputs"):
+        Feed(model, worlds, Phase(pooled=True), [0, 1], 0)
