@@ -7,9 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inweights.config import Config, apply_overrides, decode, digest, load_toml, to_dict
+from inweights.config import (
+    Config,
+    apply_overrides,
+    decode,
+    digest,
+    identity,
+    load_toml,
+    to_dict,
+)
 from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.models import GPTConfig, TinyNNConfig
 from inweights.seeds import DATA_ORDER, INITIALISATION, WORLD, Streams
+from inweights.training import Curriculum, Phase, Schedule
+from inweights.worlds import TwoHop
 
 
 class Inner(Config):
@@ -171,3 +182,23 @@ def test_streams_are_counters() -> None:
     assert len(set(seeds)) == len(seeds)
     with pytest.raises(ValueError, match="from 0 upwards"):
         Streams(-1)
+
+
+def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
+    plain = Curriculum(phases=(Phase(steps=3),))
+    named = identity(plain)
+    assert "pooled" not in named["phases"][0]
+    assert "hold" not in named["phases"][0]["schedule"]
+    assert decode(Curriculum, named) == plain
+    pooled = Curriculum(phases=(Phase(steps=3, pooled=True),))
+    assert identity(pooled)["phases"][0]["pooled"] is True
+    assert digest(identity(pooled)) != digest(named)
+    # Without later options it is what the config says, tags included.
+    assert identity(TwoHop(n=4)) == to_dict(TwoHop(n=4))
+
+
+@pytest.mark.parametrize("kind", [Phase, Schedule, GPTConfig, TinyNNConfig])
+def test_later_options_exist_and_are_off_by_default(kind: type[Config]) -> None:
+    assert kind.later
+    for name, neutral in kind.later.items():
+        assert getattr(kind(), name) == neutral

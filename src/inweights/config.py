@@ -7,13 +7,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
 
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["Config", "apply_overrides", "decode", "digest", "load_toml", "to_dict"]
+__all__ = ["Config", "apply_overrides", "decode", "digest", "identity", "load_toml", "to_dict"]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -22,7 +22,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     A config that is chosen by name among several carries a tag (``kind``), given when its class
     is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
+
+    Attributes:
+        later: Options that were added when runs existed, each with the value that means what was
+            done before. With that value they are left out of a run's identity, so that a new option
+            does not make every earlier run another one. What stands here may never change.
     """
+
+    later: ClassVar[Mapping[str, Any]] = {}
 
 
 C = TypeVar("C", bound=msgspec.Struct)
@@ -35,6 +42,31 @@ def to_dict(config: msgspec.Struct) -> dict[str, Any]:
     """Return the config as plain dictionaries, lists, strings and numbers."""
     plain: dict[str, Any] = msgspec.to_builtins(config, str_keys=True)
     return plain
+
+
+def identity(value: Any) -> Any:
+    """Return what a run is named by: plain values, without later options that change nothing.
+
+    Example:
+        >>> class Ring(Config):
+        ...     later = {"twisted": False}
+        ...     nodes: int = 15
+        ...     twisted: bool = False
+        >>> identity({"world": Ring()}), identity(Ring(twisted=True))
+        ({'world': {'nodes': 15}}, {'nodes': 15, 'twisted': True})
+    """
+    if isinstance(value, Mapping):
+        return {str(key): identity(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [identity(inner) for inner in value]
+    if not isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value, str_keys=True)
+    about = type(value).__struct_config__
+    tagged = {about.tag_field: about.tag} if about.tag_field else {}
+    later = getattr(value, "later", {})
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    kept = {n: v for n, v in fields.items() if n not in later or v != later[n]}
+    return tagged | {name: identity(inner) for name, inner in kept.items()}
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:

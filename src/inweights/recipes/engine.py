@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import apply_overrides, to_dict
+from inweights.config import apply_overrides, identity, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.recipes.claim import ClaimResult, judge
 from inweights.recipes.groups import complete, part_of, use_threads
@@ -65,7 +65,7 @@ def resolve(
         "version": recipe.version,
         "scale": scale,
         "seeds": list(chosen),
-        "settings": to_dict(settings),
+        "settings": identity(settings),
     }
     return settings, chosen, config
 

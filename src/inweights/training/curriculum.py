@@ -61,6 +61,8 @@ class Schedule(Config):
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25]
     """
 
+    later = {"hold": 0.0}
+
     kind: Literal["constant", "cosine", "linear"] = "constant"
     warmup: int = 0
     final: float = 0.0
@@ -153,6 +155,8 @@ class Phase(Config):
         >>> Phase(roles=edges | {"path": 1.0}, batch={"path": 32}, pooled=True).batch
         {'path': 32}
     """
+
+    later = {"pooled": False, "teacherless": "", "precision": "fp32"}
 
     name: str = "train"
     roles: dict[str, float] = {}
