@@ -18,13 +18,14 @@ ORDER = (
     "theory",
     "probes",
     "audit",
+    "lm",
     "recipes",
     "report",
     "laboratory",
 )
 FREE = {"errors", "config", "seeds"}
 #: The face of the package and the command line see everything.
-FACE = {"__init__", "__main__", "cli", "console"}
+FACE = {"__init__", "__main__", "cli", "commands", "console"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -81,6 +82,7 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
         ("inweights.worlds", "torch"),
         ("inweights.theory", "torch"),
         ("inweights.training", "transformers"),
+        ("inweights.lm", "torch"),
     ],
 )
 def test_what_is_heavy_is_loaded_late(module: str, absent: str) -> None:

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
-from inweights.training import Curriculum, Optimizer, Phase, losses, train
+from inweights.training import Curriculum, Optimizer, Phase, Schedule, losses, train
 from inweights.training.feed import Feed
 from inweights.training.losses import Loss
 from inweights.worlds import Statements, Vocabulary, World
@@ -269,6 +269,13 @@ def test_bad_batches_are_refused() -> None:
             Phase(**wrong)
     with pytest.raises(DataError, match="did you mean 'path'"):
         Feed(build(), (WORLD,), Phase(batch={"pathh": 3}), [0], 0)
+
+
+def test_bad_schedules_are_refused() -> None:
+    with pytest.raises(ConfigError, match="no effect on a constant rate"):
+        Schedule(hold=0.5)
+    with pytest.raises(ConfigError, match=r"share from 0 to below 1, not 1\.0"):
+        Schedule(kind="linear", hold=1.0)
 
 
 def test_replicas_that_cannot_be_pooled_together_are_refused() -> None:

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.models.base import Model
+from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Embedding, Init, LayerNorm, Linear, initialise
 from inweights.models.packing import Packed
 
@@ -40,8 +41,13 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             lets no position see another.
         residual: Whether blocks add to their input.
         norm: Whether there is layer normalisation.
+        embedding_std: Initial scale of the token embeddings where it is not :attr:`init`'s, such
+            as 1 for PyTorch's own.
+        dropout: Share of what attention and MLP add to the stream that is dropped while training.
         init: Initial scale; may differ between replicas.
     """
+
+    later = {"embedding_std": None, "dropout": 0.0}
 
     layers: int = 8
     width: int = 64
@@ -52,6 +58,8 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     attention: Mixing = "causal"
     residual: bool = True
     norm: bool = True
+    embedding_std: float | None = None
+    dropout: float = 0.0
     init: Init = Init()
 
     def __post_init__(self) -> None:
@@ -62,6 +70,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             raise ConfigError(
                 f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"
             )
+        std = self.embedding_std
+        if std is not None and not (std > 0 and math.isfinite(std)):
+            raise ConfigError(f"gpt.embedding_std is above 0, not {std}; leave it out for init")
+        check_rate("gpt.dropout", self.dropout)
 
     def build(
         self,
@@ -74,7 +86,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         del candidates
         model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
-        initialise(model, seeds, inits or [self.init] * len(seeds))
+        scales = inits or [self.init] * len(seeds)
+        initialise(model, seeds, scales)
+        if self.embedding_std is not None:
+            factors = [self.embedding_std / init.sigma(self.width) for init in scales]
+            with torch.no_grad():
+                model.tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
         return model
 
 
@@ -150,11 +167,12 @@ class Block(nn.Module):
         self.norm2 = norm()
         self.up = Linear(replicas, width, 4 * width)
         self.down = Linear(replicas, 4 * width, width)
+        self.drop1, self.drop2 = Dropout(config.dropout), Dropout(config.dropout)
 
     def forward(self, x: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
         if self.out is not None:
-            x = self._add(x, self.out(self._mix(self.qkv(self.norm1(x)), shapes)))
-        return self._add(x, self.down(F.gelu(self.up(self.norm2(x)))))
+            x = self._add(x, self.drop1(self.out(self._mix(self.qkv(self.norm1(x)), shapes))))
+        return self._add(x, self.drop2(self.down(F.gelu(self.up(self.norm2(x))))))
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:
         return x + update if self.config.residual else update

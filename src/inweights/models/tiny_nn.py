@@ -17,6 +17,7 @@ from torch import Tensor
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.models.base import Model
+from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
 from inweights.models.packing import Packed
 
@@ -33,12 +34,16 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
             trained but ``W`` and ``b``.
         embedding_std: Initial scale of the embeddings where it is not :attr:`init`'s, such as 1
             for PyTorch's own (Fig. 28).
+        dropout: Share of the middle layer's entries that is dropped while training (Fig. 31).
         init: Initial scale of every weight matrix; may differ between replicas. ``b`` starts at 0.
     """
+
+    later = {"dropout": 0.0}
 
     width: int = 32
     frozen: bool = False
     embedding_std: float | None = None
+    dropout: float = 0.0
     init: Init = Init()
 
     def __post_init__(self) -> None:
@@ -47,6 +52,7 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         std = self.embedding_std
         if std is not None and not (std > 0 and math.isfinite(std)):
             raise ConfigError(f"tiny-nn.embedding_std is above 0, not {std}; leave it out for init")
+        check_rate("tiny-nn.dropout", self.dropout)
 
     def build(
         self,
@@ -100,6 +106,7 @@ class TinyNN(Model):
         embedding = FrozenEmbedding if config.frozen else Embedding
         self.tokens = embedding(replicas, vocabulary, config.width)
         self.middle = Linear(replicas, config.width, config.width)
+        self.drop = Dropout(config.dropout)
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -107,7 +114,7 @@ class TinyNN(Model):
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
         x = self.tokens(batch.tokens)
-        return {"embedding": x, "middle": self.middle(x)}
+        return {"embedding": x, "middle": self.drop(self.middle(x))}
 
     def unembed(self, state: Tensor) -> Tensor:
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))

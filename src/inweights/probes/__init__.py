@@ -1,6 +1,7 @@
 """What was learnt: functions of a trained model and its worlds that return tidy tables."""
 
 from inweights.probes.alignment import alignment, bridge_pairs
+from inweights.probes.arrangement import agreement, arrange, arrangement
 from inweights.probes.film import develop, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
@@ -14,8 +15,11 @@ from inweights.probes.templates import templates, winners
 
 __all__ = [
     "accuracy",
+    "agreement",
     "align_frames",
     "alignment",
+    "arrange",
+    "arrangement",
     "bridge_pairs",
     "bridge_projection",
     "cosines",

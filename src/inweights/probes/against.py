@@ -1,4 +1,7 @@
-"""A model seen through its graph, self-edges left out (Geometric Memory §4.4)."""
+"""A model seen through another graph than the one that it was taught.
+
+Self-edges left out (Geometric Memory §4.4), or edges both ways (Fig. 32).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from inweights.training.worlds import as_worlds
 from inweights.worlds.graph import Graph
 from inweights.worlds.world import World
 
-__all__ = ["without_self_edges"]
+__all__ = ["both_ways", "without_self_edges"]
 
 
 def without_self_edges(
@@ -48,10 +51,47 @@ def without_self_edges(
         >>> bool(zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
         True
     """
-    plain = []
+    return look(model, _changed(model, worlds, self_edges=False), **options)
+
+
+def both_ways(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    look: Callable[..., pl.DataFrame],
+    **options: Any,
+) -> pl.DataFrame:
+    """Return what a probe of graphs says of the graph whose edges go both ways.
+
+    A model that was taught one direction of the edges is compared so with one that was taught
+    both: distances and eigenspaces are those of the same graph.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of :class:`~inweights.worlds.graph.Graph`: one, or one a replica.
+        look: ``look(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        options: Further keyword arguments of ``look``.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.probes import graph_recall
+        >>> ring = Graph(shape="cycle", n=6, edges="forward").build()
+        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
+        >>> seen = both_ways(model, ring, look=graph_recall)
+        >>> graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
+        (1.0, 0.5)
+    """
+    return look(model, _changed(model, worlds, edges="both"), **options)
+
+
+def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> list[World]:
+    """The worlds with other settings; their labels and seeds stay."""
+    changed = []
     for world in as_worlds(worlds, model.replicas):
         if world.name != "graph":
-            raise DataError(f"the world '{world.name}' is no graph, so that it has no self-edges")
-        config = decode(Graph, {**world.settings, "self_edges": False})
-        plain.append(config.build(world.seed))
-    return look(model, plain, **options)
+            raise DataError(f"the world '{world.name}' is no graph; give one of Graph")
+        changed.append(decode(Graph, {**world.settings, **settings}).build(world.seed))
+    return changed

@@ -122,7 +122,7 @@ class _LogNormaliser(torch.autograd.Function):
         # The head's gradient passes through memory once a chunk: a chunk of about ``width``
         # positions has as many logits as the gradient has entries.
         most = CHUNK_LOGITS.get(state.device.type, CHUNK_LOGITS["cuda"])
-        rows = max(1, min(max(32, width), most // (replicas * classes), count))
+        rows = max(1, min(max(128 if bf16 else 32, width), most // (replicas * classes), count))
         if state.device.type != "cpu":
             rows = max(1, min(most // (replicas * classes), count))
         head = readout.to(kind)

@@ -83,7 +83,7 @@ def read_edges(path: str | Path) -> EdgeList:
 
 
 def _plain(file: Path, text: str) -> EdgeList:
-    links, lone, paths = [], [], []
+    links, lone, paths = [], [], {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
         if not line or line.startswith("#"):
@@ -99,43 +99,47 @@ def _plain(file: Path, text: str) -> EdgeList:
         elif len(steps) == 1:
             links.append((left, steps[0]))
         elif all(steps) and steps[-1] == left and len(set(steps)) == len(steps):
-            paths.append(steps)
+            paths[steps] = number
         else:
             raise DataError(
                 f"{file}, line {number}: a path 'leaf=root,…,leaf' names each node once and ends "
                 f"at its leaf, here '{left}', not '{line}'"
             )
-    found = EdgeList.collect(links, lone, paths)
-    _check_paths(found, str(file))
-    return found
-
-
-def _check_paths(found: EdgeList, where: str) -> None:
-    known = {frozenset(link) for link in found.links}
-    for steps in found.paths:
+    known = {frozenset(link) for link in links}
+    for steps, number in paths.items():  # an edge may be written below its path
         for u, v in pairwise(steps):
             if frozenset((u, v)) not in known:
-                raise DataError(f"{where}: the path to '{steps[-1]}' needs the edge '{u}={v}'")
+                raise DataError(
+                    f"{file}, line {number}: the path to '{steps[-1]}' needs the edge '{u}={v}', "
+                    "which no line gives"
+                )
+    return EdgeList.collect(links, lone, paths)
 
 
 def _csv(file: Path, text: str) -> EdgeList:
-    links, wide = [], False
-    rows = csv.reader(io.StringIO(text))
-    for index, row in enumerate(rows):
-        cells = [cell.strip() for cell in row]
-        if not any(cells) or cells[0].startswith("#"):
-            continue
-        names = [cell.lower() for cell in cells[:2]]
-        if index == 0 and len(names) == 2 and _is_header(names):
-            wide = True
-            continue
-        if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
-            hint = "" if wide else "; more columns need a header 'source,target,…'"
-            raise DataError(
-                f"{file}, line {rows.line_num}: expected two labels 'u,v'{hint}, "
-                f"not '{','.join(row)}'"
-            )
-        links.append((cells[0], cells[1]))
+    links, wide, began = [], False, 1
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for index, row in enumerate(rows):
+            cells = [cell.strip() for cell in row]
+            line, began = began, rows.line_num + 1
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            names = [cell.lower() for cell in cells[:2]]
+            if index == 0 and len(names) == 2 and _is_header(names):
+                wide = True
+                continue
+            if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
+                hint = "" if wide else "; more columns need a header 'source,target,…'"
+                raise DataError(
+                    f"{file}, line {line}: expected two labels 'u,v'{hint}, not '{','.join(row)}'"
+                )
+            links.append((cells[0], cells[1]))
+    except csv.Error as error:
+        raise DataError(
+            f"{file}, line {began}: expected two labels 'u,v', a label with a comma or a quote "
+            f'as "a, ""b"""; {error}'
+        ) from None
     return EdgeList.collect(links)
 
 

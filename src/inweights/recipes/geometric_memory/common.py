@@ -10,6 +10,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.models.gpt import GPTConfig
+from inweights.models.mamba import MambaConfig
 from inweights.models.node2vec import Node2VecConfig
 from inweights.models.tiny_nn import TinyNNConfig
 from inweights.probes.dynamics import of_descent
@@ -25,8 +26,10 @@ __all__ = [
     "NN",
     "NODE2VEC",
     "OURS",
+    "OURS_SSM",
     "PAPER",
     "SOURCE",
+    "SSM",
     "TOP",
     "Descent",
     "Training",
@@ -40,13 +43,17 @@ __all__ = [
 SOURCE = "geometric-memory"
 PAPER = "Geometric Memory"
 
-#: What the paper does not give, and what is left out.
+#: What the paper does not give.
 OURS = (
     "Rates, steps and widths are the paper's code's; AdamW, full batch, no weight decay, no "
     "dropout, embeddings from N(0, .02²); Node2Vec from N(0, 1).",
     "Correlations are over pairs that a path joins, energies by whole eigenspace; null "
     "distributions are standard normal embeddings of the same shape.",
-    "TinySSM (Mamba) is left out: the model does not exist here yet.",
+)
+#: And what it does not give of TinySSM.
+OURS_SSM = (
+    "TinySSM is a Mamba of one layer and width 32; its rate and steps are ours (.01, 500, the same "
+    "on every graph), chosen on seeds 0 to 3."
 )
 
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
@@ -57,9 +64,10 @@ TOP: dict[str, int] = {"path-star": 1, "grid": 1, "cycle": 1, "irregular": 2}
 
 NODE2VEC = "Node2Vec"
 GPT = "TinyGPT"
+SSM = "TinySSM"
 NN = "TinyNN"
 FROZEN = "associative"
-ARCHITECTURES = (NODE2VEC, GPT, NN, FROZEN)
+ARCHITECTURES = (NODE2VEC, GPT, SSM, NN, FROZEN)
 
 #: Rate, steps and width of every trained architecture on each graph (B.5).
 _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
@@ -67,6 +75,10 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
     (GPT, "grid"): (0.01, 500, 32),
     (GPT, "cycle"): (0.01, 700, 32),
     (GPT, "irregular"): (0.01, 2500, 32),
+    (SSM, "path-star"): (0.01, 500, 32),
+    (SSM, "grid"): (0.01, 500, 32),
+    (SSM, "cycle"): (0.01, 500, 32),
+    (SSM, "irregular"): (0.01, 500, 32),
     (NN, "path-star"): (0.01, 500, 32),
     (NN, "grid"): (0.01, 500, 32),
     (NN, "cycle"): (0.01, 10_000, 512),
@@ -96,7 +108,8 @@ class Training(Config):
     """How an architecture is trained on a graph: full batch, AdamW without weight decay.
 
     Attributes:
-        architecture: ``TinyGPT``, ``TinyNN`` or ``associative`` (TinyNN, embeddings frozen).
+        architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative`` (TinyNN, embeddings
+            frozen).
         rate: Peak learning rate; TinyGPT's falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
@@ -114,6 +127,8 @@ class Training(Config):
         """The architecture, as its config."""
         if self.architecture == GPT:
             return GPTConfig(layers=1, heads=1, width=self.width)
+        if self.architecture == SSM:
+            return MambaConfig(layers=1, width=self.width)
         return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
 
     @property

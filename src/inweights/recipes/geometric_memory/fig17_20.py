@@ -15,8 +15,10 @@ from inweights.recipes.geometric_memory.common import (
     GRAPHS,
     NODE2VEC,
     OURS,
+    OURS_SSM,
     PAPER,
     SOURCE,
+    SSM,
     Descent,
     deduce,
     top_energy,
@@ -38,7 +40,7 @@ class Settings(Config):
 
     Attributes:
         graphs: Which of the four graphs.
-        architectures: Which of the four architectures.
+        architectures: Which of the five architectures.
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; the paper's own if left out.
         draws: Random embeddings in each null distribution.
@@ -52,7 +54,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
-    """Train TinyGPT, TinyNN and its frozen variant; let Node2Vec descend in closed form."""
+    """Train TinyGPT, TinySSM, TinyNN and its frozen variant; Node2Vec descends in closed form."""
     options = {"draws": settings.draws}
     deductions = []
     for shape in settings.graphs if NODE2VEC in settings.architectures else ():
@@ -145,6 +147,15 @@ CLAIMS = (
         where={"architecture": "TinyGPT"},
         each=("graph",),
     ),
+    state(
+        "tiny-ssm-is-geometric",
+        "TinySSM's embeddings follow the distance on grid and cycle (Spearman).",
+        Target(most=-0.5),
+        table="flat",
+        column="spearman",
+        where={"architecture": SSM},
+        each=("graph",),
+    ),
     *(
         state(
             f"{name.lower()}-beats-chance",
@@ -156,7 +167,7 @@ CLAIMS = (
             where={"architecture": name},
             each=("graph",),
         )
-        for name in ("TinyGPT", "TinyNN")
+        for name in ("TinyGPT", "TinySSM", "TinyNN")
     ),
     *(
         state(
@@ -169,7 +180,7 @@ CLAIMS = (
             where={"architecture": name},
             each=("graph",),
         )
-        for name in ("TinyGPT", "TinyNN")
+        for name in ("TinyGPT", "TinySSM", "TinyNN")
     ),
     state(
         "frozen-are-not",
@@ -182,7 +193,7 @@ CLAIMS = (
     ),
     state(
         "edges-are-stored",
-        "TinyGPT, TinyNN and the frozen variant store every edge (top-degree recall).",
+        "TinyGPT, TinySSM, TinyNN and the frozen variant store every edge (top-degree recall).",
         Target(least=1.0),
         table="stored",
         column="recall",
@@ -270,9 +281,10 @@ RECIPE = Recipe(
     paper=PAPER,
     place="Figures 17–20, appendix C.3",
     summary=(
-        "Memorises the edges of four tiny graphs with Node2Vec, TinyGPT, TinyNN, and TinyNN with "
-        "frozen embeddings, and asks whether the embeddings lie as the graph does: correlation of "
-        "angle and hop distance, energy by eigenspace, and recall, each beside what chance gives."
+        "Memorises the edges of four tiny graphs with Node2Vec, TinyGPT, TinySSM (Mamba), TinyNN, "
+        "and TinyNN with frozen embeddings, and asks whether the embeddings lie as the graph does: "
+        "correlation of angle and hop distance, energy by eigenspace, and recall, each beside what "
+        "chance gives."
     ),
     scales={
         "smoke": Settings(**_MINI),  # type: ignore[arg-type]
@@ -284,5 +296,5 @@ RECIPE = Recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=(*OURS, OURS_SSM),
 )

@@ -1,0 +1,150 @@
+"""What ``inweights finetune`` and ``inweights evaluate`` print."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.console.base import out, print_json, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from inweights.lm import FineTuned
+
+__all__ = ["evaluated", "finetuned", "mask"]
+
+#: Rows of a long table that are shown.
+_SHOWN = 8
+_NAMES = {
+    "composition": "two hops",
+    "thought": "by steps",
+    "first_hop": "first hop",
+    "second_hop": "second hop",
+    "skip": "(e1, r2)",
+}
+
+
+def mask(text: str, rows: int, tokens: int, steps: int) -> None:
+    """Print what the loss sees, before anything is trained."""
+    out.print("[bold]What is learnt[/bold], in brackets, token by token; the rest is given")
+    for line in text.splitlines():
+        out.print(f"  {line}", markup=False, soft_wrap=True)
+    out.print(f"{rows:,} examples, {tokens:,} tokens a pass, {steps:,} updates\n")
+
+
+def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
+    """Print how the loss went, and where the model is."""
+    stages = done.losses.group_by("stage", maintain_order=True).agg(
+        pl.len().alias("updates"), pl.col("loss").first().alias("first"), last=pl.col("loss").last()
+    )
+    if json:
+        print_json(
+            {
+                "folder": str(folder),
+                "stages": stages.to_dicts(),
+                "tokens": done.tokens,
+                "padding": round(done.padding, 4),
+                "seconds": round(done.seconds, 2),
+            }
+        )
+        return
+    listed = table("stage", "updates", "first loss", "last loss")
+    for row in stages.iter_rows(named=True):
+        listed.add_row(
+            str(row["stage"]), f"{row['updates']:,}", f"{row['first']:.3f}", f"{row['last']:.3f}"
+        )
+    out.print(listed)
+    out.print(
+        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the places "
+        "were padding"
+    )
+    out.print(f"written to {folder}", soft_wrap=True)
+
+
+def evaluated(made: dict[str, Any], *, json: bool) -> None:
+    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it."""
+    if json:
+        print_json(_plain(made))
+        return
+    _summary(made["summary"], made.get("paired"))
+    gap = made.get("gap")
+    if gap:
+        known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
+        out.print(
+            f"\n[bold]Compositionality gap[/bold] {known}: of the chains both of whose hops are "
+            f"right ({gap['both']:.0%} of them), the share that is not answered directly"
+        )
+    sets = made.get("sets")
+    if sets is not None:
+        _sets(sets)
+    layers = made.get("layers")
+    if layers is not None:
+        _layers(layers)
+
+
+def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None:
+    columns = ["questions", "n", "accuracy", "chance", "1/rank", "share", "words"]
+    by_role = {test["role"]: test for test in tests or ()}
+    if by_role:
+        columns += ["before", "change", "p"]
+    listed = table(*columns)
+    for row in rows.iter_rows(named=True):
+        said = row.get("exact")
+        cells = [
+            _NAMES.get(row["role"], row["role"]),
+            f"{row['questions']:,}",
+            f"{row['accuracy']:.2f}",
+            f"{row['chance']:.2f}",
+            f"{row['reciprocal']:.2f}",
+            f"{row['share']:.3f}",
+            "" if said is None else f"{said:.2f}",
+        ]
+        test = by_role.get(row["role"])
+        if test:
+            change = f"{test['low']:+.2f}..{test['high']:+.2f}"
+            cells += [f"{row['accuracy'] - test['mean']:.2f}", change, f"{test['p']:.2g}"]
+        listed.add_row(*cells)
+    out.print(listed)
+    out.print(
+        "[dim]accuracy: the answer is likelier than every other candidate; share: its part of the "
+        "probability of all candidates; words: right in the model's own words; change: 95% "
+        "interval of accuracy after minus before; p: exact paired test; by steps: two hops, one "
+        "after the other; (e1, r2): first relation left out[/dim]"
+    )
+
+
+def _sets(sets: pl.DataFrame) -> None:
+    out.print("\n[bold]Under (e1, r2)[/bold], by whether two hops are right before and after")
+    listed = table("set", "chains", "probability rises by", "share rises by")
+    for row in sets.iter_rows(named=True):
+        rises = (f"{row[column]:+.3f}" for column in ("rise", "share_rise"))
+        listed.add_row(row["set"], f"{row['chains']:,}", *rises)
+    out.print(listed)
+
+
+def _layers(layers: pl.DataFrame) -> None:
+    best = layers.sort("contrast", descending=True).head(1).row(0, named=True)
+    out.print(
+        f"\n[bold]Resemblance[/bold] of two-hop questions and their second hops: largest in layer "
+        f"{best['layer']} of {layers.height - 1}, cosine {best['cosine']:.3f} against "
+        f"{best['other']:.3f} for other bridges"
+    )
+
+
+def _plain(made: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, pl.DataFrame):
+            return [of(row) for row in value.to_dicts()]
+        if isinstance(value, dict):
+            return {key: of(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [of(one) for one in value]
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    return {key: of(value) for key, value in made.items() if value is not None}

@@ -1,0 +1,60 @@
+"""Pretrained language models: load, fine-tune on facts, and ask what follows from them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "Example",
+    "FineTune",
+    "FineTuned",
+    "LanguageModel",
+    "Paired",
+    "Question",
+    "ask",
+    "ask_with_thought",
+    "changes",
+    "compositionality",
+    "encode",
+    "evaluation",
+    "exam",
+    "finetune",
+    "finetune_to",
+    "generate",
+    "hidden_states",
+    "load_model",
+    "log_likelihoods",
+    "paired",
+    "preview",
+    "read_exam",
+    "read_examples",
+    "resemblance_by_layer",
+    "say",
+    "summary",
+]
+
+#: Where it lives; loaded when asked for, since torch takes a second.
+_HOME = {
+    "load": ("LanguageModel", "load_model"),
+    "data": ("Example", "encode", "preview", "read_examples"),
+    "tuning": ("FineTune", "FineTuned", "finetune"),
+    "score": ("generate", "log_likelihoods"),
+    "questions": ("Question", "exam", "read_exam"),
+    "evaluate": ("ask", "ask_with_thought", "say"),
+    "compare": ("Paired", "changes", "compositionality", "paired", "summary"),
+    "job": ("finetune_to",),
+    "report": ("evaluation",),
+    "states": ("hidden_states", "resemblance_by_layer"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

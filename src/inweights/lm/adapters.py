@@ -1,0 +1,74 @@
+"""What is trained of a model: all of its weights, or low-rank adapters that are merged after."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from inweights.errors import ConfigError
+from inweights.seeds import INITIALISATION, Streams
+
+__all__ = ["adapted"]
+
+
+@contextmanager
+def adapted(model: Any, method: str, rank: int, alpha: float, seed: int) -> Iterator[Any]:
+    """Give the model that is trained within the block; merge its adapters at the end.
+
+    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
+    the head; ``A`` is drawn by the seed, ``B`` is zero, there is no dropout. The model has its own
+    modules again after the block, whatever happened in it.
+
+    Args:
+        model: A causal model of ``transformers``.
+        method: ``lora`` or ``full``.
+        rank: Rank of the adapters.
+        alpha: They are multiplied by ``alpha / rank``.
+        seed: Root seed.
+
+    Raises:
+        ConfigError: ``peft`` is not installed.
+    """
+    wanted = [p.requires_grad for p in model.parameters()]
+    if method == "full":
+        yield model.requires_grad_(requires_grad=True)
+        return
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError:
+        raise ConfigError("lora needs peft: pip install peft; or take the method 'full'") from None
+    # It draws its own start from the global stream, which is left as it was.
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # names that transformers has changed
+        wrapped = get_peft_model(
+            model,
+            LoraConfig(
+                r=rank,
+                lora_alpha=alpha,  # type: ignore[arg-type]  # any number does
+                lora_dropout=0.0,
+                target_modules="all-linear",
+                task_type="CAUSAL_LM",
+            ),
+        ).eval()
+    generator = Streams(seed).torch(INITIALISATION, "adapters")
+    with torch.no_grad():
+        for name, parameter in wrapped.named_parameters():
+            if "lora_A" in name:
+                drawn = torch.empty(parameter.shape)
+                torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
+                parameter.copy_(drawn)
+    try:
+        yield wrapped
+    except BaseException:
+        wrapped.unload()
+        raise
+    else:
+        wrapped.merge_and_unload()
+    finally:
+        for parameter, flag in zip(model.parameters(), wanted, strict=True):
+            parameter.requires_grad_(flag)

@@ -1,0 +1,188 @@
+"""Before against after: summaries, paired tests, and the three sets of Identity Bridge §4.5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from inweights.errors import DataError
+
+__all__ = ["CORRECT", "INCORRECT", "PARTIAL", "Paired", "compositionality", "paired", "summary"]
+__all__ += ["changes"]
+
+#: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
+CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A paired comparison of one column over the same questions.
+
+    Attributes:
+        mean: Mean of after minus before.
+        low: Lower end of its 95% interval (Student, over questions).
+        high: Upper end.
+        gained: Questions that became right; for yes-or-no columns, else that rose.
+        lost: Questions that became wrong, or fell.
+        p: Of the exact sign test over those that changed: for yes-or-no columns McNemar's.
+        questions: How many were compared.
+    """
+
+    mean: float
+    low: float
+    high: float
+    gained: int
+    lost: int
+    p: float
+    questions: int
+
+
+def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Paired:
+    """Compare a column of two tables of :func:`inweights.lm.ask` question by question.
+
+    Raises:
+        DataError: The tables are not of the same questions.
+
+    Example:
+        >>> one = pl.DataFrame({"id": list("abcd"), "hit": [False, False, False, True]})
+        >>> other = pl.DataFrame({"id": list("abcd"), "hit": [True, True, True, True]})
+        >>> found = paired(one, other)
+        >>> found.mean, found.gained, found.lost, found.p
+        (0.75, 3, 0, 0.25)
+    """
+    both = _joined(before, after, column)
+    change = (both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)).to_numpy()
+    gained, lost = int((change > 0).sum()), int((change < 0).sum())
+    mean = float(change.mean())
+    half = 0.0
+    if len(change) > 1:
+        half = float(stats.t.ppf(0.975, len(change) - 1) * stats.sem(change))
+    p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    return Paired(mean, mean - half, mean + half, gained, lost, p, len(change))
+
+
+def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
+    """Accuracy, mean reciprocal rank, probability and share of the answer, by role.
+
+    Example:
+        >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
+        ...        "probability": 0.1, "share": 0.9}
+        >>> summary(pl.DataFrame([row])).row(0)
+        ('skip', 1, 1.0, 1.0, 0.5, 0.1, 0.9)
+    """
+    return table.group_by(list(by), maintain_order=True).agg(
+        questions=pl.len(),
+        accuracy=pl.col("hit").mean(),
+        reciprocal=pl.col("reciprocal").mean(),
+        chance=pl.col("chance").mean(),
+        probability=pl.col("probability").mean(),
+        share=pl.col("share").mean(),
+    )
+
+
+def compositionality(table: pl.DataFrame) -> dict[str, float]:
+    """Return the compositionality gap (Press et al. 2022) and what it is made of.
+
+    Args:
+        table: Of :func:`inweights.lm.ask`, with compositions and both of their hops.
+
+    Returns:
+        ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains both of whose hops are
+        right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose hops are both
+        right) and ``gap``: ``1 - known``, NaN where no chain has both.
+
+    Example:
+        >>> rows = [("0", "composition", False), ("0", "first_hop", True),
+        ...         ("0", "second_hop", True), ("1", "composition", True),
+        ...         ("1", "first_hop", True), ("1", "second_hop", True)]
+        >>> compositionality(pl.DataFrame(rows, ["chain", "role", "hit"], orient="row"))["gap"]
+        0.5
+    """
+    wanted = ("composition", "first_hop", "second_hop")
+    wide = (
+        table.filter(pl.col("role").is_in(wanted))
+        .group_by("chain", "role", maintain_order=True)
+        .agg(pl.col("hit").all())
+        .pivot("role", index="chain", values="hit")
+    )
+    for role in wanted:
+        if role not in wide.columns:
+            raise DataError(f"the compositionality gap needs questions of the role {role}")
+    wide = wide.drop_nulls()
+    numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in wanted}
+    both = (numbers["first_hop"] * numbers["second_hop"]) > 0
+    known = float(numbers["composition"][both].mean()) if both.any() else float("nan")
+    return {
+        "first_hop": float(numbers["first_hop"].mean()),
+        "second_hop": float(numbers["second_hop"].mean()),
+        "both": float(both.mean()),
+        "composition": float(numbers["composition"].mean()),
+        "known": known,
+        "gap": 1.0 - known,
+    }
+
+
+def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Return what training changed under the ``(e1, r2)`` prompt, for each chain and its set.
+
+    Identity Bridge, §4.5 and Figure 8. A chain is in ``D_correct``, ``D_partial`` or
+    ``D_incorrect`` by its composition; the rise is that of its ``skip`` question.
+
+    Returns:
+        ``chain, set``; ``probability_before, probability_after`` and their difference ``rise``;
+        ``share_before, share_after`` and ``share_rise``, of the answer among the candidates;
+        ``log_ratio`` (of probabilities) and ``log_share_ratio``, natural logarithms.
+
+    Raises:
+        DataError: The tables are not of the same questions.
+    """
+    _joined(before, after, "hit")
+    composed = _joined(
+        before.filter(pl.col("role") == "composition"),
+        after.filter(pl.col("role") == "composition"),
+        "hit",
+        "chain",
+    )
+    kind = (
+        pl.when(~pl.col("hit_after"))
+        .then(pl.lit(INCORRECT))
+        .when(pl.col("hit"))
+        .then(pl.lit(CORRECT))
+        .otherwise(pl.lit(PARTIAL))
+    )
+    sets = composed.select("chain", set=kind)
+    skip = [
+        t.filter(pl.col("role") == "skip").select(
+            "chain",
+            pl.col("probability").alias(f"probability_{when}"),
+            pl.col("share").alias(f"share_{when}"),
+        )
+        for t, when in ((before, "before"), (after, "after"))
+    ]
+    p, s = ([pl.col(f"{c}_{w}") for w in ("before", "after")] for c in ("probability", "share"))
+    return (
+        sets.join(skip[0], on="chain", maintain_order="left")
+        .join(skip[1], on="chain", maintain_order="left")
+        .with_columns(
+            rise=p[1] - p[0],
+            share_rise=s[1] - s[0],
+            log_ratio=_log(p[1]) - _log(p[0]),
+            log_share_ratio=_log(s[1]) - _log(s[0]),
+        )
+    )
+
+
+def _log(column: pl.Expr) -> pl.Expr:
+    """Natural logarithm; what underflowed counts as the smallest number there is."""
+    return column.clip(lower_bound=np.finfo(np.float64).tiny).log()
+
+
+def _joined(before: pl.DataFrame, after: pl.DataFrame, column: str, key: str = "id") -> Any:
+    if set(before[key]) != set(after[key]) or before.height != after.height:
+        raise DataError("before and after should be of the same questions")
+    other = after.select(key, pl.col(column).alias(f"{column}_after"))
+    return before.select(key, column).join(other, on=key, maintain_order="left")

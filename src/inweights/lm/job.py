@@ -1,0 +1,89 @@
+"""Fine-tuning from files to a folder: what ``inweights finetune`` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from inweights.errors import DataError
+from inweights.lm.data import Encoded, Example, encode, preview, read_examples
+from inweights.lm.load import load_model
+from inweights.lm.tuning import FineTune, FineTuned, finetune, steps_of
+
+__all__ = ["finetune_to"]
+
+#: Called with updates done, all updates, and what is being done.
+Progress = Callable[[int, int, str], None]
+#: Called before training with the mask as text, examples, tokens of a pass, and updates.
+Show = Callable[[str, int, int, int], None]
+
+
+def finetune_to(
+    out: str | Path,
+    source: str | Path,
+    data: str | Path | Sequence[Example],
+    config: FineTune | None = None,
+    *,
+    part: str = "train",
+    seed: int = 0,
+    download: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+    show: Show | None = None,
+    progress: Progress | None = None,
+) -> FineTuned:
+    """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
+
+    An interrupted call goes on where it was: its state is kept in ``<out>.state`` until the folder
+    is there. Among several processes of ``accelerate launch`` the first one writes and shows.
+
+    Args:
+        out: Folder to write; must not exist.
+        source: What :func:`inweights.lm.load_model` takes.
+        data: Examples, or a file or folder of them (:func:`inweights.lm.read_examples`).
+        config: How.
+        part: ``train`` or ``control``, of a folder that ``inweights augment`` wrote.
+        seed: Root seed.
+        download: Whether a hub name may be fetched.
+        device: Where the model lives; accelerate decides where it starts several processes.
+        dtype: Type of the weights.
+        show: Told what the loss will see.
+        progress: Told about every update.
+
+    Raises:
+        DataError: The folder exists, or model or data cannot be read.
+        RunError: The state is of another run, or the loss is not a number.
+    """
+    target = Path(out)
+    if target.exists():
+        raise DataError(f"{target} exists already; choose another folder or remove it first")
+    config = config or FineTune()
+    examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
+    lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)
+    first = int(os.environ.get("RANK", "0")) == 0
+    if show and first:
+        encoded = encode(lm, examples, end=config.end)
+        tokens = sum(len(row.ids) for row in encoded)
+        show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
+    done = finetune(
+        lm,
+        examples,
+        config,
+        seed=seed,
+        checkpoint=target.with_name(f"{target.name}.state"),
+        progress=progress if first else None,
+        keep=True,
+    )
+    if first:
+        lm.save(target)
+        done.losses.write_parquet(target / "losses.parquet")
+        target.with_name(f"{target.name}.state").unlink(missing_ok=True)
+    return done
+
+
+def _shown(encoded: Sequence[Encoded]) -> list[Encoded]:
+    """Some examples of each stage."""
+    stages = sorted({row.stage for row in encoded})
+    each = max(1, 5 // len(stages))
+    return [row for s in stages for row in [r for r in encoded if r.stage == s][:each]]

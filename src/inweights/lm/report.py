@@ -1,0 +1,112 @@
+"""All that is measured of one model, alone or against the one that it was fine-tuned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.lm.compare import changes, compositionality, paired, summary
+from inweights.lm.evaluate import ask, ask_with_thought, say
+from inweights.lm.load import LanguageModel
+from inweights.lm.questions import Question
+from inweights.lm.states import resemblance_by_layer
+
+__all__ = ["evaluation"]
+
+#: Called with what is done, all there is, and what it is.
+Progress = Callable[[int, int, str], None]
+
+
+def evaluation(
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    before: LanguageModel | None = None,
+    words: bool = True,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Ask a model everything, and its forerunner too where there is one.
+
+    Args:
+        lm: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
+        before: The model that it was fine-tuned from.
+        words: Whether it answers in its own words, too.
+        progress: Told about what is done.
+
+    Returns:
+        ``answers`` (a row a question; ``when`` is ``before`` or ``after``) and ``summary`` (by
+        role; ``thought`` are compositions answered step by step, ``exact`` the share that was right
+        in words). Where there are compositions with both hops: ``gap``
+        (:func:`inweights.lm.compositionality`) and ``layers``
+        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops'). With
+        ``before``: ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean
+        rises under the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`).
+
+    Raises:
+        DataError: There are no questions.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> sorted(evaluation(load_model("@tiny"), asked, words=False))
+        ['answers', 'summary']
+    """
+    if not questions:
+        raise DataError("there are no questions to ask")
+    after = _all_of(lm, questions, progress)
+    made: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
+    table = summary(after)
+    if words:
+        said = say(lm, questions, progress=progress)
+        right = after.filter(pl.col("role") != "thought").join(said, on="id")
+        table = table.join(
+            right.group_by("role").agg(exact=pl.col("exact").mean()),
+            on="role", how="left", maintain_order="left",
+        )  # fmt: skip
+    made["summary"] = table
+    chained = [q for q in questions if q.steps and q.bridge]
+    roles = set(after["role"])
+    if {"composition", "first_hop", "second_hop"} <= roles:
+        made["gap"] = compositionality(after)
+    seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
+    if len(set(seconds)) > 1:
+        made["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
+    if before is None:
+        return made
+    earlier = _all_of(before, questions, progress)
+    made["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), made["answers"]])
+    made["paired"] = [
+        {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))}
+        for role in table["role"]
+    ]
+    if "skip" in roles:
+        wide = [t.filter(pl.col("role") != "thought") for t in (earlier, after)]
+        made["sets"] = (
+            changes(*wide)
+            .group_by("set")
+            .agg(pl.len().alias("chains"), pl.col("rise", "share_rise").mean())
+            .sort("set")
+        )
+    return made
+
+
+def _all_of(
+    lm: LanguageModel, questions: Sequence[Question], progress: Progress | None
+) -> pl.DataFrame:
+    """Direct answers, and those step by step as rows of the role ``thought``."""
+    table = ask(lm, questions, progress=progress)
+    if not any(q.steps for q in questions):
+        return table
+    thought = ask_with_thought(lm, questions, progress=progress)
+    return pl.concat(
+        [table, thought.drop("thought").with_columns(role=pl.lit("thought"))], how="vertical"
+    )
+
+
+def _role(table: pl.DataFrame, role: str) -> pl.DataFrame:
+    return table.filter(pl.col("role") == role)

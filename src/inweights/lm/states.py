@@ -1,0 +1,83 @@
+"""Hidden states of a pretrained model, layer by layer, and how alike two of them are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+
+from inweights.errors import DataError
+from inweights.lm.load import LanguageModel
+from inweights.lm.score import Floats
+
+__all__ = ["hidden_states", "resemblance_by_layer"]
+
+
+def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
+    """Return the states at the last token of each text, ``[N, L + 1, D]``; layer 0 is embedding.
+
+    Raises:
+        DataError: A text has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> hidden_states(load_model("@tiny"), ["Rome", "Oslo", "Pisa is"]).shape
+        (3, 3, 32)
+    """
+    encoded = [lm.tokens(text, start=True) for text in texts]
+    alike: defaultdict[int, list[int]] = defaultdict(list)
+    for i, ids in enumerate(encoded):
+        if not ids:
+            raise DataError(f"text {i + 1} ('{texts[i]}') has no tokens")
+        alike[len(ids)].append(i)
+    found: dict[int, Floats] = {}
+    with torch.inference_mode():
+        for group in alike.values():
+            for at in range(0, len(group), 32):
+                block = group[at : at + 32]
+                table = torch.tensor([encoded[i] for i in block], device=lm.device)
+                # The stack below the head; logits are not wanted.
+                out = lm.model.base_model(
+                    input_ids=table, output_hidden_states=True, use_cache=False
+                )
+                states = torch.stack([h[:, -1] for h in out.hidden_states], 1).double()
+                found |= dict(zip(block, states.cpu().numpy(), strict=True))
+    return np.stack([found[i] for i in range(len(texts))])
+
+
+def resemblance_by_layer(
+    lm: LanguageModel, one: Sequence[str], other: Sequence[str]
+) -> pl.DataFrame:
+    """Return how alike the states of paired texts are, and those of unpaired ones, by layer.
+
+    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
+    that a cosine says little without that of texts which do not belong together.
+
+    Args:
+        lm: The model.
+        one: Texts, ``N`` of them, at least 2.
+        other: The text that each belongs with.
+
+    Returns:
+        ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs ``(i, j ≠ i)``
+        whose texts differ from the right one, and their difference.
+
+    Raises:
+        DataError: The lists differ in length, or all pairs are the same.
+    """
+    if len(one) != len(other):
+        raise DataError(f"texts come in pairs, not {len(one)} and {len(other)}")
+    different = np.array([[a != b for b in other] for a in other])
+    if not different.any():
+        raise DataError("all pairs have the same second text; expected at least two")
+    first, second = hidden_states(lm, one), hidden_states(lm, other)
+    rows = []
+    for layer in range(first.shape[1]):
+        a, b = (x[:, layer] / np.linalg.norm(x[:, layer], axis=1)[:, None] for x in (first, second))
+        cosines = a @ b.T
+        own, rest = float(np.diag(cosines).mean()), float(cosines[different].mean())
+        rows.append({"layer": layer, "cosine": own, "other": rest, "contrast": own - rest})
+    return pl.DataFrame(rows)

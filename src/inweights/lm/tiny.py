@@ -1,0 +1,67 @@
+"""A random Llama of a few thousand parameters, and a tokenizer of bytes: built, never read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from inweights.seeds import INITIALISATION, Streams
+
+__all__ = ["byte_tokenizer", "tiny"]
+
+
+def byte_tokenizer() -> Any:
+    """Return a tokenizer whose tokens are the 256 bytes and an end; it reads any text.
+
+    Example:
+        >>> tokenizer = byte_tokenizer()
+        >>> tokenizer.decode(tokenizer("né")["input_ids"]), len(tokenizer)
+        ('né', 257)
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    inner = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(letters)}, merges=[]))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner.decoder = decoders.ByteLevel()
+    kind: Any = PreTrainedTokenizerFast
+    return kind(
+        tokenizer_object=inner,
+        eos_token="<end>",  # noqa: S106
+        pad_token="<end>",  # noqa: S106
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
+    """Return a Llama with weights ``N(0, .02²)`` drawn by ``seed``, and a tokenizer of bytes.
+
+    Example:
+        >>> model, _ = tiny(0)
+        >>> sum(p.numel() for p in model.parameters())
+        28864
+    """
+    tokenizer = byte_tokenizer()
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=None,
+    )
+    with torch.random.fork_rng(devices=[]):  # it draws weights of its own, that are not kept
+        model = LlamaForCausalLM(config)
+    generator = Streams(seed).torch(INITIALISATION)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0.0, 0.02, generator=generator)
+    return model, tokenizer

@@ -1,0 +1,302 @@
+"""Fine-tuning on facts: one loop, top to bottom, that resumes bit for bit on a CPU.
+
+Started by ``accelerate launch``, the same loop trains on several devices: each takes its share of
+every batch, and the loss is a mean over the tokens of all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.config import Config, digest, to_dict
+from inweights.errors import ConfigError, RunError
+from inweights.lm.adapters import adapted
+from inweights.lm.data import Encoded, Example, batches, encode, padded
+from inweights.lm.load import LanguageModel
+from inweights.lm.state import flat, marks, moments, put, restore
+from inweights.training.checkpoint import Checkpoint, State
+
+__all__ = ["FineTune", "FineTuned", "finetune", "steps_of"]
+
+#: Called with updates done, all updates, and what is being done.
+Progress = Callable[[int, int, str], None]
+
+
+class FineTune(Config):
+    """How a model is fine-tuned. AdamW; no dropout, since facts are to be memorised.
+
+    Attributes:
+        method: ``lora`` trains adapters (Hu et al. 2021), merged into the weights at the end;
+            ``full`` trains all weights.
+        rate: Learning rate; 1e-3 suits ``lora``, 5e-5 ``full``.
+        weight_decay: Of AdamW.
+        epochs: Passes over the examples of each stage.
+        batch_tokens: Tokens of a batch, with padding.
+        warmup: Share of a stage's updates over which the rate rises.
+        schedule: What the rate does then: ``constant``, or ``linear`` or ``cosine`` to zero.
+        clip: Largest norm of the gradient; 0 does not clip.
+        rank: Rank of the adapters of ``lora``.
+        alpha: Their scale: they are multiplied by ``alpha / rank``.
+        end: Whether the end of the text is learnt after each completion.
+        precision: ``fp32``, or ``bf16`` for the products alone (autocast).
+    """
+
+    method: Literal["lora", "full"] = "lora"
+    rate: float = 1e-3
+    weight_decay: float = 0.0
+    epochs: int = 10
+    batch_tokens: int = 256
+    warmup: float = 0.1
+    schedule: Literal["constant", "linear", "cosine"] = "linear"
+    clip: float = 1.0
+    rank: int = 16
+    alpha: float = 32.0
+    end: bool = False
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "epochs", "batch_tokens", "rank", "alpha"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} should be above 0, not {getattr(self, name):g}")
+        if not 0 <= self.warmup < 1:
+            raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
+        if self.clip < 0 or self.weight_decay < 0:
+            raise ConfigError("clip and weight_decay should be 0 or above")
+
+    def factor(self, step: int, steps: int) -> float:
+        """What the rate is multiplied with at a step of a stage.
+
+        Example:
+            >>> FineTune(warmup=0.5).factor(0, 4), FineTune(warmup=0.0).factor(3, 4)
+            (0.5, 0.25)
+        """
+        rising = round(self.warmup * steps)
+        if step < rising:
+            return (step + 1) / rising
+        gone = (step - rising) / max(1, steps - rising)
+        if self.schedule == "linear":
+            return 1.0 - gone
+        return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuned:
+    """What :func:`finetune` did; the model itself was changed.
+
+    Attributes:
+        losses: ``stage, step, loss`` (nats a token of the completions), a row an update.
+        tokens: Tokens that the model read, without padding.
+        padding: Share of places that were padding.
+        seconds: Time that this call took.
+    """
+
+    losses: pl.DataFrame
+    tokens: int
+    padding: float
+    seconds: float
+
+
+@dataclass
+class _Stage:
+    """Examples that are trained together."""
+
+    name: int
+    rows: list[Encoded]
+    steps: int = field(init=False, default=0)
+
+    def order(self, config: FineTune, seed: int) -> Iterator[list[int]]:
+        for epoch in range(config.epochs):
+            yield from batches(self.rows, config.batch_tokens, seed, epoch, self.name)
+
+
+def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
+    """Return the number of updates of all stages.
+
+    Example:
+        >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))
+        6
+    """
+    return sum(stage.steps for stage in _stages(encoded, config))
+
+
+def finetune(
+    lm: LanguageModel,
+    examples: Sequence[Example],
+    config: FineTune | None = None,
+    *,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    every_seconds: float = 300.0,
+    every_steps: int = 0,
+    keep: bool = False,
+    progress: Progress | None = None,
+) -> FineTuned:
+    """Train a model on the completions of examples, stage after stage. Changes the model.
+
+    Args:
+        lm: The model.
+        examples: What to train on.
+        config: How.
+        seed: Root seed of the order and of the adapters.
+        checkpoint: File that an interrupted call goes on from, with the same arguments; removed
+            at the end. Holds what is trained and the optimizer: three times the trained weights.
+        every_seconds: Time between two writes of it.
+        every_steps: Write at every multiple of this many updates instead, where it is above 0.
+        keep: Whether the file stays, for a caller who removes it once the model is written.
+        progress: Told about every update.
+
+    Raises:
+        ConfigError: ``lora`` is asked for and ``peft`` is not installed.
+        DataError: An example has nothing to learn.
+        RunError: The checkpoint is of another run, or the loss is not a number.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> lm, fact = load_model("@tiny"), Example("Rome is in", " Italy.")
+        >>> done = finetune(lm, [fact], FineTune(method="full", rate=1e-2, epochs=20))
+        >>> bool(done.losses["loss"][-1] < done.losses["loss"][0]), done.tokens
+        (True, 340)
+    """
+    config = config or FineTune()
+    started = time.monotonic()
+    encoded = encode(lm, examples, end=config.end)
+    stages = _stages(encoded, config)
+    total = sum(stage.steps for stage in stages)
+    crew = _crew()
+    key = digest([to_dict(config), seed, marks(lm.model), [(e.ids, e.start) for e in encoded]])
+    keeper = None
+    if checkpoint is not None:
+        keeper = Checkpoint(
+            checkpoint, key=key, every_seconds=every_seconds, every_steps=every_steps
+        )
+    read = places = 0
+    with adapted(lm.model, config.method, config.rank, config.alpha, seed) as model:
+        trained = [p for p in model.parameters() if p.requires_grad]
+        state = keeper.read(trained[0].device) if keeper else None
+        losses = list(state.tables["losses"]) if state else []
+        done = state.total if state else 0
+        if state:
+            put(trained, state.values[0])
+        for index, stage in enumerate(stages):
+            if state and index < state.phase:
+                continue
+            first = state.step if state and index == state.phase else 0
+            optimizer = torch.optim.AdamW(
+                trained, lr=config.rate, weight_decay=config.weight_decay, fused=True
+            )
+            if state and index == state.phase:
+                restore(optimizer, trained, state.optimizer)
+            net, optimizer = crew.prepare(model, optimizer) if crew else (model, optimizer)
+            found: list[dict[str, float]] = []
+            for step, batch in enumerate(stage.order(config, seed)):
+                rows = [stage.rows[i] for i in batch]
+                read += sum(len(row.ids) for row in rows)
+                places += len(rows) * max(len(row.ids) for row in rows)
+                if step < first:
+                    continue
+                for group in optimizer.param_groups:
+                    group["lr"] = config.rate * config.factor(step, stage.steps)
+                loss = _update(lm, net, optimizer, trained, rows, config, crew)
+                if not math.isfinite(loss):
+                    raise RunError(
+                        f"the loss of update {done + 1} is {loss}; lower the rate "
+                        f"({config.rate:g}) or take precision fp32"
+                    )
+                done += 1
+                found.append({"stage": stage.name, "step": done, "loss": loss})
+                if progress:
+                    progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
+                if keeper and keeper.due(done) and step + 1 < stage.steps:
+                    losses, found = [*losses, pl.DataFrame(found)], []
+                    if crew is None or crew.is_main_process:
+                        keeper.write(
+                            State(
+                                phase=index,
+                                step=step + 1,
+                                total=done,
+                                values=flat(trained)[None],
+                                stopped=torch.full((1,), -1),
+                                optimizer=moments(optimizer, trained),
+                                tables={"losses": losses},
+                            )
+                        )
+            if found:
+                losses.append(pl.DataFrame(found))
+            if crew:
+                crew.free_memory()
+    if keeper and not keep and (crew is None or crew.is_main_process):
+        keeper.clear()
+    return FineTuned(pl.concat(losses), read, 1 - read / places, time.monotonic() - started)
+
+
+def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
+    names = sorted({row.stage for row in encoded})
+    stages = [_Stage(name, [row for row in encoded if row.stage == name]) for name in names]
+    for stage in stages:
+        stage.steps = sum(1 for _ in stage.order(config, 0))  # lengths alone decide how many
+    return stages
+
+
+def _crew() -> Any:
+    """What accelerate knows of the other processes, where it started this one; else nothing."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    try:
+        from accelerate import Accelerator
+    except ImportError:
+        raise ConfigError("several processes need accelerate: pip install accelerate") from None
+    return Accelerator()
+
+
+def _update(
+    lm: LanguageModel,
+    net: Any,
+    optimizer: torch.optim.Optimizer,
+    trained: list[Tensor],
+    rows: list[Encoded],
+    config: FineTune,
+    crew: Any,
+) -> float:
+    """One update; returns the mean loss over the tokens that are learnt, of all processes."""
+    everything = sum(len(row.ids) - row.start for row in rows)
+    mine = rows[crew.process_index :: crew.num_processes] if crew else rows
+    share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
+    device = trained[0].device
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+        loss = share * _loss(lm, net, mine or rows[:1], device) / everything
+    if crew:
+        crew.backward(loss * crew.num_processes)  # gradients are averaged over processes
+        loss = crew.reduce(loss.detach(), "sum")
+    else:
+        loss.backward()
+    if config.clip:
+        torch.nn.utils.clip_grad_norm_(trained, config.clip)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def _loss(lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device) -> Tensor:
+    """Summed loss. Padding stands on the right, where no token that counts can see it."""
+    table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
+    ids = torch.from_numpy(table).to(device)
+    starts = torch.tensor([row.start for row in rows], device=device)
+    at = torch.arange(int(starts.min()), ids.shape[1], device=device)
+    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[:, at].bool()
+    if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
+        logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
+    else:
+        logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
+    return F.cross_entropy(logits[learnt].float(), ids[:, at][learnt], reduction="sum")

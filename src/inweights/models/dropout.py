@@ -1,0 +1,110 @@
+"""Dropout whose masks are counters, not states (Srivastava et al. 2014; Geometric Memory C.3.1).
+
+A mask is a function of the replica's root seed, the layer's name, the phase and the step. So a
+resumed run drops what an uninterrupted one does, and a replica drops alike alone or among others.
+Nothing is dropped unless training asks for it: a model that is looked at is whole, whatever its
+mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError
+from inweights.seeds import Streams
+
+__all__ = ["DROPOUT", "Dropout", "Dropping", "check_rate"]
+
+DROPOUT: Final = "dropout"
+
+
+class Dropout(nn.Module):
+    """Sets each entry to 0 with probability ``rate`` and divides the others by ``1 - rate``.
+
+    It does so only within :meth:`Dropping.at`.
+
+    Args:
+        rate: Probability, from 0 to below 1.
+
+    Raises:
+        ConfigError: The rate is out of range.
+
+    Example:
+        >>> x = torch.ones(1, 2, 3)
+        >>> torch.equal(Dropout(0.4)(x), x)  # nobody trains
+        True
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        check_rate("dropout", rate)
+        self.rate = rate
+        self.generators: list[torch.Generator] | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map ``[R, S, D]`` to the same shape."""
+        if self.generators is None:
+            return x
+        if len(self.generators) != len(x):
+            raise ConfigError(
+                f"{len(self.generators)} seeds of masks do not fit {len(x)} replicas; give one each"
+            )
+        kept = 1.0 - self.rate
+        rows = [torch.rand(x.shape[1:], generator=g) < kept for g in self.generators]
+        return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / kept)
+
+
+class Dropping:
+    """The dropout of a model while it trains.
+
+    Args:
+        model: Any module; its :class:`Dropout` layers are found by their names.
+        seeds: Root seed of each replica.
+
+    Example:
+        >>> layers = nn.Sequential(Dropout(0.5))
+        >>> dropping, x = Dropping(layers, seeds=[7]), torch.ones(1, 2, 3)
+        >>> with dropping.at(phase=0, step=3):
+        ...     first = layers(x)
+        >>> with dropping.at(phase=0, step=3):
+        ...     again = layers(x)
+        >>> torch.equal(first, again), bool((first == 1).any()), torch.equal(layers(x), x)
+        (True, False, True)
+    """
+
+    def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
+        named = model.named_modules()
+        self._layers = [(name, m) for name, m in named if isinstance(m, Dropout) and m.rate > 0]
+        self._streams = [Streams(seed) for seed in seeds]
+
+    @contextmanager
+    def at(self, phase: int, step: int) -> Iterator[None]:
+        """Drop, with the masks of ``step`` (0-based within the phase), until the block is left."""
+        for name, layer in self._layers:
+            layer.generators = [s.torch(DROPOUT, name, phase, step) for s in self._streams]
+        try:
+            yield
+        finally:
+            for _, layer in self._layers:
+                layer.generators = None
+
+
+def check_rate(name: str, rate: float) -> None:
+    """Refuse a rate that is no probability below 1.
+
+    Raises:
+        ConfigError: It is not.
+
+    Example:
+        >>> check_rate("gpt.dropout", 1.0)
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: gpt.dropout is from 0 to below 1, not 1.0
+    """
+    if not 0 <= rate < 1:
+        raise ConfigError(f"{name} is from 0 to below 1, not {rate}")

@@ -1,0 +1,226 @@
+"""Figure 16 of Geometric Memory: a tree-star, whose paths branch at every node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import polars as pl
+
+from inweights.config import Config
+from inweights.probes.navigation import stepwise
+from inweights.probes.paths import path_accuracy
+from inweights.recipes.claim import Statement, Target
+from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.geometric_memory.paths import (
+    GEOMETRY,
+    INTERLEAVED,
+    MINI,
+    PAPER_STAR,
+    RANDOM,
+    Star,
+    at_the_end,
+    whole,
+)
+from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
+
+__all__ = ["RECIPE", "Settings", "Tree"]
+
+NAME = "geometric-memory/fig16"
+#: What is held out: single leaves, or all leaves under some of the root's children.
+LEAF, ARM = "leaf", "first token"
+KEYS = ["graph", "condition", "split", "seed"]
+
+
+class Tree(Config):
+    """A tree-star and how it is learnt.
+
+    Attributes:
+        star: Children of the root as ``arms``, nodes of a path, and the training.
+        branches: Children of every other inner node.
+    """
+
+    star: Star = Star(arms=100, nodes=4)
+    branches: int = 2
+
+    @property
+    def name(self) -> str:
+        """Children of the root, children of other nodes, nodes of a path."""
+        return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
+
+    def trial(self, split: str, how: str, seed: int) -> Trial:
+        """Return a run with one of the splits, learnt in one of the ways."""
+        about = {"graph": self.name, "condition": how, "split": split}
+        trial = self.star.trial(about, seed, how=how)
+        held = "leaf" if split == LEAF else "arm"
+        world = msgspec.structs.replace(trial.world, branches=self.branches, split=held)
+        return replace(trial, world=world)
+
+
+class Settings(Config):
+    """Settings of Figure 16.
+
+    Attributes:
+        trees: The graphs and how they are learnt.
+        every: Steps between two points of the curves.
+    """
+
+    trees: tuple[Tree, ...] = (Tree(),)
+    every: int = 25
+
+
+def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+    """Both splits: interleaved, geometry first, and with random embeddings that never move."""
+    trials = [
+        tree.trial(split, how, seed)
+        for tree in settings.trees
+        for how in (INTERLEAVED, GEOMETRY, RANDOM)
+        for split in (LEAF, ARM)
+        for seed in seeds
+    ]
+    measures = [
+        Measure(name="paths", probe=path_accuracy, every=settings.every),
+        Measure(name="edges", probe=stepwise, options={"roles": ("edge", "reverse_edge")}),
+    ]
+    return Plan(trials=trials, measures=measures)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Curves and ends of every run, and the accuracy of every token at the end."""
+    runs = whole(tables["paths"]).with_columns(panel=pl.format("{}, {}", "graph", "condition"))
+    recall = tables["edges"].group_by(KEYS, maintain_order=True).agg(pl.col("recall").mean())
+    places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
+    return {
+        "curves": runs,
+        "final": at_the_end(runs, KEYS).join(recall, on=KEYS),
+        "places": places.with_columns(panel=pl.format("{}, {}", "graph", "condition")),
+    }
+
+
+state = Statement(NAME, source=SOURCE, place="Fig. 16, C.2")
+GRAPH = ("graph",)
+EACH = ("graph", "split")
+
+CLAIMS = (
+    state(
+        "non-trivial",
+        "Edges and paths interleaved, paths that were never seen are found, whether single leaves "
+        "or all leaves of an arm are held out (exact match of greedy decoding; a guess that knows "
+        "the graph gets one leaf in all leaves).",
+        Target(least=0.1),
+        table="final",
+        column="exact",
+        where={"condition": INTERLEAVED},
+        each=EACH,
+        published="non-trivial",
+    ),
+    state(
+        "first-token-split-is-harder",
+        "Paths are much harder to find where the first token was never part of a trained path "
+        "(exact match, leaf minus first token).",
+        Target(least=0.1),
+        table="final",
+        column="exact",
+        where={"condition": INTERLEAVED, "split": LEAF},
+        minus={"condition": INTERLEAVED, "split": ARM},
+        each=GRAPH,
+        published="much harder",
+    ),
+    state(
+        "geometry-first",
+        "With edges first and the embeddings then frozen both splits are non-trivial as well "
+        "(exact match).",
+        Target(least=0.1),
+        table="final",
+        column="exact",
+        where={"condition": GEOMETRY},
+        each=EACH,
+        source="ours",
+    ),
+    state(
+        "random-embeddings-fail",
+        "With random embeddings, frozen, and all leaves of an arm held out, none is found (exact "
+        "match).",
+        Target(most=0.02),
+        table="final",
+        column="exact",
+        where={"condition": RANDOM, "split": ARM},
+        each=GRAPH,
+        source="ours",
+    ),
+)
+
+FIGURES = (
+    Figure(
+        id="exact",
+        kind="lines",
+        title="Paths through a tree-star, by what was held out",
+        caption=(
+            "Exact match of greedy decoding on held-out leaves. Split at the leaf: other leaves "
+            "below the same nodes were trained. Split at the first token: no path of the arm was."
+        ),
+        sources=("curves",),
+        options={
+            "x": "step",
+            "y": "exact",
+            "series": "split",
+            "facet": "panel",
+            "y_limits": [0, 1],
+            "y_label": "exact match, held out",
+            "columns": 3,
+        },
+    ),
+    Figure(
+        id="places",
+        kind="lines",
+        title="Every token of a held-out path at the end",
+        caption=(
+            "Teacher-forced accuracy by place; 0 is the root, 1 the first node, and the last is "
+            "the leaf, which the prompt names."
+        ),
+        sources=("places",),
+        options={
+            "x": "place",
+            "y": "accuracy",
+            "series": "split",
+            "facet": "panel",
+            "y_limits": [0, 1],
+            "y_label": "accuracy, held out",
+            "columns": 3,
+        },
+    ),
+)
+
+RECIPE = Recipe(
+    name=NAME,
+    title="Paths that branch, found in the weights",
+    paper=PAPER,
+    place="Figure 16, appendix C.2",
+    summary=(
+        "Trains a Transformer on the edges of a tree-star and on three quarters of its paths, and "
+        "asks for the others: leaves whose siblings were trained, or whole arms of which no path "
+        "was. Random embeddings that never move are the control."
+    ),
+    scales={
+        "smoke": Settings(trees=(Tree(star=MINI),), every=6),
+        "cpu": Settings(),
+        "paper": Settings(
+            trees=(Tree(star=msgspec.structs.replace(PAPER_STAR, arms=1000, nodes=5)),), every=500
+        ),
+    },
+    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    plan=plan,
+    derive=derive,
+    claims=CLAIMS,
+    figures=FIGURES,
+    ours=(
+        "The paper's degrees and path length could not be read. At cpu scale (100, 2, 4): 701 "
+        "nodes and 400 leaves, of which 300 train; 4 layers of width 32 and 2 heads, AdamW at "
+        "5e-3, weight decay .1; all edges and 32 training paths a step.",
+        "Non-trivial: at least a tenth of the paths; the paper names no number. A guess gets 1 in "
+        "400.",
+        "Geometry first (edges, then paths with the embeddings frozen) and random embeddings are "
+        "ours.",
+    ),
+)

@@ -1,0 +1,169 @@
+"""Procrustes, PCA and UMAP against arrangements whose answers are known."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial import procrustes as scipy_procrustes
+
+from inweights.errors import ConfigError, DataError
+from inweights.models import Model, Node2VecConfig
+from inweights.probes.arrangement import agreement, arrange, arrangement, procrustes, turned
+from inweights.worlds import Graph
+
+RING = Graph(shape="cycle", shuffled=False).build()
+RNG = np.random.default_rng(0)
+
+
+def rotation(width: int) -> np.ndarray:
+    return np.linalg.qr(RNG.normal(size=(width, width)))[0]
+
+
+def circle(width: int = 8, noise: float = 0.0) -> np.ndarray:
+    """The ring as a circle in a plane of a random direction."""
+    angle = 2 * np.pi * np.arange(15) / 15
+    flat = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ rotation(width)[:2]
+    return flat + noise * RNG.normal(size=flat.shape)
+
+
+def model_of(*vectors: np.ndarray) -> Model:
+    config = Node2VecConfig(width=vectors[0].shape[1])
+    model = config.build(vocabulary=15, seeds=range(len(vectors)))
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))  # type: ignore[union-attr,operator]
+    return model
+
+
+def test_a_turned_copy_is_turned_back_and_is_no_distance_away() -> None:
+    x, q = RNG.normal(size=(9, 4)), rotation(4)
+    np.testing.assert_allclose(turned(x @ q, x), x, atol=1e-12)
+    assert procrustes(x @ q * 3 + 1, x) == pytest.approx(0, abs=1e-12)
+    # A narrower arrangement lies within the wider space.
+    flat = np.pad(x[:, :2], ((0, 0), (0, 2)))
+    np.testing.assert_allclose(turned(x[:, :2] @ rotation(2), flat), flat, atol=1e-12)
+    # What is no turn is no turn: lengths and angles stay.
+    other = RNG.normal(size=(9, 4))
+    np.testing.assert_allclose(turned(x, other) @ turned(x, other).T, x @ x.T, atol=1e-12)
+    assert np.linalg.norm(turned(x, other) - other) < np.linalg.norm(x - other)
+
+
+def test_the_distance_is_scipys_and_symmetric() -> None:
+    x, y = RNG.normal(size=(2, 9, 4))
+    assert procrustes(x, y) == pytest.approx(scipy_procrustes(x, y)[2])
+    assert procrustes(x, y) == pytest.approx(procrustes(y, x))
+    assert 0.1 < procrustes(x, y) < 1
+
+
+def test_replicas_that_hold_one_map_agree_and_random_ones_do_not() -> None:
+    same = agreement(model_of(circle(), circle(), circle()), RING, dimensions=2)
+    assert (same["distance"] < 1e-6).all()
+    assert (same["p"] <= 1 / 200).all()
+    chance = agreement(model_of(*RNG.normal(size=(4, 15, 8))), RING, dimensions=2)
+    assert (chance["p"] > 0.025).all()
+    assert (chance["nearest"] <= chance["distance"]).all()
+    # One that is another is told apart from those that agree.
+    mixed = agreement(model_of(circle(), circle(), RNG.normal(size=(15, 8))), RING, dimensions=2)
+    assert mixed["distance"].arg_max() == 2
+    assert mixed["nearest"].to_list()[:2] == pytest.approx([0, 0], abs=1e-6)
+
+
+def test_all_dimensions_say_little_where_there_are_many() -> None:
+    """Random vectors come close to each other; the null distribution says so."""
+    wide = model_of(*RNG.normal(size=(2, 15, 200)))
+    whole = agreement(wide, RING, dimensions=0, draws=20)
+    assert whole["null_mean"][0] < 0.3 < agreement(wide, RING, dimensions=2)["null_mean"][0]
+
+
+def test_replicas_are_turned_onto_the_first() -> None:
+    x = circle(noise=0.05)
+    table = arrangement(model_of(x, x @ rotation(8), x @ rotation(8)), RING)
+    first, second, third = (
+        part.select("x", "y", "z").to_numpy() for part in table.partition_by("replica")
+    )
+    np.testing.assert_allclose(second, first, atol=1e-5)
+    np.testing.assert_allclose(third, first, atol=1e-5)
+    assert table["node"].to_list()[:15] == list(RING.vocabulary.names)
+
+
+def test_pca_keeps_the_largest_directions_and_its_signs() -> None:
+    x = RNG.normal(size=(20, 5)) * [9.0, 4.0, 1.0, 0.1, 0.1] @ rotation(5)
+    where = arrange(x, dimensions=2)
+    spread = np.linalg.svd(x - x.mean(0), compute_uv=False)
+    np.testing.assert_allclose(np.linalg.norm(where, axis=0), spread[:2])
+    np.testing.assert_allclose(arrange(-x + 5, dimensions=2), -where * _signs(-where), atol=1e-9)
+    np.testing.assert_allclose(arrange(x, dimensions=2), where)
+
+
+def _signs(where: np.ndarray) -> np.ndarray:
+    largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
+    return np.where(largest < 0, -1.0, 1.0)
+
+
+def test_without_umap_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name, *rest, **more):
+        if name.split(".")[0] == "umap":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigError, match=r"^umap-learn is not installed: pip install 'inweights"):
+        arrange(RNG.normal(size=(9, 4)), method="umap")
+
+
+def test_importing_the_probe_imports_no_umap() -> None:
+    import subprocess
+
+    code = "import sys, inweights.probes.arrangement; sys.exit('umap' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_umap_keeps_neighbours_and_depends_on_its_seed_alone() -> None:
+    pytest.importorskip("umap", reason="pip install 'inweights[umap]' lifts it")
+    x = np.concatenate([RNG.normal(size=(20, 6)) * 0.1 + 3 * np.eye(6)[c] for c in range(3)])
+    one, again = (arrange(x, method="umap", seed=4) for _ in range(2))
+    np.testing.assert_array_equal(one, again)
+    assert not np.array_equal(one, arrange(x, method="umap", seed=5))
+    far = np.linalg.norm(one[:, None] - one, axis=-1)
+    np.fill_diagonal(far, np.inf)
+    assert (far.argmin(1) // 20 == np.arange(60) // 20).all()
+    table = arrangement(model_of(circle(), circle()), RING, method="umap", dimensions=2)
+    assert table.shape == (30, 4)
+    assert table["x"].is_finite().all()
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    x = RNG.normal(size=(9, 4))
+    with pytest.raises(ConfigError, match="'pca' or 'umap', not 'tsne'"):
+        arrange(x, method="tsne")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="from 1 to 4, not 5"):
+        arrange(x, dimensions=5)
+    with pytest.raises(ConfigError, match="at least 2 neighbours, not 1"):
+        arrange(x, method="umap", neighbours=1)
+    with pytest.raises(DataError, match=r"umap takes finite points .* at least 5, not \(3, 4\)"):
+        arrange(x[:3], method="umap")
+    with pytest.raises(DataError, match="finite points"):
+        arrange(np.full((9, 4), np.nan))
+    with pytest.raises(DataError, match=r"not \(9, 4\) and \(8, 4\)"):
+        turned(x, x[1:])
+    with pytest.raises(DataError, match=r"not \(9, 4\) and \(8, 4\)"):
+        procrustes(x, x[1:])
+    with pytest.raises(DataError, match="all points of an arrangement are the same"):
+        procrustes(x, np.ones((9, 4)))
+    with pytest.raises(DataError, match="agrees with no other"):
+        agreement(model_of(circle()), RING)
+    two = [Graph(shape="cycle").build(seed) for seed in (0, 1)]
+    for probe in (agreement, arrangement):
+        with pytest.raises(DataError, match="shuffled=False"):
+            probe(model_of(circle(), circle()), two)
+    with pytest.raises(ConfigError, match="1 to 3 dimensions, not 4"):
+        arrangement(model_of(circle()), RING, dimensions=4)
+    with pytest.raises(ConfigError, match="at least 0"):
+        agreement(model_of(circle(), circle()), RING, dimensions=-1)
