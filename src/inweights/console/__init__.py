@@ -3,6 +3,7 @@
 from inweights.console.audits import audit, augmented
 from inweights.console.base import cores, flat, progress, solving
 from inweights.console.forecast import prediction
+from inweights.console.language import evaluated, finetuned, mask
 from inweights.console.runs import board, outcome, recipes, runs, world
 
 __all__ = [
@@ -10,7 +11,10 @@ __all__ = [
     "augmented",
     "board",
     "cores",
+    "evaluated",
+    "finetuned",
     "flat",
+    "mask",
     "outcome",
     "prediction",
     "progress",

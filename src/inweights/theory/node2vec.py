@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, SolverError
+from inweights.theory import gram
 from inweights.theory.spectral import Floats, random_walk
 
 __all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
@@ -164,22 +165,22 @@ def descend(
     v, u = start.copy(), None if targets is None else targets.copy()
     kept: list[tuple[Floats, Floats]] = []
     spectra: list[NDArray[Any]] = []
-    for step in range(steps + 1):
-        if step in wanted:
-            if not np.isfinite(v).all():
-                bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
-                raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
-            kept.append((losses(v, a, u), v.copy()))
-            if u is None:
-                spectra.append(np.linalg.eigvalsh(_coefficients(v, walk, there)))
-        if step == steps:
-            break
-        with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
-            if u is None:
-                v += eta * (_coefficients(v, walk, there) @ v)
+    step = 0
+    for last in wanted:
+        while step < last:
+            count = min(last - step, gram.BLOCK)
+            quick = gram.advance(v, walk, there, eta, count) if u is None and gram.fits(v) else None
+            if quick is None:
+                v, u = _advance(v, u, walk, there, eta, count)
             else:
-                half = walk - there * _softmax(v, u)[0]
-                v, u = v + eta * (half @ u), u + eta * (np.swapaxes(half, -1, -2) @ v)
+                v = quick
+            step += count
+        if not np.isfinite(v).all():
+            bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
+            raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
+        kept.append((losses(v, a, u), v.copy()))
+        if u is None:
+            spectra.append(np.linalg.eigvalsh(_coefficients(v, walk, there)))
     return Trajectory(
         vectors=v,
         targets=u,
@@ -188,6 +189,20 @@ def descend(
         frames=np.stack([frame for _, frame in kept]),
         eigenvalues=np.stack(spectra) if spectra else None,
     )
+
+
+def _advance(
+    v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
+) -> tuple[Floats, Floats | None]:
+    """The updates as they are written, for any width, dtype and size of the logits."""
+    with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
+        for _ in range(steps):
+            if u is None:
+                v = v + eta * (_coefficients(v, walk, there) @ v)
+            else:
+                half = walk - there * _softmax(v, u)[0]
+                v, u = v + eta * (half @ u), u + eta * (np.swapaxes(half, -1, -2) @ v)
+    return v, u
 
 
 def _check(v: Floats, a: Floats, u: Floats | None) -> None:

@@ -276,8 +276,8 @@ RECIPE = Recipe(
         "with both, and paraphrased. Stated before running: the same held-out two-hop questions "
         "are scored by rank among six countries; a diet helps if it gains .1 over the control, on "
         "the mean of five seeds; both hops have to be known; step-by-step answers and cities that "
-        "the model knew before are controls. Rate and epochs were chosen on seed 0 so that both "
-        "hops are known, not by two-hop accuracy."
+        "the model knew before are controls. Sizes, rate and epochs were set in trials on seeds 0 "
+        "and 1 by recall of single hops and by time, not by two-hop accuracy."
     ),
     scales={
         "smoke": Settings(
