@@ -29,12 +29,13 @@ def plain(start: np.ndarray, a: np.ndarray, rate, steps: int) -> np.ndarray:
     degree = a.sum(1, keepdims=True)
     walk = np.divide(a, degree, out=np.zeros_like(a), where=degree > 0)
     ends = []
-    for v, eta in zip(start.copy(), np.broadcast_to(rate, len(start)), strict=True):
+    for first, eta in zip(start, np.broadcast_to(rate, len(start)), strict=True):
+        v = first.copy()
         for _ in range(steps):
             logits = v @ v.T
             s = np.exp(logits - logits.max(1, keepdims=True))
             half = walk - (degree > 0) * s / s.sum(1, keepdims=True)
-            v = v + eta * (half + half.T) @ v
+            v += eta * (half + half.T) @ v
         ends.append(v)
     return np.stack(ends)
 
@@ -125,8 +126,8 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ConfigError, match="steps are at least 0, entries at least 1"):
             descend_large(np.zeros((15, 3)), a, **wrong)
     start = np.random.default_rng(5).normal(size=(15, 3))
-    with pytest.raises(SolverError, match=r"diverged by step \d+; lower the rate"):
-        with np.errstate(all="ignore"):
-            descend_large(start, a, rate=1e200, steps=50)
+    refused = pytest.raises(SolverError, match=r"diverged by step \d+; lower the rate")
+    with refused, np.errstate(all="ignore"):
+        descend_large(start, a, rate=1e200, steps=50)
     with pytest.raises(DataError, match="is no graph"):
-        sparse_adjacency(TwoHop(n=3).build())
+        sparse_adjacency(TwoHop(n=4, identity=False).build())

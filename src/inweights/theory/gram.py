@@ -72,20 +72,19 @@ def advance(v: Floats, walk: Floats, there: Floats, eta: Floats, steps: int) -> 
 def _single(gram: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
     """The product ``M`` of the factors of ``steps`` updates, ``[N, N]``."""
     count = len(gram)
-    factor, part, pair = (np.empty((count, count)) for _ in range(3))
+    factor, part = np.empty((count, count)), np.empty((count, count))
     product, spare = np.eye(count), np.empty((count, count))
     ones, share = np.ones(count), np.empty(count)
-    column = share[:, None]
-    exp, dot, divide = np.exp, np.dot, np.divide
-    add, multiply, subtract = np.add, np.multiply, np.subtract
+    column, half = share[:, None], part.T
+    exp, dot, divide, multiply, subtract = np.exp, np.dot, np.divide, np.multiply, np.subtract
     for _ in range(steps):
-        # S + Sᵀ of the symmetric E = exp(G) is E_ij (1/r_i + 1/r_j), r its row sums.
         exp(gram, factor)
         dot(factor, ones, share)
         divide(weight, share, share)
-        add(column, share, pair)
-        multiply(factor, pair, factor)
-        subtract(still, factor, factor)
+        multiply(factor, column, part)  # η S
+        # Symmetric to the last bit: else rounding that is not grows from step to step.
+        subtract(still, part, factor)
+        subtract(factor, half, factor)
         dot(factor, gram, part)
         dot(part, factor, gram)
         dot(factor, product, spare)
@@ -95,14 +94,15 @@ def _single(gram: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
 
 def _several(gram: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
     """The same for replicas, ``[R, N, N]``."""
-    factor, part, pair, spare = (np.empty_like(gram) for _ in range(4))
+    factor, part, spare = (np.empty_like(gram) for _ in range(3))
+    half = part.swapaxes(1, 2)
     product: Any = np.broadcast_to(np.eye(gram.shape[1]), gram.shape).copy()
+    ones = np.ones((gram.shape[1], 1))
     for _ in range(steps):
         np.exp(gram, out=factor)
-        share = weight / factor.sum(1)[:, :, None]  # by column: E is symmetric, and it is quicker
-        np.add(share, share.swapaxes(1, 2), out=pair)
-        factor *= pair
-        np.subtract(still, factor, out=factor)
+        np.multiply(factor, weight / (factor @ ones), out=part)
+        np.subtract(still, part, out=factor)
+        np.subtract(factor, half, out=factor)
         np.matmul(factor, gram, out=part)
         np.matmul(part, factor, out=gram)
         np.matmul(factor, product, out=spare)
