@@ -15,19 +15,14 @@ from typing import Literal
 import numpy as np
 import polars as pl
 import torch
-from torch import Tensor
 
-from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.packing import pack
 from inweights.probes.geometry import node_vectors
-from inweights.training.worlds import as_worlds, shape_groups
+from inweights.training.scoring import answer_ranks
+from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["arm_cosines", "path_accuracy"]
-
-#: Logits that are held at once.
-_LOGITS = 2**25
 
 
 @torch.no_grad()
@@ -54,10 +49,9 @@ def path_accuracy(
 
     Returns:
         A row for each replica, part and place: ``replica``, ``part``, ``place``, ``hardest``
-        (whether it is the hardest place), ``accuracy``, ``loss`` (mean cross-entropy, nats),
-        ``exact`` (share of answers that are right at every place, which is what greedy decoding
-        gets right), ``statements``, ``chance`` (1 over the number of different tokens that stand
-        at that place, in facts and queries).
+        (whether it is the hardest place), ``accuracy``, ``exact`` (share of answers that are right
+        at every place, which is what greedy decoding gets right), ``statements``, ``chance`` (1
+        over the number of different tokens at that place, in facts and queries).
 
     Raises:
         DataError: There is no such statement, or the answers differ in length.
@@ -71,19 +65,12 @@ def path_accuracy(
         [(0, 1.0), (1, 0.25), (2, 0.25)]
     """
     each = as_worlds(worlds, model.replicas)
-    for part in parts:
-        getattr(each[0], part).with_role(role)
-    chances = _chances(each[0], role)
     rows: list[dict[str, object]] = []
     for part in parts:
         indices = getattr(each[0], part).with_role(role)[:most]
-        groups = shape_groups(each, part, indices)
-        if len(groups) != 1:
-            raise DataError(f"the answers of {part} of role '{role}' differ in length")
-        blank = each[0].vocabulary.id(teacherless) if teacherless else None
-        right, losses = _read(model, groups[0].prompts, groups[0].answers, blank)
-        exact = right.all(-1).float().mean(1).tolist()
-        accuracy, loss = right.float().mean(1).tolist(), losses.mean(1).tolist()
+        ranks = answer_ranks(model, each, part, indices, teacherless=teacherless)
+        right = (ranks == 0).float().cpu()
+        accuracy, exact = right.mean(1).tolist(), right.prod(-1).mean(1).tolist()
         rows.extend(
             {
                 "replica": replica,
@@ -91,39 +78,14 @@ def path_accuracy(
                 "place": place,
                 "hardest": place == hardest,
                 "accuracy": accuracy[replica][place],
-                "loss": loss[replica][place],
                 "exact": exact[replica],
                 "statements": len(indices),
                 "chance": chance,
             }
             for replica in range(model.replicas)
-            for place, chance in enumerate(chances)
+            for place, chance in enumerate(_chances(each[0], role))
         )
     return pl.DataFrame(rows)
-
-
-def _read(
-    model: Model, prompts: Tensor, answers: Tensor, blank: int | None
-) -> tuple[Tensor, Tensor]:
-    """Whether each token is right, and its loss, both ``[R, M, A]``."""
-    device = model.column.device
-    seen = answers if blank is None else torch.full_like(answers, blank)
-    whole = torch.cat([prompts, seen], dim=-1)[..., :-1].to(device)
-    statements, length, width = whole.shape[-2], whole.shape[-1], answers.shape[-1]
-    places = torch.arange(length - width, length, device=device)
-    at = (length * torch.arange(statements, device=device).unsqueeze(1) + places).flatten()
-    labels = model.column[answers.to(device)].flatten(-2).expand(model.replicas, -1)
-    state = model.deepest(pack([whole]), at).expand(model.replicas, -1, -1)
-    step = max(1, _LOGITS // (model.replicas * len(model.candidates)))
-    right, losses = [], []
-    for start in range(0, len(at), step):
-        logits = model.unembed(state[:, start : start + step])
-        wanted = labels[:, start : start + step]
-        right.append(logits.argmax(-1) == wanted)
-        said = logits.log_softmax(-1).gather(-1, wanted.unsqueeze(-1))
-        losses.append(-said.squeeze(-1))
-    shape = (model.replicas, statements, width)
-    return torch.cat(right, dim=1).view(shape).cpu(), torch.cat(losses, dim=1).view(shape).cpu()
 
 
 def _chances(world: World, role: str) -> list[float]:

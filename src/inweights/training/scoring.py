@@ -54,6 +54,8 @@ def answer_ranks(
     worlds: World | Sequence[World],
     part: Part,
     indices: Ids | None = None,
+    *,
+    teacherless: str = "",
 ) -> Tensor:
     """Return how many candidates beat the right one, at every token of every answer, ``[R, M, A]``.
 
@@ -66,6 +68,8 @@ def answer_ranks(
         worlds: One world, or one a replica.
         part: ``facts`` or ``queries``.
         indices: Places of the wanted statements, all of one shape; all, in order, if left out.
+        teacherless: Name of a token that the model reads in place of the answer's own, as in a
+            phase; then no answer is forced.
 
     Raises:
         DataError: There are no such statements, they differ in shape, or the model's head does
@@ -79,7 +83,8 @@ def answer_ranks(
         >>> tuple(answer_ranks(model, world, "queries").shape)
         (2, 4, 1)
     """
-    groups = shape_groups(as_worlds(worlds, model.replicas), part, indices)
+    each = as_worlds(worlds, model.replicas)
+    groups = shape_groups(each, part, indices)
     if len(groups) != 1:
         raise DataError(
             f"ranks are taken of {part} of one shape, not of {len(groups)}; name their indices"
@@ -91,7 +96,10 @@ def answer_ranks(
     columns = model.column[group.answers.to(device)]
     if (columns < 0).any():
         raise DataError("the model's head does not cover every answer of its world")
-    whole = torch.cat([group.prompts, group.answers[..., :-1]], dim=-1).to(device)
+    seen = group.answers[..., :-1]
+    if teacherless:
+        seen = torch.full_like(seen, each[0].vocabulary.id(teacherless))
+    whole = torch.cat([group.prompts, seen], dim=-1).to(device)
     length, answer = whole.shape[-1], columns.shape[-1]
     columns = columns.expand(model.replicas, -1, -1)
     step = max(1, MOST_LOGITS // (model.replicas * answer * len(model.candidates)))

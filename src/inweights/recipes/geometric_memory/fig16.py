@@ -24,6 +24,7 @@ from inweights.recipes.geometric_memory.paths import (
     whole,
 )
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
+from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
 
@@ -54,7 +55,9 @@ class Tree(Config):
         about = {"graph": self.name, "condition": how, "split": split}
         trial = self.star.trial(about, seed, how=how)
         held = "leaf" if split == LEAF else "arm"
-        world = msgspec.structs.replace(trial.world, branches=self.branches, split=held)
+        star = trial.world
+        assert isinstance(star, PathStar)
+        world = msgspec.structs.replace(star, branches=self.branches, split=held)
         return replace(trial, world=world)
 
 

@@ -1,0 +1,146 @@
+"""TinyNN: runs together against one at a time, and its share of the memory's bandwidth.
+
+At width 32 the overhead of a step is what replicas share. At width 512 a step streams the weights,
+their gradient and AdamW's two moments through memory, so that no more than the bandwidth can be
+had: the share of it is printed, beside a plain copy measured in the same minute. Counted is what
+a step must move at least, ``BYTES`` a parameter: the weights for the forward and for the backward
+pass, the gradient written once, and AdamW's four reads and three writes, in single precision.
+
+    python benchmarks/tiny_nn.py [--replicas 64] [--wide 8] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from inweights.models import TinyNNConfig, pack
+from inweights.runs import environment
+from inweights.training import Optimizer
+from inweights.training.machine import flushed_denormals, keep_memory
+from inweights.training.rows import Rows, build_optimizer
+
+NODES = 15
+BYTES = 4 * (2 + 1 + 7)
+
+
+class Eager(nn.Module):
+    """TinyNN as anyone would write it."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.tokens, self.middle = nn.Embedding(NODES, width), nn.Linear(width, width)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        return self.middle(self.tokens(tokens)) @ self.tokens.weight.T
+
+
+def ring() -> tuple[torch.Tensor, torch.Tensor]:
+    """The edges of a cycle, both ways: sources and targets."""
+    nodes = torch.arange(NODES)
+    return nodes.repeat(2), torch.cat([(nodes + 1) % NODES, (nodes - 1) % NODES])
+
+
+def eager_step(width: int) -> Callable[[], None]:
+    model = Eager(width)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.0)
+    sources, targets = ring()
+
+    def step() -> None:
+        loss = F.cross_entropy(model(sources), targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def replica_step(width: int, replicas: int) -> tuple[Callable[[], None], int]:
+    """One step of all runs, and the parameters of one. As in a phase that is ``pooled``, a node is
+    one sequence with a soft target, whose loss and gradient are those of its edges.
+    """
+    model = TinyNNConfig(width=width).build(vocabulary=NODES, seeds=range(replicas))
+    rows = Rows(model)
+    moving = rows.moving(("*",))
+    optimizer = build_optimizer(rows, [Optimizer(weight_decay=0.0)] * replicas, moving)
+    sources, targets = ring()
+    inputs = pack([torch.arange(NODES).unsqueeze(1)])
+    share = torch.zeros(NODES, NODES).index_put((sources, targets), torch.tensor(1 / len(sources)))
+
+    def step() -> None:
+        rows.backward(-(model(inputs).log_softmax(-1) * share).sum(), moving)
+        optimizer.step()
+
+    return step, rows.values.shape[1]
+
+
+def copy_step(size: int) -> Callable[[], None]:
+    """A plain copy of so many single-precision numbers: each is read once and written once."""
+    source, target = torch.randn(size), torch.empty(size)
+
+    def step() -> None:
+        target.copy_(source)
+
+    return step
+
+
+def seconds(step: Callable[[], None], at_least: float) -> float:
+    """Processor seconds of one call, over as many calls as take ``at_least`` seconds."""
+    started, calls = time.process_time(), 0
+    while (spent := time.process_time() - started) < at_least or calls < 3:
+        step()
+        calls += 1
+    return spent / calls
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replicas", type=int, default=64, help="at width 32")
+    parser.add_argument("--wide", type=int, default=8, help="replicas at width 512")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    keep_memory()
+    one, (many, _) = eager_step(32), replica_step(32, given.replicas)
+    wide, parameters = replica_step(512, given.wide)
+    # As many bytes as the training state: what fits a cache for one fits it for the other.
+    numbers = given.wide * parameters * 2
+    copy = copy_step(numbers)
+    times: dict[str, list[float]] = {"eager": [], "together": [], "wide": [], "copy": []}
+    with flushed_denormals():
+        for step in (one, many, wide, copy):
+            seconds(step, 0.1)
+        for _ in range(given.rounds):
+            times["eager"].append(seconds(one, 0.3))
+            times["together"].append(seconds(many, 0.3) / given.replicas)
+            times["wide"].append(seconds(wide, 0.5) / given.wide)
+            times["copy"].append(seconds(copy, 0.3))
+    each = {name: statistics.median(taken) for name, taken in times.items()}
+    bandwidth = 8 * numbers / each["copy"]
+    moved = BYTES * parameters / each["wide"]
+    made = {
+        "width 32, eager, µs a step": each["eager"] * 1e6,
+        "width 32, together, µs a run-step": each["together"] * 1e6,
+        "width 32, ratio": each["eager"] / each["together"],
+        "width 512, ms a run-step": each["wide"] * 1e3,
+        "width 512, GB/s": moved / 1e9,
+        "copy, GB/s": bandwidth / 1e9,
+        "width 512, share of the copy's bandwidth": moved / bandwidth,
+    }
+    if given.json:
+        print(json.dumps({"environment": environment(), **made}))
+        return
+    for name, value in made.items():
+        print(f"{value:8.3g}  {name}")
+
+
+if __name__ == "__main__":
+    main()
