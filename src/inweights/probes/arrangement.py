@@ -209,8 +209,8 @@ def arrange(
         DataError: There are too few points, or one is not finite.
 
     Example:
-        >>> arrange(np.array([[1.0, 4], [1, 2], [1, 0]]), dimensions=1).round(1).tolist()
-        [[2.0], [0.0], [-2.0]]
+        >>> arrange(np.array([[1.0, 5], [1, 1], [1, 0]]), dimensions=1).round(1).tolist()
+        [[3.0], [-1.0], [-2.0]]
     """
     points = np.asarray(points, dtype=np.float64)
     if method not in _LEAST:
