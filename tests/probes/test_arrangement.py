@@ -15,6 +15,8 @@ from inweights.models import Model, Node2VecConfig
 from inweights.probes.arrangement import agreement, arrange, arrangement, procrustes, turned
 from inweights.worlds import Graph
 
+#: They compare replicas or are of points, so that the contract of a replica alone is not theirs.
+OF_ARRANGEMENTS = (agreement, arrange, arrangement)
 RING = Graph(shape="cycle", shuffled=False).build()
 RNG = np.random.default_rng(0)
 

@@ -15,6 +15,7 @@ from inweights.probes.film import align, develop, moments, positions
 from inweights.training import Curriculum, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 
+OF_FILMS = (develop, snapshot)
 RING = Graph(shape="cycle", shuffled=False)
 
 

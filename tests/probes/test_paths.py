@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 import torch
 
+from inweights.errors import DataError
 from inweights.models import GPTConfig
-from inweights.probes.paths import arm_cosines, path_accuracy
+from inweights.probes import arm_cosines, navigation, path_accuracy, stepwise
 from inweights.training import Curriculum, Optimizer, Phase, train
-from inweights.worlds import PathStar
+from inweights.worlds import PathStar, TwoHop
 
 WORLDS = [PathStar(arms=8, nodes=4).build(seed) for seed in (0, 1)]
+OF_PATHS = (arm_cosines, navigation, path_accuracy, stepwise)
 
 
 @pytest.fixture(scope="module")
@@ -49,3 +52,34 @@ def test_cosines_of_leaves_and_first_nodes(trained) -> None:
     lines = WORLDS[0].facts.matrix(WORLDS[0].facts.with_role("path"))[1]
     expected = torch.cosine_similarity(vectors[lines[1, -1]], vectors[lines[2, 1]], dim=0)
     assert table.filter(leaf=2, first=3)["cosine"].item() == pytest.approx(expected.item())
+
+
+@pytest.mark.parametrize("probe", OF_PATHS, ids=lambda p: p.__name__)
+def test_contract(probe) -> None:
+    """A row for every replica; a replica says alone what it says among others, of its own world."""
+    config = GPTConfig(layers=1, width=16, context=8)
+    model, alone = (
+        config.build(vocabulary=len(WORLDS[0].vocabulary), seeds=seeds) for seeds in ([3, 4], [4])
+    )
+    before = [p.detach().clone() for p in model.parameters()]
+    table = probe(model, WORLDS)
+    assert table["replica"].unique().sort().to_list() == [0, 1]
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    one = table.filter(pl.col("replica") == 1).drop("replica")
+    single = probe(alone, WORLDS[1]).drop("replica")
+    assert one.columns == single.columns
+    for column in one.columns:
+        if one[column].dtype == pl.Float64:
+            np.testing.assert_allclose(one[column], single[column], atol=1e-5)
+        else:
+            assert one[column].to_list() == single[column].to_list()
+
+
+@pytest.mark.parametrize(
+    "probe", (arm_cosines, navigation, path_accuracy), ids=lambda p: p.__name__
+)
+def test_a_world_without_paths_is_refused(probe) -> None:
+    world = TwoHop(n=4).build()
+    model = GPTConfig(layers=1, width=16).build(vocabulary=len(world.vocabulary), seeds=[0])
+    with pytest.raises(DataError):
+        probe(model, world)

@@ -6,8 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from tests.probes.test_arrangement import OF_ARRANGEMENTS
+from tests.probes.test_film import OF_FILMS
 from tests.probes.test_graph_probes import OF_GRAPHS
 from tests.probes.test_optimum import OF_OPTIMUM
+from tests.probes.test_paths import OF_PATHS
 from tests.probes.test_resemblance import OF_ANALOGIES
 
 from inweights import probes
@@ -62,7 +65,8 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_OPTIMUM, *OF_ANALOGIES)
+    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMUM, *OF_ANALOGIES)
+    tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 
 

@@ -6,7 +6,9 @@ from inweights.probes.film import develop, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
+from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, of_optimum
+from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
 from inweights.probes.resemblance import entity_pairs, resemblance
@@ -18,6 +20,7 @@ __all__ = [
     "agreement",
     "align_frames",
     "alignment",
+    "arm_cosines",
     "arrange",
     "arrangement",
     "bridge_pairs",
@@ -30,12 +33,15 @@ __all__ = [
     "graph_recall",
     "hop_correlation",
     "margins",
+    "navigation",
     "of_optimum",
+    "path_accuracy",
     "project",
     "resemblance",
     "shared_memory",
     "snapshot",
     "spectral_energy",
+    "stepwise",
     "templates",
     "winners",
     "zigzag",

@@ -75,7 +75,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
     measures = [
         Measure(name="paths", probe=path_accuracy, every=settings.every),
         Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation),
+        Measure(name="navigation", probe=navigation, where={"taught": FULL}),
         Measure(name="edges", probe=stepwise, options={"roles": ("edge", "reverse_edge")}),
         *(
             Measure(
