@@ -76,7 +76,7 @@ def test_contract(probe) -> None:
 
 
 @pytest.mark.parametrize(
-    "probe", (arm_cosines, navigation, path_accuracy), ids=lambda p: p.__name__
+    "probe", [arm_cosines, navigation, path_accuracy], ids=lambda p: p.__name__
 )
 def test_a_world_without_paths_is_refused(probe) -> None:
     world = TwoHop(n=4).build()
