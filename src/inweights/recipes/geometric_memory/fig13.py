@@ -45,9 +45,9 @@ class Star(Config):
         precision: ``fp32`` or ``bf16``.
     """
 
-    world: InContextStar = InContextStar(arms=2, nodes=4, labels=12, trained=50_000, asked=500)
-    model: GPTConfig = GPTConfig(layers=3, width=64, heads=4, context=24, init=Init(std=0.05))
-    steps: int = 1500
+    world: InContextStar = InContextStar(arms=2, nodes=5, labels=12, trained=50_000, asked=500)
+    model: GPTConfig = GPTConfig(layers=2, width=64, heads=4, context=32, init=Init(std=0.05))
+    steps: int = 1000
     batch: int = 64
     optimizer: Optimizer = Optimizer(rate=3e-3)
     schedule: Schedule = Schedule(kind="linear", warmup=50, hold=0.8)
@@ -80,6 +80,14 @@ class Star(Config):
         )
 
 
+#: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter one.
+_HIDDEN = Star(
+    world=InContextStar(arms=2, nodes=4, labels=12, trained=50_000, asked=500),
+    model=GPTConfig(layers=4, width=64, heads=4, context=24, init=Init(std=0.05)),
+    steps=1500,
+)
+
+
 class Settings(Config):
     """Settings of Figure 13.
 
@@ -90,7 +98,7 @@ class Settings(Config):
     """
 
     stars: tuple[Star, ...] = (Star(),)
-    hidden: tuple[Star, ...] = (Star(),)
+    hidden: tuple[Star, ...] = (_HIDDEN,)
     every: int = 50
 
 
