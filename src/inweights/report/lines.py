@@ -12,6 +12,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
 from inweights.report.paint import text_width
@@ -184,6 +185,12 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.set_axisbelow(True)
     if log:
         axes.set_xscale("log")
+        # Matplotlib labels every digit of a short axis, one label over the other.
+        positive = values.filter(values > 0)
+        short = len(positive) > 0 and positive.max() < 300 * positive.min()  # type: ignore[operator]
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     elif values.dtype.is_integer():
         places = values.unique().sort().to_list()
         if len(places) <= 12:
