@@ -6,7 +6,7 @@ had: the share of it is printed, beside a plain copy measured in the same minute
 a step must move at least, ``BYTES`` a parameter: the weights for the forward and for the backward
 pass, the gradient written once, and AdamW's four reads and three writes, in single precision.
 
-    python benchmarks/tiny_nn.py [--replicas 64] [--wide 8] [--json]
+    python benchmarks/tiny_nn.py [--replicas 64] [--wide 32] [--json]
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def seconds(step: Callable[[], None], at_least: float) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replicas", type=int, default=64, help="at width 32")
-    parser.add_argument("--wide", type=int, default=8, help="replicas at width 512")
+    parser.add_argument("--wide", type=int, default=32, help="replicas at width 512")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()

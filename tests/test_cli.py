@@ -210,6 +210,17 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
     assert made["why_no_forecast"] == "not asked for"
 
 
+def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:
+    # Everyone is near everyone, so that every chain is stated outright: 20 · 19 · 18 of them.
+    names = [f"p{i}" for i in range(20)]
+    rows = [f"{a},near,{b}" for a in names for b in names if a != b]
+    (tmp_path / "near.csv").write_text("\n".join(["subject,relation,object", *rows]))
+    _, text, _ = call(capsys, "audit", str(tmp_path / "near.csv"), "--no-forecast", "--json")
+    made = json.loads(text)
+    assert made["leaks_found"] == 20 * 19 * 18
+    assert len(made["leaks"]) == 1000
+
+
 def test_augment_writes_and_says_where(capsys, tmp_path) -> None:
     out = tmp_path / "data"
     code, text, _ = call(capsys, "augment", "@people", "--out", str(out), "--json")

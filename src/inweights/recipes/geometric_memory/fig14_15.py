@@ -42,7 +42,7 @@ PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
-_SMALL = Star(model=MambaConfig(layers=2, width=32))
+_SMALL = Star(model=MambaConfig(layers=2, width=32), paths=400, together=500)
 _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
