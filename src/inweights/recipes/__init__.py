@@ -32,6 +32,7 @@ __all__ = [
 _BUILT_IN = {
     "feature-resemblance/theorems": "inweights.recipes.feature_resemblance.theorems",
     "feature-resemblance/fig1": "inweights.recipes.feature_resemblance.fig1",
+    "beyond/what-mends-long-paths": "inweights.recipes.beyond.what_mends_long_paths",
     "beyond/when-does-geometry-navigate": "inweights.recipes.beyond.when_does_geometry_navigate",
     "beyond/geometry-first": "inweights.recipes.beyond.geometry_first",
     "beyond/curriculum-map": "inweights.recipes.beyond.curriculum_map",

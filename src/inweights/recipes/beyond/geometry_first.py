@@ -16,7 +16,7 @@ from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.path_star import PathStar
 
-__all__ = ["CONTROLS", "FIRST", "RECIPE", "Course", "Settings", "Size"]
+__all__ = ["CONTROLS", "FIRST", "RECIPE", "Course", "Settings", "Size", "ends"]
 
 NAME = "beyond/geometry-first"
 FIRST, PERMUTED, RANDOM = "geometry first", "permuted", "random"
@@ -151,20 +151,29 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
     return Plan(trials=trials, measures=measures)
 
 
-def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The hardest token on held-out leaves, what is memorised, and what the embeddings say."""
-    keys = ["graph", "embeddings", "seed"]
+def ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+    """What each run ends with, of the tables ``places`` (stepwise) and ``navigation``.
+
+    A row a run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the hardest token on
+    trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and ``chance`` (of the first node).
+    """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)
     asked = paths.filter(pl.col("part") == "queries").select(*keys, "exact", hardest="accuracy")
     told = paths.filter(pl.col("part") == "facts").select(*keys, trained="accuracy")
     edges = places.filter(pl.col("role") != "path").group_by(keys, maintain_order=True)
     first = tables["navigation"].filter(pl.col("depth") == 1)
-    table = (
+    return (
         asked.join(told, on=keys)
         .join(edges.agg(edges=pl.col("recall").min()), on=keys)
         .join(first.select(*keys, "nearest", "ridge", "chance"), on=keys)
     )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The hardest token on held-out leaves, what is memorised, and what the embeddings say."""
+    keys = ["graph", "embeddings", "seed"]
+    table = ends(tables, keys)
     shown = table.unpivot(["hardest", "trained", "edges", "ridge"], index=keys, variable_name="of")
     return {"table": table, "shown": shown}
 

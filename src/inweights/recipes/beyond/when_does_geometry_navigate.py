@@ -10,7 +10,7 @@ from msgspec import structs
 from inweights.config import Config
 from inweights.models.gpt import GPTConfig
 from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond.geometry_first import Course, Size
+from inweights.recipes.beyond.geometry_first import Course, Size, ends
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.recipes.stats import correlation
@@ -79,19 +79,8 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What is found, what a ridge map reaches, and how far they agree over the map."""
     keys = list(KEYS)
-    places = tables["places"]
-    paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)
-    asked = paths.filter(pl.col("part") == "queries").select(*keys, hardest="accuracy")
-    told = paths.filter(pl.col("part") == "facts").select(*keys, trained="accuracy")
-    edges = places.filter(pl.col("role") != "path").group_by(keys, maintain_order=True)
-    first = tables["navigation"].filter(pl.col("depth") == 1)
-    table = (
-        asked.join(told, on=keys)
-        .join(edges.agg(edges=pl.col("recall").min()), on=keys)
-        .join(first.select(*keys, "nearest", "ridge"), on=keys)
-        .with_columns(
-            row=pl.format("{} {}", "setting", "swept"), over=pl.col("ridge") - pl.col("hardest")
-        )
+    table = ends(tables, keys).with_columns(
+        row=pl.format("{} {}", "setting", "swept"), over=pl.col("ridge") - pl.col("hardest")
     )
     # The base row stands in the map three times, and is counted once.
     once = table.unique(["seed", "nodes", "hardest", "ridge"], maintain_order=True)
