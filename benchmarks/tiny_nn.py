@@ -4,7 +4,9 @@ At width 32 the overhead of a step is what replicas share. At width 512 a step s
 their gradient and AdamW's two moments through memory, so that no more than the bandwidth can be
 had: the share of it is printed, beside a plain copy measured in the same minute. Counted is what
 a step must move at least, ``BYTES`` a parameter: the weights for the forward and for the backward
-pass, the gradient written once, and AdamW's four reads and three writes, in single precision.
+pass, the gradient written once, and AdamW's four reads and three writes, in single precision. The
+three products of a step, fifteen rows each, take about as long as that even at the speed of large
+ones, so that the share of both together is printed, too.
 
     python benchmarks/tiny_nn.py [--replicas 64] [--wide 32] [--json]
 """
@@ -91,6 +93,16 @@ def copy_step(size: int) -> Callable[[], None]:
     return step
 
 
+def product_step(size: int = 1024) -> Callable[[], None]:
+    """A large matrix product, ``2 size³`` floating-point operations."""
+    left, right, out = (torch.randn(size, size) for _ in range(3))
+
+    def step() -> None:
+        torch.mm(left, right, out=out)
+
+    return step
+
+
 def seconds(step: Callable[[], None], at_least: float) -> float:
     """Processor seconds of one call, over as many calls as take ``at_least`` seconds."""
     started, calls = time.process_time(), 0
@@ -114,18 +126,25 @@ def main() -> None:
     # As many bytes as the training state: what fits a cache for one fits it for the other.
     numbers = given.wide * parameters * 2
     copy = copy_step(numbers)
-    times: dict[str, list[float]] = {"eager": [], "together": [], "wide": [], "copy": []}
+    product = product_step()
+    times: dict[str, list[float]] = {
+        name: [] for name in ("eager", "together", "wide", "copy", "product")
+    }
     with flushed_denormals():
-        for step in (one, many, wide, copy):
+        for step in (one, many, wide, copy, product):
             seconds(step, 0.1)
         for _ in range(given.rounds):
             times["eager"].append(seconds(one, 0.3))
             times["together"].append(seconds(many, 0.3) / given.replicas)
             times["wide"].append(seconds(wide, 0.5) / given.wide)
             times["copy"].append(seconds(copy, 0.3))
+            times["product"].append(seconds(product, 0.3))
     each = {name: statistics.median(taken) for name, taken in times.items()}
     bandwidth = 8 * numbers / each["copy"]
     moved = BYTES * parameters / each["wide"]
+    peak = 2 * 1024**3 / each["product"]
+    # Forward, and the gradients of inputs and of weights.
+    least = BYTES * parameters / bandwidth + 3 * 2 * NODES * 512**2 / peak
     made = {
         "width 32, eager, µs a step": each["eager"] * 1e6,
         "width 32, together, µs a run-step": each["together"] * 1e6,
@@ -134,6 +153,8 @@ def main() -> None:
         "width 512, GB/s": moved / 1e9,
         "copy, GB/s": bandwidth / 1e9,
         "width 512, share of the copy's bandwidth": moved / bandwidth,
+        "large products, GFlop/s": peak / 1e9,
+        "width 512, least time for moving and products, share": least / each["wide"],
     }
     if given.json:
         print(json.dumps({"environment": environment(), **made}))
