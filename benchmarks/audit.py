@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from inweights.runs import environment
+
 #: Triples, entities and relations of each set.
 CASES = {"UMLS's shape": (5_216, 135, 46), "100,000 triples": (100_000, 20_000, 40)}
 
@@ -87,7 +89,7 @@ def main() -> None:
             done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
             results[name] = json.loads(done.stdout)
     if given.json:
-        print(json.dumps(results, indent=1))
+        print(json.dumps({"environment": environment(), "cases": results}, indent=2))
         return
     for name, found in results.items():
         print(name)

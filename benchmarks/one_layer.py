@@ -23,6 +23,7 @@ from torch.nn import functional as F
 
 import inweights as iw
 from inweights.models import OneLayerConfig, pack
+from inweights.runs import environment
 from inweights.training.machine import keep_memory
 from inweights.training.rows import Rows, build_optimizer
 from inweights.worlds import Analogy, World
@@ -161,7 +162,8 @@ def main() -> None:
             }
         )
     if given.json:
-        print(json.dumps({"threads": torch.get_num_threads(), "cases": results}, indent=2))
+        about = {"environment": environment(), "threads": torch.get_num_threads()}
+        print(json.dumps({**about, "cases": results}, indent=2))
         return
     print(f"{torch.get_num_threads()} threads, {given.rounds} rounds, both stages a step")
     for r in results:

@@ -238,7 +238,11 @@ def main() -> None:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if given.json:
         about = {"threads": torch.get_num_threads(), "peak GFLOP/s": top, "peak GiB": memory}
-        print(json.dumps({**vars(given), **about, "cases": results, "on": environment()}, indent=2))
+        print(
+            json.dumps(
+                {**vars(given), **about, "cases": results, "environment": environment()}, indent=2
+            )
+        )
         return
     print(
         f"{given.layers} layers × {given.width}, ({given.arms}, {NODES}), {given.batch} facts a "

@@ -21,6 +21,7 @@ from torch.nn import functional as F
 
 import inweights as iw
 from inweights.models import pack
+from inweights.runs import environment
 from inweights.training.machine import keep_memory
 from inweights.training.rows import Rows, build_optimizer
 
@@ -143,7 +144,8 @@ def main() -> None:
             }
         )
     if given.json:
-        print(json.dumps({"threads": torch.get_num_threads(), "cases": results}, indent=2))
+        about = {"environment": environment(), "threads": torch.get_num_threads()}
+        print(json.dumps({**about, "cases": results}, indent=2))
         return
     print(f"{torch.get_num_threads()} threads, {given.replicas} replicas, {given.rounds} rounds")
     for r in results:
