@@ -169,6 +169,14 @@ def test_errors_are_also_built_ins() -> None:
     assert "Known: none" in str(error)
 
 
+def test_of_many_names_the_nearest_are_shown() -> None:
+    known = [f"fig{i}" for i in range(40)]
+    text = str(unknown_name("recipe", "fig100", known))
+    assert "did you mean 'fig10'?" in text
+    assert text.endswith("and 32 more")
+    assert str(unknown_name("recipe", "x", known[:20])).count("fig") == 20
+
+
 def test_streams_are_counters() -> None:
     one = Streams(7)
     first = one.numpy(DATA_ORDER, 0, "order").permutation(20)

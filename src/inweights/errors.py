@@ -77,6 +77,8 @@ def unknown_name(
 ) -> InweightsError:
     """Return the error for a name that is not among ``known``.
 
+    Where more than twenty are known, the nearest eight are named.
+
     Example:
         >>> print(unknown_name("role", "first_hopp", ["first_hop", "second_hop"]))
         unknown role 'first_hopp'; did you mean 'first_hop'? Known: first_hop, second_hop
@@ -85,5 +87,8 @@ def unknown_name(
     close = nearest(given, names)
     question = f"; did you mean '{close}'?" if close else "."
     shown = ", ".join(names) if names else "none"
+    if len(names) > 20:
+        near = difflib.get_close_matches(given, names, n=8, cutoff=0.0)
+        shown = f"{', '.join(near)}, and {len(names) - 8} more"
     text = f"unknown {kind} '{given}'{question} Known: {shown}"
     return error(f"{text}. {hint}" if hint else text)
