@@ -324,7 +324,7 @@ RECIPE = Recipe(
                 Size(
                     arms=10_000,
                     nodes=6,
-                    course=Course(edges=320, paths=800, sources=3000, rehearsed=500),
+                    course=Course(edges=320, paths=3000, sources=3000, rehearsed=500, leaves=128),
                 ),
             )
         ),
