@@ -1,7 +1,7 @@
 """Ours: what makes the geometry of edges reach over longer paths?
 
 On :mod:`the map <inweights.recipes.beyond.when_does_geometry_navigate>` navigation ends between 6
-and 8 nodes a path, while the edges are known. Weight decay thirty times the usual, while edges are
+and 8 nodes a path, while edges are known. Weight decay thirty times the usual, while edges are
 learnt, leaves no room for what tells near nodes apart and keeps what whole arms share: a leaf lies
 next to the first node of its arm again. Some steps at the usual decay bring the edges back.
 Moderate decay while paths are learnt may keep the model from memorising them one by one.

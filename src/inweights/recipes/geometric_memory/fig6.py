@@ -8,7 +8,6 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
-from inweights.recipes.claim import Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -16,13 +15,13 @@ from inweights.recipes.geometric_memory.common import (
     NN,
     NODE2VEC,
     PAPER,
-    SOURCE,
     Descent,
     Training,
     deduce,
     top_energy,
     training,
 )
+from inweights.recipes.geometric_memory.fig6_claims import CLAIMS, EARLY, LATE, NAME, SLOW
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
 from inweights.recipes.stats import half_time
 from inweights.theory.storage_tables import one_step
@@ -30,9 +29,7 @@ from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig6"
 LABELS = ("graph", "architecture", "horizon")
-EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
 class Settings(Config):
@@ -226,97 +223,6 @@ def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> p
         on=["recall", "geometry"], index=keys, variable_name="series", value_name="value"
     )
 
-
-state = Statement(NAME, source=SOURCE, place="Fig. 6, §3.2")
-
-CLAIMS = (
-    state(
-        "associative-in-two-steps",
-        "With frozen embeddings of width 512 every edge is stored in at most two steps (first step "
-        "of recall 1).",
-        Target(most=2.0),
-        table="times",
-        column="stored",
-        where={"architecture": FROZEN},
-        each=("graph",),
-        published="2",
-    ),
-    state(
-        "one-step-of-correlation",
-        "One gradient step of the correlation loss stores every edge at width 512 (recall).",
-        Target(least=1.0),
-        table="one_step",
-        column="recall",
-        where={"width": 512},
-        each=("graph",),
-        place="§3.2, Prop. 4",
-    ),
-    state(
-        "lookup-before-geometry",
-        "With free embeddings TinyNN stores the edges before it is geometric: half-time of the "
-        "energy in the top eigenspaces minus first step of recall 1.",
-        Target(least=1.0),
-        table="free",
-        column="lag",
-        each=("graph",),
-    ),
-    state(
-        "geometry-takes-far-longer",
-        "On the cycle a geometric storage (least margin positive) takes ten times the steps of "
-        "recall 1 or more.",
-        Target(least=10.0),
-        table="free",
-        column="ratio",
-        where={"graph": "cycle"},
-    ),
-    state(
-        "node2vec-takes-long",
-        "Node2Vec, which has no lookup, takes tens of steps: half-time of its energy in the top "
-        "eigenspaces.",
-        Target(least=20.0),
-        table="node2vec",
-        column="half_time",
-        each=("graph",),
-    ),
-    state(
-        "gpt-lookup-first",
-        "TinyGPT, too, stores the edges before it is geometric: half-time of its Spearman minus "
-        "first step of recall 1.",
-        Target(least=0.0),
-        table="gpt",
-        column="lag",
-        each=("graph",),
-    ),
-    state(
-        "margin-soon",
-        "On the cycle TinyNN's geometry alone stores the edges after a hundred steps (share of "
-        "seeds whose mean margin over the smallest neighbour is positive).",
-        Target(least=1.0),
-        table="soon",
-        column="stored",
-        where={"horizon": LATE},
-        source="ours",
-    ),
-    state(
-        "margin-later",
-        "It still does after the paper's 10,000 steps.",
-        Target(least=1.0),
-        table="end",
-        column="stored",
-        where={"horizon": LATE},
-        place="C.3.1",
-    ),
-    state(
-        "margin-later-slow",
-        "It does where AdamW's second moment forgets half as fast.",
-        Target(least=1.0),
-        table="end",
-        column="stored",
-        where={"horizon": SLOW},
-        source="ours",
-        place="C.3.1",
-    ),
-)
 
 FIGURES = (
     Figure(
