@@ -104,10 +104,10 @@ def test_large_sets_take_seconds(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ends, relations = rng.zipf(1.3, size=(100_000, 2)) % 20_000, rng.integers(0, 40, 100_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
-    began = time.perf_counter()
+    began = time.process_time()
     knowledge = facts(tmp_path, *rows)
     made = audit(knowledge)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
     assert "a forecast covers" in made.why_no_forecast

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.test_browser import NARROW, _outside, browser
+from tests.report.test_browser import NARROW
 
 from inweights.audit import audit
 from inweights.report.audit_page import build_audit_page
 from inweights.worlds import read_knowledge
-
-__all__ = ["browser"]  # the fixture
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -47,17 +45,12 @@ def test_without_chains_there_are_no_figures(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
+def test_in_a_browser(visit: Any, tmp_path: Path) -> None:
     """Nothing is fetched, nothing complains, headers sort, and it fits a telephone."""
     path = tmp_path / "page.html"
     made = audit(read_knowledge("@people"))
     path.write_text(build_audit_page(made, "@people"), encoding="utf-8")
-    problems: list[str] = []
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.on("console", lambda m: problems.append(m.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("request", lambda r: problems.append(r.url) if _outside(r.url) else None)
-    page.goto(path.as_uri())
+    page = visit(path.as_uri(), "h2.verdict", viewport={"width": 390, "height": 800})
     assert page.locator("h2.verdict").inner_text().startswith("0 of 70")
     assert page.evaluate(NARROW)
     table = page.locator("details", has_text="Bridges").last
@@ -74,5 +67,3 @@ def test_in_a_browser(browser: Any, tmp_path: Path) -> None:
     table.locator("thead button").first.click()
     names = table.locator("tbody td:nth-child(1)").all_inner_texts()
     assert names[0] == "Aracataca"
-    page.close()
-    assert problems == []

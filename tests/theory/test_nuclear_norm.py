@@ -167,13 +167,13 @@ def test_progress_is_told() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_by_a_hundred_takes_seconds() -> None:
-    """2 s on two quiet cores is the aim; a busy machine gets five times as much."""
-    began = time.perf_counter()
+    """2 s on a quiet core is the aim; a slow machine gets five times as much."""
+    began = time.process_time()
     made = TwoHop(n=25, complexity=3, maps="sampled").build(seed=3)
     solution = solve(made)
     assert solution.program.shape[0] >= 100
     assert solution.status == "certified"
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_vocabulary_order_does_not_matter() -> None:

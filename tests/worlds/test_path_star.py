@@ -150,9 +150,9 @@ def test_bad_settings_are_named(settings: dict[str, Any], names: str) -> None:
 
 def test_the_largest_world_of_the_paper_is_quick_and_small() -> None:
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     world = PathStar(arms=10_000, nodes=10).build(seed=0)
-    seconds, (_, peak) = time.perf_counter() - start, tracemalloc.get_traced_memory()
+    seconds, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(world.vocabulary["node"]) == 90_001
     assert seconds < 5
