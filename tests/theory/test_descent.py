@@ -1,4 +1,4 @@
-"""Node2Vec's descent by other ways: through the Gram matrix, and in chunks on large graphs."""
+"""Node2Vec's descent by other ways: in fewer coordinates, and in chunks on large graphs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inweights.errors import ConfigError, DataError, SolverError
-from inweights.theory import gram, node2vec
+from inweights.theory import node2vec, reduced
 from inweights.theory.large_node2vec import descend_large, sparse_adjacency
 from inweights.theory.spectral import adjacency
 from inweights.worlds import Graph, TwoHop, from_networkx
@@ -40,22 +40,23 @@ def plain(start: np.ndarray, a: np.ndarray, rate, steps: int) -> np.ndarray:
     return np.stack(ends)
 
 
+@pytest.mark.parametrize("width", [4, 30])
 @pytest.mark.parametrize("replicas", [1, 3])
 @pytest.mark.parametrize("name", WORLDS)
-def test_by_the_gram_matrix_it_is_the_same_descent(
-    name: str, replicas: int, monkeypatch: pytest.MonkeyPatch
+def test_in_fewer_coordinates_it_is_the_same_descent(
+    name: str, replicas: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a = adjacency(WORLDS[name])
-    start = np.random.default_rng(0).normal(size=(replicas, len(a), 30))
+    start = np.random.default_rng(0).normal(size=(replicas, len(a), width))
     rate = [0.02, 0.01, 0.03][:replicas]
     taken = []
-    own = gram.advance
+    own = reduced.advance
 
     def spied(*given):
         taken.append(own(*given))
         return taken[-1]
 
-    monkeypatch.setattr(gram, "advance", spied)
+    monkeypatch.setattr(reduced, "advance", spied)
     run = node2vec.descend(start, a, rate=rate, steps=400, record=[1, 130, 257])
     assert taken, "the quick way was not taken"
     assert all(one is not None for one in taken)
@@ -63,18 +64,18 @@ def test_by_the_gram_matrix_it_is_the_same_descent(
         np.testing.assert_allclose(frame, plain(start, a, rate, at), atol=1e-9)
 
 
-def test_large_logits_and_narrow_vectors_go_the_long_way() -> None:
+def test_large_logits_and_single_precision_go_the_long_way() -> None:
     a = adjacency(WORLDS["cycle"])
     wide = np.random.default_rng(1).normal(size=(2, 15, 100))
     wide[1] *= 30  # squares of about 90,000: exp would overflow
-    assert gram.advance(wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    assert reduced.advance(wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
     run = node2vec.descend(wide, a, rate=1e-6, steps=20)
     np.testing.assert_allclose(run.vectors, plain(wide, a, 1e-6, 20), rtol=1e-9)
-    narrow = wide[:1, :, :4]
-    assert not gram.fits(narrow)
-    assert not gram.fits(wide.astype(np.float32))
-    run = node2vec.descend(narrow, a, rate=0.01, steps=20)
-    np.testing.assert_allclose(run.vectors, plain(narrow, a, 0.01, 20), atol=1e-9)
+    single = wide[:1, :, :4].astype(np.float32)
+    assert reduced.advance(single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    run = node2vec.descend(single, a, rate=0.01, steps=20)
+    assert run.vectors.dtype == np.float32
+    np.testing.assert_allclose(run.vectors, plain(single, a, 0.01, 20), atol=1e-4)
 
 
 def test_divergence_is_still_seen() -> None:

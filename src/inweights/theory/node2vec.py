@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, SolverError
-from inweights.theory import gram
+from inweights.theory import reduced
 from inweights.theory.spectral import Floats, random_walk
 
 __all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
@@ -168,8 +168,8 @@ def descend(
     step = 0
     for last in wanted:
         while step < last:
-            count = min(last - step, gram.BLOCK)
-            quick = gram.advance(v, walk, there, eta, count) if u is None and gram.fits(v) else None
+            count = min(last - step, reduced.BLOCK)
+            quick = reduced.advance(v, walk, there, eta, count) if u is None else None
             if quick is None:
                 v, u = _advance(v, u, walk, there, eta, count)
             else:
@@ -194,7 +194,7 @@ def descend(
 def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
-    """The updates as they are written, for any width, dtype and size of the logits."""
+    """The updates as they are written, for any dtype and size of the logits."""
     with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
         for _ in range(steps):
             if u is None:
