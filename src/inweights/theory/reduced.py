@@ -38,7 +38,9 @@ def advance(v: Floats, walk: Floats, there: Floats, eta: Floats, steps: int) -> 
         >>> advance(start, ring, np.ones((4, 1)), np.full((1, 1, 1), 0.1), 7).shape
         (2, 4, 9)
     """
-    if v.dtype != np.float64 or not np.square(v).sum(-1).max(initial=0.0) < _HIGHEST:
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
+        largest = np.square(v).sum(-1).max(initial=0.0)
+    if v.dtype != np.float64 or not largest < _HIGHEST:
         return None
     basis = None
     if v.shape[1] < v.shape[2]:
