@@ -187,7 +187,7 @@ def _cells(path: Path, text: str) -> Iterator[Row]:
         number = reader.line_num + 1
         where = f"{path}, line {number}"
         try:
-            cells = next(reader)
+            cells = _next(reader, len(text))
         except StopIteration:
             return
         except csv.Error as error:
@@ -210,6 +210,17 @@ def _cells(path: Path, text: str) -> Iterator[Row]:
             yield _row(*_pick(cells, places), number, where)
         else:
             yield _row(cells, "", number, where)
+
+
+def _next(reader: Iterator[list[str]], most: int) -> list[str]:
+    """The next row. Published sets list hundreds of aliases in a cell, and the limit of ``csv``,
+    128 KiB, is a global, so that it is put back at once.
+    """
+    before = csv.field_size_limit(most)
+    try:
+        return next(reader)
+    finally:
+        csv.field_size_limit(before)
 
 
 def _row(fields: list[str], stage: str, line: int, where: str) -> Row:
