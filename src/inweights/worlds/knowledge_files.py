@@ -213,10 +213,8 @@ def _cells(path: Path, text: str) -> Iterator[Row]:
 
 
 def _next(reader: Iterator[list[str]], most: int) -> list[str]:
-    """The next row. Published sets list hundreds of aliases in a cell, and the limit of ``csv``,
-    128 KiB, is a global, so that it is put back at once.
-    """
-    before = csv.field_size_limit(most)
+    """The next row, with cells of any length: published sets list all aliases in one."""
+    before = csv.field_size_limit(most)  # a global, so that it is put back at once
     try:
         return next(reader)
     finally:
