@@ -54,12 +54,16 @@ def test_its_words_are_used(tmp_path: Path) -> None:
 
 
 def test_socrates_as_parquet_without_categories(tmp_path: Path) -> None:
-    names = [c.replace("category", "template_id") for c in COLUMNS]
+    names = [
+        c.replace("category", "template_id").replace(".aliases", ".minimal_aliases")
+        for c in COLUMNS
+    ]
     table = pl.DataFrame({name: [row[i] for row in ROWS] for i, name in enumerate(names)})
     table.write_parquet(tmp_path / "SOCRATES.parquet")
     facts = read_knowledge(tmp_path / "SOCRATES.parquet")
     assert facts.relations == ("person-birthcity", "city-cntry")
     assert facts.lines.tolist() == [1, 1, 2]
+    assert facts.aliases == {"Tarn": ("Tarn City",)}
 
 
 def test_cells_may_be_long(tmp_path: Path) -> None:

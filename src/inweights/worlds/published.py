@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from inweights.errors import DataError
@@ -19,6 +20,9 @@ __all__ = ["Fact", "is_mquake", "is_two_hop", "mquake_facts", "two_hop_facts"]
 _ENTITIES = ("e1.value", "e2.value", "e3.value")
 #: Columns that name a relation, the best first.
 _RELATION = ("category", "template_id")
+
+#: Columns with other names of an entity, the fullest first; SOCRATES has ``minimal_aliases``.
+_ALIASES = ("aliases", "minimal_aliases")
 
 
 class Fact(NamedTuple):
@@ -50,7 +54,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
 
     Read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``, ``r2.category`` (or
     ``r1.template_id``, ``r2.template_id`` where a file has no categories), and where they are
-    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases``.
+    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (or their ``minimal_aliases``).
 
     Args:
         row: Cells by column.
@@ -77,7 +81,8 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
         if not relation.strip():
             raise DataError(f"{where}: the relation has no name; expected a column r{hop}.category")
         prompt = row.get(f"r{hop}(e{hop}).prompt", "")
-        aliases = _aliases(row.get(f"e{hop + 1}.aliases", ""), thing)
+        known = (row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES)
+        aliases = _aliases(next(filter(None, known), ""), thing)
         template = _template(prompt, subject)
         facts.append(Fact((subject, relation.strip(), thing), template, aliases))
     return facts[0], facts[1]
@@ -136,6 +141,7 @@ def _template(prompt: str, subject: str) -> str:
     return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
 
 
+@lru_cache(maxsize=2**14)  # an entity's cell stands in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
     """Names from a cell that holds a Python tuple of tuples of names."""
     try:
