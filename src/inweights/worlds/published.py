@@ -54,7 +54,8 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
 
     Read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``, ``r2.category`` (or
     ``r1.template_id``, ``r2.template_id`` where a file has no categories), and where they are
-    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (or their ``minimal_aliases``).
+    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (else their
+    ``minimal_aliases``).
 
     Args:
         row: Cells by column.
