@@ -8,7 +8,7 @@ from pathlib import Path
 from inweights.errors import ConfigError, unknown_name
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.claim import ClaimResult
-from inweights.recipes.engine import Outcome, Progress, execute, judge_all, load, refresh, resolve
+from inweights.recipes.engine import Outcome, Progress, execute, judge_all, load, refresh
 from inweights.recipes.recipe import Recipe
 from inweights.report.publish import publish
 from inweights.runs import RunStore
@@ -69,7 +69,7 @@ def run(
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
     """Return the finished run of a recipe's own config at a scale, if there is one."""
     chosen = get_recipe(recipe)
-    _, _, config = resolve(chosen, scale)
+    _, _, config = chosen.resolve(scale)
     folder = RunStore(runs).folder(chosen.name, config)
     return load(chosen, folder) if folder.complete else None
 

@@ -13,7 +13,7 @@ import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.recipes import get_recipe, groups, worker
-from inweights.recipes.engine import execute, refresh, resolve
+from inweights.recipes.engine import execute, refresh
 from inweights.runs import RunStore
 
 DEMO = get_recipe("demo/two-hop")
@@ -30,7 +30,7 @@ def test_splitting_groups_changes_nothing(tmp_path, monkeypatch) -> None:
 
 
 def test_groups_are_split_by_memory(monkeypatch) -> None:
-    settings, seeds, _ = resolve(DEMO, "smoke", seeds=4)
+    settings, seeds, _ = DEMO.resolve("smoke", seeds=4)
     plan = DEMO.plan(settings, seeds)
     whole = groups.group_trials(plan.trials, plan.measures)
     monkeypatch.setattr(groups, "MAX_BYTES", 1)
@@ -113,7 +113,7 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
     )
     store = RunStore(tmp_path)
     overrides = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
-    _, _, config = resolve(DEMO, "smoke", overrides=overrides)
+    _, _, config = DEMO.resolve("smoke", overrides=overrides)
     folder = store.folder(DEMO.name, config)
     killed = 0
     for _ in range(40):
@@ -185,4 +185,4 @@ def test_a_run_is_judged_again_without_training(tmp_path) -> None:
 
 def test_version_is_part_of_the_identity() -> None:
     newer = replace(DEMO, version=DEMO.version + 1)
-    assert resolve(newer, "smoke")[2] != resolve(DEMO, "smoke")[2]
+    assert newer.resolve("smoke")[2] != DEMO.resolve("smoke")[2]

@@ -10,7 +10,6 @@ import pytest
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.recipes import SCALES, get_recipe, recipe_names, register
-from inweights.recipes.engine import resolve
 from inweights.report import draw
 
 NAMES = recipe_names()
@@ -30,7 +29,7 @@ def test_recipe_is_well_stated(name: str) -> None:
         assert claim.text.endswith("."), claim.id
         assert "cpu" in claim.targets
     for scale in SCALES:
-        settings, seeds, config = resolve(recipe, scale)
+        settings, seeds, config = recipe.resolve(scale)
         plan = recipe.plan(settings, seeds)
         assert plan.trials or plan.deductions
         assert len({len(t.labels) for t in plan.trials}) <= 1

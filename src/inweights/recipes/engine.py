@@ -13,16 +13,16 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import apply_overrides, identity, to_dict
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.config import to_dict
+from inweights.errors import ConfigError, DataError
 from inweights.recipes.claim import ClaimResult, judge
 from inweights.recipes.groups import complete, part_of, use_threads
 from inweights.recipes.pieces import pieces, work_on
-from inweights.recipes.recipe import SCALES, Recipe
+from inweights.recipes.recipe import Recipe
 from inweights.recipes.worker import Job, train_beside
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
 
-__all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "refresh", "resolve"]
+__all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "refresh"]
 
 #: Called with steps done (replicas count one by one), all steps, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -43,31 +43,6 @@ class Outcome:
     tables: Mapping[str, pl.DataFrame]
     claims: tuple[ClaimResult, ...]
     environment: Mapping[str, Any]
-
-
-def resolve(
-    recipe: Recipe, scale: str, seeds: int | None = None, overrides: Sequence[str] = ()
-) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
-    """Return settings, seeds and the resolved config that names the run folder.
-
-    Raises:
-        ConfigError: The scale is unknown, there are no seeds, or an override does not fit.
-    """
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
-    count = recipe.seeds[scale] if seeds is None else seeds
-    if count < 1:
-        raise ConfigError(f"a run needs at least one seed, not {count}")
-    settings = apply_overrides(recipe.scales[scale], overrides)
-    chosen = tuple(range(recipe.first_seed, recipe.first_seed + count))
-    config = {
-        "recipe": recipe.name,
-        "version": recipe.version,
-        "scale": scale,
-        "seeds": list(chosen),
-        "settings": identity(settings),
-    }
-    return settings, chosen, config
 
 
 def execute(
@@ -108,7 +83,7 @@ def execute(
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    settings, chosen, config = resolve(recipe, scale, seeds, overrides)
+    settings, chosen, config = recipe.resolve(scale, seeds, overrides)
     folder = (store or RunStore()).folder(recipe.name, config)
     if fresh:
         folder.discard()

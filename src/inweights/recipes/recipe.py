@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.config import Config, apply_overrides, identity
+from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import ModelConfig
 from inweights.recipes.claim import Claim
 from inweights.training.curriculum import Curriculum
@@ -161,3 +161,32 @@ class Recipe:
                 raise ConfigError(
                     f"recipe {self.name}: claim '{claim.id}' belongs to another recipe"
                 )
+
+    def resolve(
+        self, scale: str, seeds: int | None = None, overrides: Sequence[str] = ()
+    ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
+        """Return settings, seeds and the resolved config that names the run folder.
+
+        Args:
+            scale: One of :data:`SCALES`.
+            seeds: How many; the scale's own number if left out.
+            overrides: Changes of settings, each as ``path.to.field=value``.
+
+        Raises:
+            ConfigError: The scale is unknown, there are no seeds, or an override does not fit.
+        """
+        if scale not in SCALES:
+            raise unknown_name("scale", scale, SCALES)
+        count = self.seeds[scale] if seeds is None else seeds
+        if count < 1:
+            raise ConfigError(f"a run needs at least one seed, not {count}")
+        settings = apply_overrides(self.scales[scale], overrides)
+        chosen = tuple(range(self.first_seed, self.first_seed + count))
+        config = {
+            "recipe": self.name,
+            "version": self.version,
+            "scale": scale,
+            "seeds": list(chosen),
+            "settings": identity(settings),
+        }
+        return settings, chosen, config

@@ -142,7 +142,6 @@ def _say(to: IO[str], value: Any) -> None:
 def main() -> None:
     """Train the groups whose indices come on the standard input."""
     from inweights.recipes import get_recipe, load_plugins
-    from inweights.recipes.engine import resolve
     from inweights.recipes.groups import use_threads
     from inweights.recipes.pieces import pieces, work_on
 
@@ -151,7 +150,7 @@ def main() -> None:
     try:
         load_plugins(job.plugins)
         recipe = get_recipe(job.recipe)
-        settings, seeds, _ = resolve(recipe, job.scale, job.seeds, job.overrides)
+        settings, seeds, _ = recipe.resolve(job.scale, job.seeds, job.overrides)
         groups = pieces(recipe.plan(settings, seeds))
         with use_threads(job.threads):
             for line in sys.stdin:
