@@ -24,6 +24,7 @@ from inweights.worlds import (
     read_edges,
     write_edges,
 )
+from inweights.worlds.classics import CLASSICS
 
 
 class TestGraphWithPaths(WorldCase):
@@ -248,3 +249,40 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no line"):
         Graph(shape="file", file=str(file), paths=True).build()
     assert np.array_equal(Graph(shape="file", file=str(file)).labels(5), [0, 1])
+
+
+# --- graphs that are known, and graphs written out
+
+
+@pytest.mark.parametrize("name", CLASSICS)
+def test_a_classic_is_the_graph_of_networkx(name: str) -> None:
+    world = Graph(shape=name).build(seed=3)
+    theirs = getattr(nx, CLASSICS[name])()
+    names = world.vocabulary.names
+    assert set(names) == {str(node) for node in theirs}
+    ours = {frozenset((names[u], names[v])) for u, v in pairs(world, "edge")}
+    assert ours == {frozenset(map(str, edge)) for edge in theirs.edges}
+    assert Graph(shape=name).build(seed=4).facts.equals(world.facts)  # its labels are its own
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Graph(shape="grid", rows=2, columns=3, shuffled=False, edges="forward"),
+        Graph(shape="karate-club", self_edges=True),
+        Graph(shape="edges", links=[["b", "a"], ["c", "c"]], lone=["z", "y"]),
+    ],
+)
+def test_written_out_it_is_the_same_world(config: Graph) -> None:
+    ours, theirs = config.written_out().build(), config.build()
+    assert ours.facts.equals(theirs.facts)
+    assert ours.vocabulary.names == theirs.vocabulary.names
+
+
+def test_written_out_it_outlives_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "edges.csv"
+    file.write_text("a,b\nb,c\n", encoding="utf-8")
+    kept = Graph(shape="file", file=str(file)).written_out()
+    file.write_text("x,y\n", encoding="utf-8")
+    assert kept.links == [["a", "b"], ["b", "c"]]
+    assert kept.build().vocabulary.names == ("a", "b", "c")

@@ -14,10 +14,11 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.classics import CLASSICS, classic_edges
 from inweights.worlds.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Graph", "from_networkx"]
+__all__ = ["Graph", "Shape", "from_networkx"]
 
 #: Ring 0..11 with chords 1-3 and 5-8, and a complete graph on 12..15: two components.
 _IRREGULAR = [
@@ -25,8 +26,12 @@ _IRREGULAR = [
     *((1, 3), (5, 8)),
     *((i, j) for i in range(12, 16) for j in range(i + 1, 16)),
 ]
+Shape = Literal[
+    "path-star", "tree-star", "grid", "cycle", "irregular", "file", "edges",
+    "karate-club", "florentine-families", "davis-southern-women", "les-miserables",
+]  # fmt: skip
 _ROOTED = ("path-star", "tree-star")
-_NAMED = ("file", "edges")
+_NAMED = ("file", "edges", *CLASSICS)
 
 
 class Graph(Config, tag_field="kind", tag="graph"):
@@ -42,7 +47,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a root with
             ``arms`` children, below which every inner node has ``branches``. ``grid``:
             ``rows × columns``. ``cycle``: ``n`` nodes. ``irregular``: 16 nodes in two components
-            (C.3). ``file``: :attr:`file`. ``edges``: :attr:`links`.
+            (C.3). ``file``: :attr:`file`. ``edges``: :attr:`links`. The others are social
+            networks (:mod:`inweights.worlds.classics`).
         arms: Arms of a star.
         nodes: Nodes on a path of a star, its root included.
         branches: Children of an inner node of a tree-star.
@@ -65,9 +71,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         (World('graph', 17 tokens, 32 facts, 0 queries, seed=0), ('edge', 'reverse_edge'))
     """
 
-    shape: Literal["path-star", "tree-star", "grid", "cycle", "irregular", "file", "edges"] = (
-        "path-star"
-    )
+    shape: Shape = "path-star"
     arms: int = 4
     nodes: int = 5
     branches: int = 2
@@ -123,6 +127,25 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if self.shape in _NAMED or not self.shuffled:
             return np.arange(count, dtype=np.int64)
         return Streams(seed).numpy(WORLD, "graph").permutation(count)
+
+    def written_out(self) -> Graph:
+        """Return the config of the same graph with its edges among the settings.
+
+        So it stays what it is when a file changes. Paths are left out, and labels not shuffled.
+
+        Raises:
+            DataError: The file is missing or broken; says the line.
+
+        Example:
+            >>> Graph(shape="path-star", arms=2, nodes=2).written_out().links
+            [['v1', 'v2'], ['v1', 'v3']]
+        """
+        found, given = self._skeleton()
+        names = {label: label if given else f"v{i + 1}" for i, label in enumerate(found.nodes)}
+        links = [[names[u], names[v]] for u, v in found.links]
+        lone = [names[label] for label in _lone(found)]
+        kept = {"edges": self.edges, "self_edges": self.self_edges}
+        return Graph(shape="edges", links=links, lone=lone, **kept)  # type: ignore[arg-type]
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only shuffled labels depend on the seed.
@@ -184,6 +207,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             return read_edges(self.file), True
         if self.shape == "edges":
             return EdgeList.collect(((u, v) for u, v in self.links), self.lone), True
+        if self.shape in CLASSICS:
+            return classic_edges(self.shape), True
         links, paths = _shape(self)
         count = max(max(link) for link in links) + 1
         return EdgeList(
@@ -210,9 +235,13 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         (34, 156)
     """
     found = from_graph(graph)
+    links, lone = [list(link) for link in found.links], _lone(found)
+    return Graph(shape="edges", links=links, lone=lone, **settings)
+
+
+def _lone(found: EdgeList) -> list[str]:
     linked = {label for link in found.links for label in link}
-    lone = [label for label in found.nodes if label not in linked]
-    return Graph(shape="edges", links=[list(link) for link in found.links], lone=lone, **settings)
+    return [label for label in found.nodes if label not in linked]
 
 
 def _facts(pairs: Ids) -> tuple[Ids, Ids]:

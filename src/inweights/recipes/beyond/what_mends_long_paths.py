@@ -217,7 +217,7 @@ RECIPE = Recipe(
         "cpu": Settings(),
         "paper": Settings(arms=1000, nodes=(5, 6, 7, 8, 9, 10)),
     },
-    seeds={"smoke": 2, "cpu": 3, "paper": 3},
+    seeds={"smoke": 2, "cpu": 6, "paper": 6},
     plan=plan,
     derive=derive,
     claims=CLAIMS,

@@ -1,0 +1,118 @@
+"""The command about graphs of one's own."""
+
+from __future__ import annotations
+
+import json as plain
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inweights.commands.base import Fresh, Json, Overrides, Runs, app
+
+if TYPE_CHECKING:
+    from inweights.worlds.graph import Graph
+
+__all__ = ["atlas"]
+
+
+@app.command
+def atlas(
+    *graphs: str,
+    scale: str = "cpu",
+    seeds: int | None = None,
+    set: Overrides = (),  # noqa: A002
+    runs: Runs = None,
+    device: str = "cpu",
+    jobs: int = 0,
+    fresh: Fresh = False,
+    json: Json = False,
+) -> int:
+    """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
+
+    Five architectures learn the edges, and are asked whether their embeddings lie as the graph
+    does. It is the recipe beyond/real-graphs, for other graphs.
+
+    Parameters
+    ----------
+    graphs
+        Files of edges (.csv with two columns, .graphml, or lines u=v), or known graphs, such as
+        karate-club or grid. Up to 250 nodes each.
+    scale
+        smoke (seconds), cpu (minutes) or paper.
+    seeds
+        Number of replicates.
+    set
+        Change a setting, as in --set steps=1000; may be repeated.
+    runs
+        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    device
+        cpu or cuda.
+    jobs
+        Processes that train side by side; 0 takes the cores of this machine.
+    fresh
+        Discard an earlier run of the same graphs.
+    json
+        Print one JSON object.
+    """
+    from inweights import console, laboratory
+    from inweights.errors import ConfigError
+
+    found: dict[str, Graph] = {}
+    for given in graphs:
+        name, graph = _graph(given)
+        if name in found:
+            raise ConfigError(f"two graphs are called '{name}'; rename a file")
+        found[name] = graph
+    if not found:
+        raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
+    with console.progress() as progress:
+        outcome = laboratory.run(
+            "beyond/real-graphs",
+            scale,
+            seeds=seeds,
+            overrides=[*_settings(found), *set],
+            runs=runs,
+            device=device,
+            jobs=jobs or console.cores(device, scale),
+            fresh=fresh,
+            progress=progress,
+        )
+    console.outcome(outcome, json=json)
+    return 0
+
+
+def _graph(given: str) -> tuple[str, Graph]:
+    """A graph by its name or file, with its edges written out, and what it is called."""
+    from typing import get_args
+
+    from inweights.errors import DataError, unknown_name
+    from inweights.worlds.graph import Graph, Shape
+
+    file = Path(given)
+    if file.is_file():
+        return file.stem, Graph(shape="file", file=given).written_out()
+    known = [name for name in get_args(Shape) if name not in ("file", "edges")]
+    if given in known:
+        return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
+    if file.suffix:
+        raise DataError(f"there is no file {given}; edges come from .csv, .graphml, or lines u=v")
+    raise unknown_name("graph", given, known, hint="Or name a file of edges.")
+
+
+def _settings(graphs: dict[str, Graph]) -> list[str]:
+    """The graphs as changes of the recipe's settings. JSON of texts and lists is TOML as well.
+
+    Associative storage needs about as much width as a graph has nodes.
+    """
+
+    def text(value: object) -> str:
+        return plain.dumps(value, ensure_ascii=False)
+
+    own = ", ".join(
+        f'{text(name)} = {{kind = "graph", shape = "edges", links = {text(graph.links)}, '
+        f"lone = {text(graph.lone)}}}"
+        for name, graph in graphs.items()
+    )
+    nodes = max(len({*chain(*graph.links), *graph.lone}) for graph in graphs.values())
+    width = 1 << (nodes - 1).bit_length()
+    return ["graphs=[]", f"own={{{own}}}", *([f"width={width}"] if width > 128 else [])]

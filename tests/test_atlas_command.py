@@ -1,0 +1,101 @@
+"""``inweights atlas``: graphs of one's own, from the command line to the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.test_cli import call
+
+from inweights.commands.graphs import _settings
+from inweights.config import apply_overrides
+from inweights.errors import ConfigError
+from inweights.recipes import get_recipe
+from inweights.recipes.beyond.real_graphs import Settings
+from inweights.worlds import Graph
+
+ODD = ['quo"te', "Åsa, B", "back\\slash", "]}=", "日本"]
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
+    file = tmp_path / "who knows whom.csv"
+    file.write_text('source,target\n"Åsa, B",C\nC,D\nD,D\nE,D\n', encoding="utf-8")
+    code, out, _ = call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")
+    assert code == 0
+    folder = Path(json.loads(out)["folder"])
+    table = pl.read_parquet(folder / "tables" / "graphs.parquet")
+    assert table["graph"].to_list() == ["who knows whom", "cycle"]
+    assert table["nodes"][0].to_list() == ["Åsa, B", "C", "D", "E"]
+    assert table["links"][0].to_list() == [[0, 1], [1, 2], [2, 3]]
+    assert "who knows whom" in (folder / "page.html").read_text(encoding="utf-8")
+    # The edges belong to the run: the same file again is read back, another content is another run.
+    again = json.loads(call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1])
+    assert again["cached"]
+    file.write_text("a,b\nb,c\n", encoding="utf-8")
+    other = json.loads(call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1])
+    assert other["folder"] != str(folder)
+
+
+def test_any_label_survives_the_settings() -> None:
+    links = [[u, v] for u in ODD for v in ODD]
+    graph = Graph(shape="edges", links=links, lone=["#alone"])
+    made = apply_overrides(Settings(), _settings({"a.b = c": graph}))
+    assert made.own == {"a.b = c": graph}
+    assert (made.graphs, made.width) == ((), 128)
+
+
+def test_large_graphs_get_the_width_that_a_list_needs() -> None:
+    path = [[str(i), str(i + 1)] for i in range(199)]
+    made = apply_overrides(Settings(), _settings({"path": Graph(shape="edges", links=path)}))
+    assert made.width == 256
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "give a file of edges or a known graph"),
+        (["karateclub"], "did you mean 'karate-club'"),
+        (["nowhere.csv"], "there is no file nowhere.csv"),
+        (["grid", "grid"], "two graphs are called 'grid'"),
+        (["broken.csv"], "broken.csv, line 2: expected two labels"),
+        (["triangle.csv"], "in graph 'triangle' all nodes that a path joins are neighbours"),
+        (["large.csv"], "'large' has 251 nodes; up to 250"),
+        (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    runs, capsys, tmp_path: Path, monkeypatch, words: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken.csv").write_text("a,b\nc\n", encoding="utf-8")
+    Path("triangle.csv").write_text("a,b\nb,c\nc,a\n", encoding="utf-8")
+    Path("large.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(250)), encoding="utf-8")
+    code, out, err = call(capsys, "atlas", *words)
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+    assert says in err
+
+
+def test_names_of_graphs_are_checked() -> None:
+    with pytest.raises(ConfigError, match="give a graph"):
+        Settings(graphs=())
+    with pytest.raises(ConfigError, match="two graphs are called karate-club"):
+        Settings(own={"karate-club": Graph()})
+
+
+def test_lone_nodes_come_back_in_their_places() -> None:
+    """Pictures are made from the tables alone, long after the file is gone."""
+    recipe = get_recipe("beyond/real-graphs")
+    graph = Graph(shape="edges", links=[["b", "a"], ["a", "c"]], lone=["z", "y"])
+    plan = recipe.plan(Settings(graphs=(), own={"odd": graph}), [0])
+    listed = next(d for d in plan.deductions if d.name == "links")
+    assert listed.compute(**listed.options).rows() == [
+        ("b", "a"), ("a", "c"), ("z", None), ("y", None),
+    ]  # fmt: skip
