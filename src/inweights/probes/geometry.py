@@ -190,6 +190,7 @@ def hop_correlation(
     worlds: World | Sequence[World],
     *,
     layer: str = "tokens",
+    least: int = 1,
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -202,6 +203,7 @@ def hop_correlation(
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one a replica.
         layer: See :func:`node_vectors`.
+        least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
@@ -227,6 +229,7 @@ def hop_correlation(
 
     def row(replica: int, a: Floats) -> dict[str, object]:
         hops = hop_distances(a)
+        hops = np.where(hops >= least, hops, np.inf)
         found = _spearman(_cosines(vectors[replica])[None], hops)[0]
         chance = _spearman(null, hops)
         low, high = np.quantile(chance, [0.025, 0.975])

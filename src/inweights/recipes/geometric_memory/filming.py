@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from inweights.probes import cosines, develop, graph_recall, hop_correlation, snapshot
+from inweights.probes import develop, graph_recall, hop_correlation, snapshot
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -37,7 +37,6 @@ def filmed(
     *,
     looks: int,
     draws: int,
-    all_cosines: bool = False,
 ) -> Plan:
     """Train every architecture on every graph, and film the first seed of each.
 
@@ -48,15 +47,12 @@ def filmed(
         seeds: Root seeds.
         looks: Frames that are taken of a training, about.
         draws: Random embeddings in each null distribution.
-        all_cosines: Whether the cosines of all pairs are measured, too.
     """
     trials: list[Trial] = []
     measures = [
         Measure(name="recall", probe=graph_recall),
         Measure(name="correlation", probe=hop_correlation, options={"draws": draws}),
     ]
-    if all_cosines:
-        measures.append(Measure(name="cosines", probe=cosines))
     deductions = []
     for name, world in graphs.items():
         labels = {"graph": name, "architecture": NODE2VEC}
@@ -64,8 +60,7 @@ def filmed(
             if place == 0:
                 every = max(1, descent.steps // looks)
                 deductions += deduce({"film": snapshot}, world, descent, seed, labels, every=every)
-            seen = {"recall": graph_recall} | ({"cosines": cosines} if all_cosines else {})
-            deductions += deduce(seen, world, descent, seed, labels)
+            deductions += deduce({"recall": graph_recall}, world, descent, seed, labels)
             deductions += deduce(
                 {"correlation": hop_correlation}, world, descent, seed, labels, draws=draws
             )
