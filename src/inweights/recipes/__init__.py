@@ -40,7 +40,7 @@ _FOLDERS = {
     "beyond": (
         "where-the-bridge-holds predicted-composition does-the-bridge-help partial-identity "
         "curriculum-map frozen-or-reversed geometry-first when-does-geometry-navigate "
-        "what-mends-long-paths real-graphs"
+        "what-mends-long-paths long-paths real-graphs"
     ),
 }
 _BUILT_IN = {

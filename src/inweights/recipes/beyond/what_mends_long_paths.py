@@ -4,7 +4,8 @@ On :mod:`the map <inweights.recipes.beyond.when_does_geometry_navigate>` navigat
 and 8 nodes a path, while edges are known. Weight decay thirty times the usual, while edges are
 learnt, leaves no room for what tells near nodes apart and keeps what whole arms share: a leaf lies
 next to the first node of its arm again. Some steps at the usual decay bring the edges back.
-Moderate decay while paths are learnt may keep the model from memorising them one by one.
+Moderate decay while paths are learnt might keep the model from memorising them one by one; it
+does so on some seeds only. More arms do (:mod:`inweights.recipes.beyond.long_paths`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.training.curriculum import Curriculum, Phase
 
-__all__ = ["RECIPE", "Pressure", "Settings"]
+__all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
 
 NAME = "beyond/what-mends-long-paths"
 #: Where the weights are pressed: nowhere, while edges are learnt, and while paths are, too.
@@ -81,7 +82,9 @@ def _pressed(phase: Phase, decay: float) -> Phase:
     return structs.replace(phase, optimizer=optimizer)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(
+    settings: Settings, seeds: Sequence[int], pressures: Sequence[str] = (NOWHERE, EDGES, BOTH)
+) -> Plan:
     """Every length of a path under every pressure."""
     trials = [
         Trial(
@@ -92,7 +95,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
             seed=seed,
         )
         for nodes in settings.nodes
-        for where in (NOWHERE, EDGES, BOTH)
+        for where in pressures
         for seed in seeds
     ]
     measures = [
