@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from msgspec import structs
+
 from inweights.models.gpt import GPTConfig
 from inweights.recipes.beyond.geometry_first import Course
 from inweights.recipes.beyond.what_mends_long_paths import (
     EDGES,
+    LENGTHS,
     NOWHERE,
     Pressure,
     Settings,
@@ -21,7 +24,7 @@ from inweights.recipes.beyond.what_mends_long_paths import (
     plan,
 )
 from inweights.recipes.claim import Statement, Target
-from inweights.recipes.recipe import Figure, Recipe
+from inweights.recipes.recipe import Recipe
 
 __all__ = ["RECIPE"]
 
@@ -74,26 +77,9 @@ CLAIMS = (
 )
 
 FIGURES = (
-    Figure(
-        id="lengths",
-        kind="lines",
+    structs.replace(
+        LENGTHS,
         title="With a thousand arms, paths of eight nodes are found where decay pressed the edges",
-        caption=(
-            "First node of the arm of held-out leaves against the nodes of a path: by the model, "
-            "by an affine map from leaf to first node that is fitted on trained arms, and as the "
-            "nearest first node; and recall of the edges."
-        ),
-        sources=("shown",),
-        options={
-            "x": "nodes",
-            "y": "value",
-            "series": "pressure",
-            "facet": "of",
-            "y_limits": [0, 1],
-            "y_label": "share",
-            "x_label": "nodes of a path",
-            "columns": 2,
-        },
     ),
 )
 
