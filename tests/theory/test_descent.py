@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inweights.errors import ConfigError, DataError, SolverError
-from inweights.theory import node2vec, reduced
+from inweights.theory import node2vec, small_node2vec
 from inweights.theory.large_node2vec import descend_large, sparse_adjacency
 from inweights.theory.spectral import adjacency
 from inweights.worlds import Graph, TwoHop, from_networkx
@@ -50,13 +50,13 @@ def test_in_fewer_coordinates_it_is_the_same_descent(
     start = np.random.default_rng(0).normal(size=(replicas, len(a), width))
     rate = [0.02, 0.01, 0.03][:replicas]
     taken = []
-    own = reduced.advance
+    own = small_node2vec.advance
 
     def spied(*given):
         taken.append(own(*given))
         return taken[-1]
 
-    monkeypatch.setattr(reduced, "advance", spied)
+    monkeypatch.setattr(small_node2vec, "advance", spied)
     run = node2vec.descend(start, a, rate=rate, steps=400, record=[1, 130, 257])
     assert taken, "the quick way was not taken"
     assert all(one is not None for one in taken)
@@ -68,11 +68,15 @@ def test_large_logits_and_single_precision_go_the_long_way() -> None:
     a = adjacency(WORLDS["cycle"])
     wide = np.random.default_rng(1).normal(size=(2, 15, 100))
     wide[1] *= 30  # squares of about 90,000: exp would overflow
-    assert reduced.advance(wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    assert (
+        small_node2vec.advance(wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    )
     run = node2vec.descend(wide, a, rate=1e-6, steps=20)
     np.testing.assert_allclose(run.vectors, plain(wide, a, 1e-6, 20), rtol=1e-9)
     single = wide[:1, :, :4].astype(np.float32)
-    assert reduced.advance(single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    assert (
+        small_node2vec.advance(single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+    )
     run = node2vec.descend(single, a, rate=0.01, steps=20)
     assert run.vectors.dtype == np.float32
     np.testing.assert_allclose(run.vectors, plain(single, a, 0.01, 20), atol=1e-4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as plain
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +103,7 @@ def _settings(graphs: dict[str, Graph]) -> list[str]:
 
     Associative storage needs about as much width as a graph has nodes.
     """
+    from inweights.recipes.beyond.real_graphs import Settings
 
     def text(value: object) -> str:
         return plain.dumps(value, ensure_ascii=False)
@@ -113,6 +113,7 @@ def _settings(graphs: dict[str, Graph]) -> list[str]:
         f"lone = {text(graph.lone)}}}"
         for name, graph in graphs.items()
     )
-    nodes = max(len({*chain(*graph.links), *graph.lone}) for graph in graphs.values())
+    nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
     width = 1 << (nodes - 1).bit_length()
-    return ["graphs=[]", f"own={{{own}}}", *([f"width={width}"] if width > 128 else [])]
+    wider = [f"width={width}"] if width > Settings().width else []
+    return ["graphs=[]", f"own={{{own}}}", *wider]

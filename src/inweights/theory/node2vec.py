@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, SolverError
-from inweights.theory import reduced
+from inweights.theory import small_node2vec
 from inweights.theory.spectral import Floats, random_walk
 
 __all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
@@ -168,8 +168,8 @@ def descend(
     step = 0
     for last in wanted:
         while step < last:
-            count = min(last - step, reduced.BLOCK)
-            quick = reduced.advance(v, walk, there, eta, count) if u is None else None
+            count = min(last - step, small_node2vec.BLOCK)
+            quick = small_node2vec.advance(v, walk, there, eta, count) if u is None else None
             if quick is None:
                 v, u = _advance(v, u, walk, there, eta, count)
             else:

@@ -12,17 +12,16 @@ from functools import partial
 
 from msgspec import structs
 
-from inweights.models.gpt import GPTConfig
 from inweights.recipes.beyond.geometry_first import Course
 from inweights.recipes.beyond.what_mends_long_paths import (
     EDGES,
-    LENGTHS,
     NOWHERE,
     Pressure,
     Settings,
     derive,
     plan,
 )
+from inweights.recipes.beyond.what_mends_long_paths import RECIPE as FEW_ARMS
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Recipe
 
@@ -78,7 +77,7 @@ CLAIMS = (
 
 FIGURES = (
     structs.replace(
-        LENGTHS,
+        FEW_ARMS.figures[0],
         title="With a thousand arms, paths of eight nodes are found where decay pressed the edges",
     ),
 )
@@ -93,14 +92,7 @@ RECIPE = Recipe(
         "decay while edges are learnt and without."
     ),
     scales={
-        "smoke": Settings(
-            arms=6,
-            nodes=(3, 4),
-            course=Course(
-                model=GPTConfig(layers=1, width=16, heads=2, context=16), edges=10, paths=10
-            ),
-            pressure=Pressure(settle=4),
-        ),
+        "smoke": FEW_ARMS.scales["smoke"],
         "cpu": Settings(
             arms=1000,
             nodes=(6, 8, 10),

@@ -23,7 +23,7 @@ from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.training.curriculum import Curriculum, Phase
 
-__all__ = ["EDGES", "LENGTHS", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
+__all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
 
 NAME = "beyond/what-mends-long-paths"
 #: Where the weights are pressed: nowhere, while edges are learnt, and while paths are, too.
@@ -175,26 +175,28 @@ CLAIMS = (
     ),
 )
 
-LENGTHS = Figure(
-    id="lengths",
-    kind="lines",
-    title="Weight decay carries the geometry of edges over longer paths",
-    caption=(
-        "First node of the arm of held-out leaves against the nodes of a path: by the model, "
-        "by an affine map from leaf to first node that is fitted on trained arms, and as the "
-        "nearest first node; and recall of the edges."
+FIGURES = (
+    Figure(
+        id="lengths",
+        kind="lines",
+        title="Weight decay carries the geometry of edges over longer paths",
+        caption=(
+            "First node of the arm of held-out leaves against the nodes of a path: by the model, "
+            "by an affine map from leaf to first node that is fitted on trained arms, and as the "
+            "nearest first node; and recall of the edges."
+        ),
+        sources=("shown",),
+        options={
+            "x": "nodes",
+            "y": "value",
+            "series": "pressure",
+            "facet": "of",
+            "y_limits": [0, 1],
+            "y_label": "share",
+            "x_label": "nodes of a path",
+            "columns": 2,
+        },
     ),
-    sources=("shown",),
-    options={
-        "x": "nodes",
-        "y": "value",
-        "series": "pressure",
-        "facet": "of",
-        "y_limits": [0, 1],
-        "y_label": "share",
-        "x_label": "nodes of a path",
-        "columns": 2,
-    },
 )
 
 RECIPE = Recipe(
@@ -222,7 +224,7 @@ RECIPE = Recipe(
     plan=plan,
     derive=derive,
     claims=CLAIMS,
-    figures=(LENGTHS,),
+    figures=FIGURES,
     ours=(
         "Everything; the course is that of beyond/geometry-first at (200, 5), with longer phases. "
         "Decays, steps and bounds were chosen on the seeds 0 and 1.",

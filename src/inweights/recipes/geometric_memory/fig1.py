@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from inweights.config import Config
-from inweights.recipes.claim import Claim, Statement, Target
+from inweights.recipes.claim import Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -22,7 +22,7 @@ from inweights.recipes.geometric_memory.common import (
     Descent,
     training,
 )
-from inweights.recipes.geometric_memory.filming import FIGURES, filmed, pictures
+from inweights.recipes.geometric_memory.filming import FIGURES, filmed, more_geometric, pictures
 from inweights.recipes.recipe import Plan, Recipe
 from inweights.worlds.graph import Graph
 
@@ -76,20 +76,6 @@ state = Statement(NAME, source=SOURCE, place="Fig. 1, §1")
 GRAPH = ("graph",)
 
 
-def _beyond(more: str, less: str, source: str | None = None) -> Claim:
-    return state(
-        f"{more.lower()}-beyond-{less.lower()}",
-        f"{more} is more geometric than {less} on every graph: difference of |Spearman|.",
-        Target(least=0.0),
-        table="correlation",
-        column="size",
-        where={"architecture": more},
-        minus={"architecture": less},
-        each=GRAPH,
-        source=source,
-    )
-
-
 CLAIMS = (
     state(
         "associative-is-arbitrary",
@@ -100,12 +86,12 @@ CLAIMS = (
         where={"architecture": FROZEN},
         each=GRAPH,
     ),
-    _beyond(GPT, FROZEN),
-    _beyond(SSM, FROZEN),
-    _beyond(NN, FROZEN),
-    _beyond(NODE2VEC, GPT),
-    _beyond(NODE2VEC, SSM),
-    _beyond(NODE2VEC, NN),
+    more_geometric(state, GPT, FROZEN),
+    more_geometric(state, SSM, FROZEN),
+    more_geometric(state, NN, FROZEN),
+    more_geometric(state, NODE2VEC, GPT),
+    more_geometric(state, NODE2VEC, SSM),
+    more_geometric(state, NODE2VEC, NN),
     state(
         "node2vec-is-the-graph",
         "Node2Vec lays every graph out by its hops: Spearman of cosine against hops.",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 
 from inweights.probes import develop, graph_recall, hop_correlation, snapshot
+from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -21,7 +22,7 @@ from inweights.recipes.recipe import Figure, Measure, Plan, Trial
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
-__all__ = ["FIGURES", "ORDER", "filmed", "pictures"]
+__all__ = ["FIGURES", "ORDER", "filmed", "more_geometric", "pictures"]
 
 #: From arbitrary to most geometric.
 ORDER = (FROZEN, NN, GPT, SSM, NODE2VEC)
@@ -121,6 +122,20 @@ def pictures(
             edges=pl.when(node2vec).then("recall_others").otherwise("recall")
         ),
     }
+
+
+def more_geometric(state: Statement, more: str, less: str) -> Claim:
+    """Return the claim that an architecture is more geometric than another on every graph."""
+    return state(
+        f"{more.lower()}-beyond-{less.lower()}",
+        f"{more} is more geometric than {less} on every graph: difference of |Spearman|.",
+        Target(least=0.0),
+        table="correlation",
+        column="size",
+        where={"architecture": more},
+        minus={"architecture": less},
+        each=("graph",),
+    )
 
 
 FIGURES = (

@@ -71,9 +71,8 @@ def _single(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
         dot(shares, ones, scale)
         divide(weight, scale, scale)
         multiply(shares, column, shares)  # η S
-        # Symmetric to the last bit: else rounding that is not grows from step to step.
         subtract(still, shares, factor)
-        subtract(factor, half, factor)
+        subtract(factor, half, factor)  # I + η C
         dot(factor, v, spare)
         v, spare = spare, v
     return v
