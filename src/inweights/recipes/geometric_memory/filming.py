@@ -146,9 +146,7 @@ FIGURES = (
         caption=(
             "Embeddings of the nodes in their three leading directions, one seed; the lines are "
             "the edges that were trained. Each frame is turned to lie on the next one, so that "
-            "what moves has moved. All store the same edges. Associative storage keeps the "
-            "vectors as they were drawn, Node2Vec lays them out as the graph lies; TinyGPT and "
-            "TinySSM come closest to that early on, and then let neighbours zigzag."
+            "what moves has moved."
         ),
         sources=("films", "graphs"),
         options={"order": [*ORDER]},
@@ -168,7 +166,7 @@ FIGURES = (
             "columns": 4,
             "y": "spearman",
             "y_label": "Spearman",
-            "y_limits": [-1, 0.3],
+            "y_limits": [-1, 1],
         },
     ),
     Figure(
@@ -177,8 +175,7 @@ FIGURES = (
         title="When the geometry comes, and what becomes of it",
         caption=(
             "Spearman of cosine against hops through training, the first seed, as in the picture "
-            "above. TinyGPT and TinySSM come closest to the graph early, within some tens of "
-            "steps, and lose some of it as they go on; Node2Vec keeps it."
+            "above."
         ),
         sources=("curves",),
         options={
