@@ -156,6 +156,14 @@ def test_a_circle_is_a_perfect_geometry_and_noise_is_none() -> None:
         np.testing.assert_allclose(same, np.cos(2 * np.pi * hops / 15), atol=1e-6)
 
 
+def test_equally_close_pairs_stay_equal_in_single_precision() -> None:
+    """However the circle lies, and so wherever its cosines are rounded."""
+    turns = [np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) for t in range(40)]
+    model = with_vectors(RING, *(circle(RING) @ turn for turn in turns))
+    found = hop_correlation(model, RING, draws=1)["spearman"]
+    np.testing.assert_allclose(found, -1.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("least", [1, 2, 3])
 def test_correlation_is_scipys_and_leaves_out_other_components(least: int) -> None:
     world = Graph(shape="irregular").build(seed=2)

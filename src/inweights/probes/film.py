@@ -14,11 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import adjacencies, graph_recall, node_vectors
+from inweights.probes.geometry import adjacencies, graph_recall, node_vectors, spearman
 from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
 from inweights.worlds.world import World
 
@@ -212,10 +211,5 @@ def _energies(gram: Floats, spectrum: Spectrum) -> Floats:
 
 def _spearman(cosines: Floats, hops: Floats) -> float | None:
     """Rank correlation over pairs that a path joins, as in ``hop_correlation``."""
-    u, v = np.triu_indices(len(hops), 1)
-    joined = np.isfinite(hops[u, v])
-    ours = rankdata(cosines[u, v][joined].round(6))
-    theirs = rankdata(hops[u, v][joined])
-    if ours.std() == 0 or theirs.std() == 0:
-        return None
-    return float(np.corrcoef(ours, theirs)[0, 1])
+    found = float(spearman(cosines[None], hops)[0])
+    return None if np.isnan(found) else found

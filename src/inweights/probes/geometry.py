@@ -28,9 +28,12 @@ __all__ = [
     "hop_correlation",
     "node_vectors",
     "random_vectors",
+    "spearman",
 ]
 
 Floats = NDArray[np.float64]
+#: Cosines of single-precision vectors are exact to about so much.
+_TIE = 2.5e-7
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
@@ -230,8 +233,8 @@ def hop_correlation(
     def row(replica: int, a: Floats) -> dict[str, object]:
         hops = hop_distances(a)
         hops = np.where(hops >= least, hops, np.inf)
-        found = _spearman(_cosines(vectors[replica])[None], hops)[0]
-        chance = _spearman(null, hops)
+        found = spearman(_cosines(vectors[replica])[None], hops)[0]
+        chance = spearman(null, hops)
         low, high = np.quantile(chance, [0.025, 0.975])
         return {
             "replica": replica,
@@ -252,12 +255,26 @@ def _cosines(vectors: Floats) -> Floats:
     return unit @ np.swapaxes(unit, -1, -2)
 
 
-def _spearman(angles: Floats, hops: Floats) -> Floats:
+def _ranks(values: Floats) -> Floats:
+    """Return the ranks of cosines along the last axis; those of equal ones are their mean.
+
+    Single precision must not rank pairs that are equally close, such as those of a circle: values
+    with a gap of at most :data:`_TIE` are equal. (Rounding would part some that lie on two sides of
+    a half.)
+    """
+    order = values.argsort(-1)
+    gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
+    groups = np.empty(values.shape)
+    np.put_along_axis(groups, order, (gaps > _TIE).cumsum(-1).astype(np.float64), -1)
+    found: Floats = rankdata(np.where(np.isnan(values), np.nan, groups), axis=-1)
+    return found
+
+
+def spearman(angles: Floats, hops: Floats) -> Floats:
     """Rank correlation over pairs that a path joins: ``[K, N, N]``, ``[N, N]`` to ``[K]``."""
     u, v = np.triu_indices(len(hops), 1)
     joined = np.isfinite(hops[u, v])
-    # Single precision must not rank pairs that are equally close, such as those of a circle.
-    ours = rankdata(angles[:, u[joined], v[joined]].round(6), axis=-1)
+    ours = _ranks(angles[:, u[joined], v[joined]])
     theirs = rankdata(hops[u[joined], v[joined]])
     ours = ours - ours.mean(-1, keepdims=True)
     theirs = theirs - theirs.mean()
