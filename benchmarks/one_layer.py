@@ -24,8 +24,8 @@ from torch.nn import functional as F
 import inweights as iw
 from inweights.models import OneLayerConfig, pack
 from inweights.runs import environment
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.machine import keep_memory
-from inweights.training.rows import Rows, build_optimizer
 from inweights.worlds import Analogy, World
 
 # name, tuples, width, width of the MLP, most replicas; the first is appendix N.1
@@ -86,10 +86,10 @@ def replica_step(
         seeds=range(replicas),
         candidates=world.outputs.tolist(),
     )
-    rows = Rows(model)
+    flat = FlatParameters(model)
     settings = [iw.Optimizer(kind="sgd", rate=RATE, weight_decay=0.0)] * replicas
-    stages = [rows.moving((group,)) for group in ("attention.*", "mlp.*")]
-    optimizers = [build_optimizer(rows, settings, moving) for moving in stages]
+    stages = [flat.moving((group,)) for group in ("attention.*", "mlp.*")]
+    optimizers = [build_optimizer(flat, settings, moving) for moving in stages]
     tokens, labels = told(world)
     inputs, answers = pack([tokens]), labels.repeat(replicas)
     last = inputs.last
@@ -98,13 +98,13 @@ def replica_step(
         for group, moving, optimizer in zip(
             ("attention.*", "mlp.*"), stages, optimizers, strict=True
         ):
-            rows.moving((group,))
+            flat.moving((group,))
             logits = model(inputs, at=last).flatten(0, 1)
             loss = F.cross_entropy(logits, answers, reduction="sum") / len(labels)
-            rows.backward(loss, moving)
+            flat.backward(loss, moving)
             optimizer.step()
 
-    return step, rows.values[0].numel() * rows.values.element_size()
+    return step, flat.values[0].numel() * flat.values.element_size()
 
 
 def seconds(step: Callable[[], None], at_least: float) -> float:

@@ -30,10 +30,10 @@ from torch.nn import functional as F
 from inweights.models import GPT, GPTConfig
 from inweights.runs import environment
 from inweights.training import Optimizer, Phase
-from inweights.training.feed import Batch, Feed
+from inweights.training.batches import Batch, Batches
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.losses import Loss
 from inweights.training.machine import keep_memory
-from inweights.training.rows import Rows, build_optimizer
 from inweights.worlds import PathStar, World
 
 HEADS, NODES, PAUSES, CONTEXT = 8, 5, 5, 16
@@ -115,22 +115,22 @@ def ours(world: World, given: argparse.Namespace, phase: Phase, tokens: int) -> 
     """The library's step, as the training loop does it."""
     config = GPTConfig(layers=given.layers, width=given.width, heads=HEADS, context=CONTEXT)
     model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
-    rows, feed, loss = (
-        Rows(model),
-        Feed(model, (world,), phase, [0], 0),
+    flat, batches, loss = (
+        FlatParameters(model),
+        Batches(model, (world,), phase, [0], 0),
         Loss(model, phase.precision),
     )
-    moving = rows.moving(("*",))
-    optimizer = build_optimizer(rows, [phase.optimizer], moving)
+    moving = flat.moving(("*",))
+    optimizer = build_optimizer(flat, [phase.optimizer], moving)
     count = 0
 
     def step() -> None:
         nonlocal count
-        rows.backward(loss(feed.batch(count)).sum(), moving)
+        flat.backward(loss(batches.at(count)).sum(), moving)
         optimizer.step()
         count += 1
 
-    first = feed.batch(0)
+    first = batches.at(0)
     size = (given.layers, given.width, len(world.vocabulary))
     flops = products(*size, first.inputs.size, len(first.at))
     return Case(step, tokens or first.inputs.size, flops, phase.precision == "bf16")
@@ -140,19 +140,19 @@ def eager(world: World, given: argparse.Namespace, phase: Phase) -> Case:
     """The padded loop on the same examples."""
     model = EagerGPT(len(world.vocabulary), given.layers, given.width)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=DECAY)
-    feed, count = Feed(model_for(world), (world,), phase, [0], 0), 0
+    batches, count = Batches(model_for(world), (world,), phase, [0], 0), 0
 
     def step() -> None:
         nonlocal count
-        inputs, labels = padded(feed.batch(count))
+        inputs, labels = padded(batches.at(count))
         optimizer.zero_grad()
         F.cross_entropy(model(inputs).flatten(0, 1), labels.flatten()).backward()
         optimizer.step()
         count += 1
 
-    inputs, _ = padded(feed.batch(0))
+    inputs, _ = padded(batches.at(0))
     size = (given.layers, given.width, len(world.vocabulary))
-    return Case(step, feed.batch(0).inputs.size, products(*size, inputs.numel(), inputs.numel()))
+    return Case(step, batches.at(0).inputs.size, products(*size, inputs.numel(), inputs.numel()))
 
 
 def model_for(world: World) -> GPT:
@@ -197,7 +197,7 @@ def main() -> None:
     cases["ours"] = ours(world, given, plain, 0)
     # Pooled, a step reads different inputs, of which an edge's has two labels on average: as many
     # as train the same number of facts. Only the number of real tokens is compared.
-    whole = Feed(model_for(world), (world,), Phase(pooled=True, **settings), [0], 0).batch(0)
+    whole = Batches(model_for(world), (world,), Phase(pooled=True, **settings), [0], 0).at(0)
     share = len(world.facts) / sum(b for b, _ in whole.inputs.shapes)
     pooled = Phase(batch=round(given.batch / share), pooled=True, **settings)
     real = cases["ours"].tokens

@@ -22,8 +22,8 @@ from torch.nn import functional as F
 import inweights as iw
 from inweights.models import pack
 from inweights.runs import environment
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.machine import keep_memory
-from inweights.training.rows import Rows, build_optimizer
 
 # name, tokens of the vocabulary, width, layers, sequences of two tokens in a batch
 CASES = (("tiny GPT", 16, 32, 1, 8), ("wide GPT", 16, 128, 1, 8), ("fig2 GPT", 61, 64, 8, 50))
@@ -85,19 +85,19 @@ def replica_step(
     """One step of all runs, and the bytes that one replica's training state takes."""
     config = iw.GPTConfig(layers=layers, width=width, heads=1)
     model = config.build(vocabulary=vocabulary, seeds=range(replicas))
-    rows = Rows(model)
-    moving = rows.moving(("*",))
-    optimizer = build_optimizer(rows, [iw.Optimizer()] * replicas, moving)
+    flat = FlatParameters(model)
+    moving = flat.moving(("*",))
+    optimizer = build_optimizer(flat, [iw.Optimizer()] * replicas, moving)
     inputs = pack([torch.randint(vocabulary, (batch, LENGTH))])
     answers = torch.randint(vocabulary, (batch,)).repeat(replicas)
     last = inputs.last
 
     def step() -> None:
         logits = model(inputs, at=last).flatten(0, 1)
-        rows.backward(F.cross_entropy(logits, answers, reduction="sum") / batch, moving)
+        flat.backward(F.cross_entropy(logits, answers, reduction="sum") / batch, moving)
         optimizer.step()
 
-    return step, 4 * rows.values[0].numel() * rows.values.element_size()
+    return step, 4 * flat.values[0].numel() * flat.values.element_size()
 
 
 def seconds(step: Callable[[], None], at_least: float = 0.4) -> float:

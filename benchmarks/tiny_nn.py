@@ -26,8 +26,8 @@ from torch.nn import functional as F
 from inweights.models import TinyNNConfig, pack
 from inweights.runs import environment
 from inweights.training import Optimizer
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.machine import flushed_denormals, keep_memory
-from inweights.training.rows import Rows, build_optimizer
 
 NODES = 15
 BYTES = 4 * (2 + 1 + 7)
@@ -69,18 +69,18 @@ def replica_step(width: int, replicas: int) -> tuple[Callable[[], None], int]:
     one sequence with a soft target, whose loss and gradient are those of its edges.
     """
     model = TinyNNConfig(width=width).build(vocabulary=NODES, seeds=range(replicas))
-    rows = Rows(model)
-    moving = rows.moving(("*",))
-    optimizer = build_optimizer(rows, [Optimizer(weight_decay=0.0)] * replicas, moving)
+    flat = FlatParameters(model)
+    moving = flat.moving(("*",))
+    optimizer = build_optimizer(flat, [Optimizer(weight_decay=0.0)] * replicas, moving)
     sources, targets = ring()
     inputs = pack([torch.arange(NODES).unsqueeze(1)])
     share = torch.zeros(NODES, NODES).index_put((sources, targets), torch.tensor(1 / len(sources)))
 
     def step() -> None:
-        rows.backward(-(model(inputs).log_softmax(-1) * share).sum(), moving)
+        flat.backward(-(model(inputs).log_softmax(-1) * share).sum(), moving)
         optimizer.step()
 
-    return step, rows.values.shape[1]
+    return step, flat.values.shape[1]
 
 
 def copy_step(size: int) -> Callable[[], None]:

@@ -12,7 +12,7 @@ from inweights.recipes.geometric_memory import paths
 from inweights.recipes.geometric_memory.fig12 import learnt
 from inweights.recipes.geometric_memory.paths import MINI, Star, at_the_end, first_step, whole
 from inweights.training import train
-from inweights.training.rows import Rows
+from inweights.training.flat_parameters import FlatParameters
 
 FROZEN = {paths.GEOMETRY, paths.PERMUTED, paths.RANDOM}
 WAYS = (
@@ -46,9 +46,9 @@ def test_what_moves_and_what_is_told(how: str, architecture: GPTConfig | MambaCo
     assert all("path" not in roles for roles in told[:-1])
     moved = {role for roles in told for role in roles if role.startswith("moved")}
     assert bool(moved) is (how == paths.PERMUTED)
-    rows = Rows(architecture.build(vocabulary=9, seeds=[0]))
-    last = {rows.names[place] for place in rows.moving(phases[-1].moves)}
-    assert set(rows.names) - last == ({"tokens.weight"} if how in FROZEN else set())
+    flat = FlatParameters(architecture.build(vocabulary=9, seeds=[0]))
+    last = {flat.names[place] for place in flat.moving(phases[-1].moves)}
+    assert set(flat.names) - last == ({"tokens.weight"} if how in FROZEN else set())
 
 
 def test_the_first_token_alone_is_asked_for() -> None:

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, losses, train
-from inweights.training.feed import Feed
+from inweights.training.batches import Batches
 from inweights.training.losses import Loss
 from inweights.worlds import Statements, Vocabulary, World
 
@@ -79,8 +79,8 @@ def test_pooled_facts_have_the_same_loss_and_gradient(loss, worlds: str) -> None
 
 
 def test_pooling_reads_every_input_once() -> None:
-    whole = Feed(build(), (WORLD,), Phase(roles=EDGES), [0], 0).batch(0)
-    pooled = Feed(build(), (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).batch(0)
+    whole = Batches(build(), (WORLD,), Phase(roles=EDGES), [0], 0).at(0)
+    pooled = Batches(build(), (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).at(0)
     assert whole.inputs.size == 2 * ARMS * NODES == pooled.labels.shape[1]
     assert pooled.inputs.size == len(pooled.at) == ARMS * NODES + 1
     assert sorted(pooled.inputs.tokens.tolist()) == list(range(ARMS * NODES + 1))
@@ -90,10 +90,10 @@ def test_pooling_reads_every_input_once() -> None:
 def test_batches_by_role(seeds: tuple[int, ...]) -> None:
     """All edges in every step, two paths a step, every path once an epoch, replicas apart."""
     phase = Phase(batch={"path": 2}, pooled=True, loss="answer")
-    feed = Feed(build(seeds), (WORLD,), phase, seeds, 0)
+    batches = Batches(build(seeds), (WORLD,), phase, seeds, 0)
     paths: list[Counter] = [Counter() for _ in seeds]
     for step in range(ARMS // 2):
-        batch = feed.batch(step)
+        batch = batches.at(step)
         assert batch.inputs.shapes == ((ARMS * NODES + 1, 1), (2, 2 + NODES))
         for r, line in enumerate(batch.inputs.tokens):
             edges, rest = line[: ARMS * NODES + 1], line[ARMS * NODES + 1 :]
@@ -107,15 +107,15 @@ def test_batches_by_role(seeds: tuple[int, ...]) -> None:
     for seen in paths:
         assert sorted(seen.values()) == [1] * ARMS
     if len(seeds) == 2:
-        assert feed.batch(0).inputs.tokens[0].tolist() != feed.batch(0).inputs.tokens[1].tolist()
+        assert batches.at(0).inputs.tokens[0].tolist() != batches.at(0).inputs.tokens[1].tolist()
 
 
 def test_sampled_sources_bring_all_their_labels() -> None:
     phase = Phase(roles=EDGES, batch={"edge+reverse_edge": 5}, pooled=True)
     own = [star(1), star(2)]
-    feed = Feed(build((3, 4)), own, phase, (3, 4), 0)
+    batches = Batches(build((3, 4)), own, phase, (3, 4), 0)
     for step in range(4):
-        batch = feed.batch(step)
+        batch = batches.at(step)
         assert batch.inputs.tokens.shape == (2, 5)
         for r, world in enumerate(own):
             expected: Counter = Counter()
@@ -149,7 +149,7 @@ CONFIGS = {
 
 
 def gradients(model: Model, phase: Phase, worlds) -> tuple[list[float], list[torch.Tensor]]:
-    batch = Feed(model, worlds, phase, range(model.replicas), 0).batch(0)
+    batch = Batches(model, worlds, phase, range(model.replicas), 0).at(0)
     found = Loss(model)(batch)
     moving = [p for p in model.parameters() if p.requires_grad]
     scaled = (
@@ -173,7 +173,7 @@ def test_loss_in_chunks_equals_the_plain_one(
     monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)  # four positions at a time
     found, mine = gradients(model, phase, own)
     monkeypatch.undo()
-    batch = Feed(model, own, phase, [0, 1], 0).batch(0)
+    batch = Batches(model, own, phase, [0, 1], 0).at(0)
     logits = model(batch.inputs, at=batch.at).log_softmax(-1)
     rows = torch.arange(len(batch.at)) if batch.rows is None else batch.rows
     rows = rows.expand(2, -1)
@@ -206,13 +206,13 @@ def test_no_more_logits_than_a_chunk_are_ever_held(
 ) -> None:
     world = star(0, arms=100)
     model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
-    feed = Feed(model, (world,), Phase(roles=EDGES, pooled=pooled), [0], 0)
+    batches = Batches(model, (world,), Phase(roles=EDGES, pooled=pooled), [0], 0)
     sizes = {}
     for most in (10**9, 10_000):
         monkeypatch.setattr(losses, "MOST_LOGITS", most)
         monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", most)
         with Largest() as seen:
-            Loss(model)(feed.batch(0)).sum().backward()
+            Loss(model)(batches.at(0)).sum().backward()
         sizes[most] = seen.size
     assert sizes[10_000] <= 4 * 600 * 8  # the widest state: the MLP's
     if not pooled:
@@ -236,7 +236,7 @@ def test_a_head_that_is_not_what_it_seems_is_still_right() -> None:
     plain = type(model).unembed
     try:
         type(model).unembed = lambda self, state: 2 * plain(self, state)
-        batch = Feed(model, (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).batch(0)
+        batch = Batches(model, (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).at(0)
         logits = model(batch.inputs, at=batch.at)[0]
         each = F.cross_entropy(logits[batch.rows[0]], batch.labels[0])
         assert Loss(model)(batch).item() == pytest.approx(each.item(), abs=1e-6)
@@ -268,7 +268,7 @@ def test_bad_batches_are_refused() -> None:
         with pytest.raises(ConfigError, match=says):
             Phase(**wrong)
     with pytest.raises(DataError, match="did you mean 'path'"):
-        Feed(build(), (WORLD,), Phase(batch={"pathh": 3}), [0], 0)
+        Batches(build(), (WORLD,), Phase(batch={"pathh": 3}), [0], 0)
 
 
 def test_bad_schedules_are_refused() -> None:
@@ -287,4 +287,4 @@ def test_replicas_that_cannot_be_pooled_together_are_refused() -> None:
     ]
     model = GPTConfig(layers=1, width=8).build(vocabulary=3, seeds=[0, 1])
     with pytest.raises(DataError, match="2 and 3 different inputs"):
-        Feed(model, worlds, Phase(pooled=True), [0, 1], 0)
+        Batches(model, worlds, Phase(pooled=True), [0, 1], 0)

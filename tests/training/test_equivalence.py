@@ -25,7 +25,7 @@ from inweights.training import (
     Stop,
     train,
 )
-from inweights.training.feed import Feed
+from inweights.training.batches import Batches
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -279,11 +279,11 @@ def test_role_weights_are_multiplicities() -> None:
 def test_minibatches_visit_every_fact_once_an_epoch() -> None:
     model = build([3, 4])
     phase = Phase(batch=6)
-    feed = Feed(model, (WORLD,), phase, [3, 4], 0)
+    batches = Batches(model, (WORLD,), phase, [3, 4], 0)
     hops = 2 * 8 + 8  # 16 hops of two tokens, 8 identities
     seen: dict[int, list[tuple]] = {0: [], 1: []}
     for step in range(4):  # 4 of 16 hops and 2 of 8 identities a step
-        batch = feed.batch(step)
+        batch = batches.at(step)
         for r in (0, 1):
             tokens, start = batch.inputs.tokens[r].tolist(), 0
             for b, t in batch.inputs.shapes:

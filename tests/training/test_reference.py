@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
-from inweights.training.feed import Feed
+from inweights.training.batches import Batches
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -109,9 +109,9 @@ SCHEDULES = {
 }
 
 
-def positions_of(feed: Feed, step: int) -> list[Tensor]:
+def positions_of(batches: Batches, step: int) -> list[Tensor]:
     """Positions of every fact's tokens at a step, fact by fact."""
-    batch = feed.batch(step)
+    batch = batches.at(step)
     line = batch.inputs.positions.reshape(-1)
     lengths = [t for b, t in batch.inputs.shapes for _ in range(b)]
     return list(line.split(lengths))
@@ -158,18 +158,18 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
 
 
 def test_random_offsets_reach_the_position_table() -> None:
-    """The loss of every step is that of the plain model at the positions that the feed drew."""
+    """The loss of every step is that of the plain model at the positions that the batches drew."""
     config = GPTConfig(layers=1, width=16, context=5)
     phase = Phase(steps=4, random_offset=True)
     ours = config.build(vocabulary=V, seeds=[5])
     plain = PlainGPT(config).copy_from(ours)
-    feed = Feed(ours, (WORLD,), phase, [5], 0)
+    batches = Batches(ours, (WORLD,), phase, [5], 0)
     order = sorted(range(len(WORLD.facts)), key=lambda i: len(WORLD.facts.prompt(i)))
     descent = torch.optim.AdamW(plain.parameters(), lr=1e-3, weight_decay=0.01)
     expected = []
     for step in range(4):
         loss = torch.zeros(())
-        for i, positions in zip(order, positions_of(feed, step), strict=True):
+        for i, positions in zip(order, positions_of(batches, step), strict=True):
             logits = plain(torch.tensor(WORLD.facts.prompt(i))[None], positions)[0, -1]
             loss = loss - logits.log_softmax(-1)[WORLD.facts.answer(i)[0]] / len(order)
         descent.zero_grad()

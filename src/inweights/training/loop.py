@@ -15,12 +15,12 @@ from torch import Tensor
 from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
+from inweights.training.batches import Batches
 from inweights.training.checkpoint import Checkpoint, State
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.feed import Feed
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.losses import Loss
 from inweights.training.machine import flushed_denormals, keep_memory
-from inweights.training.rows import Rows, build_optimizer
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
@@ -102,40 +102,40 @@ def train(
         raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
     each = as_worlds(worlds, replicas)
     plans = _plans(curriculum, replicas)
-    rows, dropping = Rows(model), Dropping(model, seeds)
-    state = checkpoint.read(rows.values.device) if checkpoint else None
+    flat, dropping = FlatParameters(model), Dropping(model, seeds)
+    state = checkpoint.read(flat.values.device) if checkpoint else None
     if state is None:
-        state = State(0, 0, 0, rows.values, torch.full((replicas,), -1), tables={"losses": []})
+        state = State(0, 0, 0, flat.values, torch.full((replicas,), -1), tables={"losses": []})
         _observe(model, observers, state, last=False)
     else:
-        rows.values.copy_(state.values)
-        state.values = rows.values
+        flat.values.copy_(state.values)
+        state.values = flat.values
 
     keep_memory()
     with flushed_denormals():
         while state.phase < len(plans[0].phases):
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
-            feed = Feed(model, each, phase, seeds, state.phase)
+            batches = Batches(model, each, phase, seeds, state.phase)
             loss = Loss(model, phase.precision)
-            moving = rows.moving(phase.moves)
-            optimizer = build_optimizer(rows, [p.optimizer for p in phases], moving)
+            moving = flat.moving(phase.moves)
+            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving)
             _load_optimizer(optimizer, state.optimizer)
 
             while state.step < phase.steps:
-                batch = feed.batch(state.step)
+                batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
                     losses = loss(batch)  # [R]
-                rows.backward(losses.sum(), moving)
+                flat.backward(losses.sum(), moving)
 
                 factor = phase.schedule.factor(state.step, phase.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = group["initial_rate"] * factor
                 still = (state.stopped >= 0).nonzero().flatten()
-                kept = rows.values[still]
+                kept = flat.values[still]
                 optimizer.step()
                 if len(still):
-                    rows.values[still] = kept  # a replica that has stopped stands still
+                    flat.values[still] = kept  # a replica that has stopped stands still
 
                 if state.total % every == 0:
                     state.tables["losses"].append(_record(losses, phase, state))
@@ -144,7 +144,7 @@ def train(
                 state.total += 1
 
                 if not phase.stop.never and state.step % phase.stop.every == 0:
-                    _stop(model, each, feed, phase, losses, state)
+                    _stop(model, each, batches, phase, losses, state)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
                 _observe(
                     model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
@@ -160,7 +160,7 @@ def train(
             last_stopped = state.stopped
             state.phase, state.step, state.optimizer = state.phase + 1, 0, {}
             state.stopped = torch.full((replicas,), -1)
-    for parameter in rows.parameters:
+    for parameter in flat.parameters:
         parameter.requires_grad_(True)
 
     tables = {name: pl.concat(frames) for name, frames in state.tables.items()}
@@ -203,15 +203,20 @@ def _refuse_divergence(losses: Tensor, phase: Phase, state: State) -> None:
 
 @torch.no_grad()
 def _stop(
-    model: Model, worlds: Sequence[World], feed: Feed, phase: Phase, losses: Tensor, state: State
+    model: Model,
+    worlds: Sequence[World],
+    batches: Batches,
+    phase: Phase,
+    losses: Tensor,
+    state: State,
 ) -> None:
     """Mark the replicas that meet the phase's stop rule."""
     met = torch.zeros(model.replicas, dtype=torch.bool)
     if phase.stop.loss_below is not None:
         met |= losses.cpu() < phase.stop.loss_below
     if phase.stop.accuracy is not None:
-        said = answer_logits(model, worlds, "facts", feed.facts).argmax(-1)
-        right = said == answers_of(model, worlds, "facts", feed.facts)
+        said = answer_logits(model, worlds, "facts", batches.facts).argmax(-1)
+        right = said == answers_of(model, worlds, "facts", batches.facts)
         met |= right.float().mean(1).cpu() >= phase.stop.accuracy
     state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
 

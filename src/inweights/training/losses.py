@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from inweights.models.base import Model
-from inweights.training.feed import Batch
+from inweights.training.batches import Batch
 
 __all__ = ["Loss", "cross_entropy", "log_normaliser"]
 

@@ -25,7 +25,7 @@ from inweights.training.sequences import Labels, Sequences, sequences_of, stacke
 from inweights.training.worlds import shape_groups
 from inweights.worlds.world import Ids, World
 
-__all__ = ["Batch", "Feed"]
+__all__ = ["Batch", "Batches"]
 
 # Offsets are drawn for this many steps at once.
 _CHUNK = 64
@@ -60,7 +60,7 @@ class _Draw:
     whole: bool
 
 
-class Feed:
+class Batches:
     """Gives the batch of any step of one phase.
 
     Args:
@@ -83,7 +83,7 @@ class Feed:
         self.facts, weights = _chosen(worlds[0], phase)
         self._draws = [
             draw
-            for indices, size in _pots(worlds[0], phase, self.facts)
+            for indices, size in _sampling_groups(worlds[0], phase, self.facts)
             for draw in self._drawn_together(worlds, indices, size, weights)
         ]
         self._whole = all(draw.whole for draw in self._draws)
@@ -98,7 +98,7 @@ class Feed:
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._static = self._assemble([None] * len(self._draws)) if self._whole else None
 
-    def batch(self, step: int) -> Batch:
+    def at(self, step: int) -> Batch:
         """Return the batch of ``step`` (0-based within the phase)."""
         batch = self._static
         if batch is None:
@@ -216,17 +216,17 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:
     return indices[order], weights[order]
 
 
-def _pots(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
+def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
     """Facts that are drawn together, and how many a step; first those that no batch names."""
     if not isinstance(phase.batch, dict):
         return [(chosen, phase.batch)]
-    pots = []
+    groups = []
     for key, size in phase.batch.items():
         parts = [world.facts.with_role(role) for role in key.split("+")]
-        pots.append((np.sort(np.concatenate(parts)), size))
-    named = np.concatenate([indices for indices, _ in pots] or [chosen[:0]])
+        groups.append((np.sort(np.concatenate(parts)), size))
+    named = np.concatenate([indices for indices, _ in groups] or [chosen[:0]])
     rest = chosen[~np.isin(chosen, named)]
-    return [(rest, 0), *pots] if len(rest) else pots
+    return [(rest, 0), *groups] if len(rest) else groups
 
 
 def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:

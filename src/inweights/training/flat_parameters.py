@@ -17,10 +17,10 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.training.curriculum import Optimizer
 
-__all__ = ["Rows", "build_optimizer"]
+__all__ = ["FlatParameters", "build_optimizer"]
 
 
-class Rows:
+class FlatParameters:
     """The parameters of ``model`` as ``values`` and ``gradients``, both ``[R, P]``.
 
     Raises:
@@ -72,17 +72,17 @@ class Rows:
 
 
 def build_optimizer(
-    rows: Rows, settings: Sequence[Optimizer], moving: Sequence[int]
+    flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a phase: one parameter group for each run of equal settings.
 
     Args:
-        rows: The parameters.
+        flat: The parameters.
         settings: Optimizer of each replica; they differ in rate and weight decay only.
         moving: Indices of the parameters that move.
     """
-    whole = len(moving) == len(rows.parameters)
-    spans = [(0, rows.values.shape[1])] if whole else _joined(rows.spans[i] for i in moving)
+    whole = len(moving) == len(flat.parameters)
+    spans = [(0, flat.values.shape[1])] if whole else _joined(flat.spans[i] for i in moving)
     groups = []
     for first, last in _equal_runs(settings):
         # A fused kernel wants contiguous memory: whole rows can be taken together, parts cannot.
@@ -90,8 +90,8 @@ def build_optimizer(
         parameters = []
         for block in blocks:
             for start, end in spans:
-                parameter = nn.Parameter(rows.values[block, start:end])
-                parameter.grad = rows.gradients[block, start:end]
+                parameter = nn.Parameter(flat.values[block, start:end])
+                parameter.grad = flat.gradients[block, start:end]
                 parameters.append(parameter)
         one = settings[first]
         groups.append({"params": parameters, "lr": one.rate, "weight_decay": one.weight_decay})
