@@ -22,13 +22,13 @@ from inweights.lm import (
     read_exam,
 )
 from inweights.lm.experiment import (
-    Diet,
+    TrainingMix,
     asked_of,
     facts_of,
-    fed,
-    measured,
+    fill_budget,
+    run_mix,
     statements,
-    told_outright,
+    trained_bridges,
 )
 from inweights.lm.invented import CITIES, Invented
 from inweights.lm.tables import accuracies, against, by_layer, rises
@@ -56,7 +56,7 @@ def test_known_cities_are_in_their_countries_and_not_told() -> None:
     assert all(CITIES[row["subject"]] == row["object"] for row in facts.iter_rows(named=True))
     with pytest.raises(ConfigError, match="cities are known"):
         Invented(people=40, towns=20, countries=6, second="known")
-    table = measured(model="@tiny", world=world, diet=Diet(), tuning=SHORT, tokens=300, seed=0)
+    table = run_mix(model="@tiny", world=world, mix=TrainingMix(), tuning=SHORT, tokens=300, seed=0)
     assert table.filter(pl.col("role") == "second_hop")["hit_before"].null_count() == 0
 
 
@@ -64,29 +64,34 @@ def test_diets_cost_the_same_and_ask_the_same() -> None:
     lm = load_model("@tiny")
     facts, words = facts_of(WORLD, 3)
     asked = asked_of(facts, words)
-    for diet in (Diet(), Diet(identity=True), Diet(reverse=True), Diet(paraphrase=3)):
-        told = statements(facts, words, diet, asked, 3)
-        rows = fed(lm, told, 1500, 3)
+    for mix in (
+        TrainingMix(),
+        TrainingMix(identity=True),
+        TrainingMix(reverse=True),
+        TrainingMix(paraphrase=3),
+    ):
+        told = statements(facts, words, mix, asked, 3)
+        rows = fill_budget(lm, told, 1500, 3)
         tokens = sum(len(row.ids) for row in encode(lm, rows))
         assert 1500 - 40 < tokens <= 1500
         assert set(rows) == set(told)
         # No question is ever told.
         assert not {e.prompt for e in told} & {q.prompt for q in asked if q.role == "composition"}
     with pytest.raises(ConfigError, match="raise 'tokens'"):
-        fed(lm, told, 100, 3)
+        fill_budget(lm, told, 100, 3)
 
 
 def test_composed_questions_are_told_through_their_bridges_alone() -> None:
     facts, words = facts_of(WORLD, 0)
     asked = asked_of(facts, words)
-    diet = Diet(composed=0.5)
-    inside = told_outright(asked, diet, 0)
+    mix = TrainingMix(composed=0.5)
+    inside = trained_bridges(asked, mix, 0)
     assert len(inside) == 1
-    told = {e.prompt for e in statements(facts, words, diet, asked, 0)}
+    told = {e.prompt for e in statements(facts, words, mix, asked, 0)}
     for question in asked:
         if question.role == "composition":
             assert (question.prompt in told) == (question.bridge in inside)
-    table = measured(model="@tiny", world=WORLD, diet=diet, tuning=SHORT, tokens=500, seed=0)
+    table = run_mix(model="@tiny", world=WORLD, mix=mix, tuning=SHORT, tokens=500, seed=0)
     where = table.filter(pl.col("role") == "composition", pl.col("kind") == "question")
     assert sorted(where["distribution"]) == ["in", "in", "out", "out"]
 
@@ -94,18 +99,18 @@ def test_composed_questions_are_told_through_their_bridges_alone() -> None:
 def test_second_hops_are_told_without_the_first() -> None:
     facts, words = facts_of(None, 0)
     asked = asked_of(facts, words)
-    told = {e.prompt for e in statements(facts, words, Diet(hops="second"), asked, 0)}
+    told = {e.prompt for e in statements(facts, words, TrainingMix(hops="second"), asked, 0)}
     assert told.isdisjoint(q.prompt for q in asked if q.role == "first_hop")
     assert told == {q.prompt for q in asked if q.role == "second_hop"}
 
 
 def test_an_experiment_is_a_function_of_its_seed() -> None:
-    run = {"model": "@tiny", "world": WORLD, "diet": Diet(), "tuning": SHORT, "tokens": 300}
-    one, again, other = (measured(**run, seed=seed) for seed in (0, 0, 1))
+    run = {"model": "@tiny", "world": WORLD, "mix": TrainingMix(), "tuning": SHORT, "tokens": 300}
+    one, again, other = (run_mix(**run, seed=seed) for seed in (0, 0, 1))
     assert one.equals(again, null_equal=True)
     assert not one.equals(other, null_equal=True)
     assert {"question", "thought", "layer", "training"} == set(one["kind"])
-    still = measured(**run, seed=0, train=False)
+    still = run_mix(**run, seed=0, train=False)
     asked = still.filter(pl.col("kind") == "question")
     assert asked["probability_before"].equals(asked["probability_after"])
 
@@ -144,8 +149,8 @@ def test_conditions_are_compared_question_by_question() -> None:
 
 
 def test_layers_have_both_times() -> None:
-    table = measured(
-        model="@tiny", world=WORLD, diet=Diet(), tuning=SHORT, tokens=300, seed=0
+    table = run_mix(
+        model="@tiny", world=WORLD, mix=TrainingMix(), tuning=SHORT, tokens=300, seed=0
     ).with_columns(condition=pl.lit("control"), seed=pl.lit(0))
     layers = by_layer(table, ("condition",))
     assert layers.group_by("when").len()["len"].to_list() == [3, 3]

@@ -1,4 +1,4 @@
-"""One fine-tune of one experiment: facts on a diet, the same questions before and after."""
+"""One fine-tune of one experiment: facts in some mix, the same questions before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
 from inweights.worlds.wording import Wording
 
-__all__ = ["Diet", "asked_of", "facts_of", "fed", "measured", "statements", "told_outright"]
+__all__ = [
+    "TrainingMix",
+    "asked_of",
+    "facts_of",
+    "fill_budget",
+    "run_mix",
+    "statements",
+    "trained_bridges",
+]
 
 #: Candidates of a first hop.
 _MOST = 12
@@ -46,15 +54,15 @@ _REAL = Wording(
 )
 
 
-class Diet(Config):
-    """What a model is told.
+class TrainingMix(Config):
+    """Which statements a model is trained on.
 
     Attributes:
         identity: Whether each bridge's identity ``b → b``.
         reverse: Whether each fact from its object, too.
         paraphrase: In how many wordings each statement.
         hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop alone.
-        composed: Share of the bridges whose compositions are told outright. Questions through
+        composed: Share of the bridges whose compositions are trained outright. Questions through
             these are in distribution, the others out of it.
     """
 
@@ -82,54 +90,55 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """
     if world is not None:
         return world.build(seed), WORDING
-    told = [
+    triples = [
         (s.replace("_", " "), o.replace("_", " "), r)
         for source in ("@people", "@chemistry")
         for s, r, o in read_knowledge(source).frame().select("subject", "relation", "object").rows()
         if r in _REAL.statements
     ]
-    entities = tuple(dict.fromkeys(name for s, o, _ in told for name in (s, o)))
+    entities = tuple(dict.fromkeys(name for s, o, _ in triples for name in (s, o)))
     relations = tuple(_REAL.statements)
     place = {name: i for i, name in enumerate(entities)}
-    triples = [(place[s], relations.index(r), place[o]) for s, o, r in told]
-    count = np.arange(1, len(told) + 1, dtype=np.int64)
-    return Knowledge(entities, relations, np.array(triples), count, np.zeros_like(count)), _REAL
+    ids = [(place[s], relations.index(r), place[o]) for s, o, r in triples]
+    lines = np.arange(1, len(ids) + 1, dtype=np.int64)
+    return Knowledge(entities, relations, np.array(ids), lines, np.zeros_like(lines)), _REAL
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions with their hops and skips; the same for every diet."""
+    """Return compositions with their hops and skips; the same for every mix."""
     made = augment(facts, wording=words, identity=False, seed=seed)
     asked = exam(made.questions, made.train, most=_MOST, seed=seed)
     return [q for q in asked if q.role not in ("reversal", "analogy")]
 
 
-def told_outright(questions: Sequence[Question], diet: Diet, seed: int) -> set[str]:
-    """Return the bridges whose compositions are told, drawn by the seed."""
+def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) -> set[str]:
+    """Return the bridges whose compositions are trained, drawn by the seed."""
     bridges = sorted({q.bridge for q in questions if q.bridge})
     rng = Streams(seed).numpy(WORLD, "composed")
-    told = round(diet.composed * len(bridges))
-    return {bridges[i] for i in rng.permutation(len(bridges))[:told].tolist()}
+    count = round(mix.composed * len(bridges))
+    return {bridges[i] for i in rng.permutation(len(bridges))[:count].tolist()}
 
 
 def statements(
-    facts: Knowledge, words: Wording, diet: Diet, questions: Sequence[Question], seed: int
+    facts: Knowledge, words: Wording, mix: TrainingMix, questions: Sequence[Question], seed: int
 ) -> list[Example]:
-    """Return what a diet tells, each statement once.
+    """Return the statements of a mix, each once.
 
     Example:
         >>> world = Invented(people=4, towns=2, countries=2)
         >>> facts, words = facts_of(world, 0)
         >>> asked = asked_of(facts, words)
-        >>> [len(statements(facts, words, diet, asked, 0))
-        ...  for diet in (Diet(), Diet(identity=True), Diet(hops="second"), Diet(composed=0.5))]
+        >>> [len(statements(facts, words, mix, asked, 0))
+        ...  for mix in (TrainingMix(), TrainingMix(identity=True), TrainingMix(hops="second"),
+        ...              TrainingMix(composed=0.5))]
         [6, 8, 2, 8]
     """
     made = augment(
         facts,
         wording=words,
-        identity=diet.identity,
-        reverse=diet.reverse,
-        paraphrase=diet.paraphrase,
+        identity=mix.identity,
+        reverse=mix.reverse,
+        paraphrase=mix.paraphrase,
         seed=seed,
     )
     objects = set(facts.triples[:, 2].tolist())
@@ -140,30 +149,32 @@ def statements(
         "second": {i for i, t in enumerate(facts.triples.tolist()) if t[0] in objects},
     }
     rows = made.train.select("fact", "prompt", "completion").rows()
-    told = [
+    examples = [
         Example(prompt, completion)
         for fact, prompt, completion in rows
-        if diet.hops == "both" or fact < 0 or fact in hop[diet.hops]
+        if mix.hops == "both" or fact < 0 or fact in hop[mix.hops]
     ]
-    composed = told_outright(questions, diet, seed)
-    told += [
+    composed = trained_bridges(questions, mix, seed)
+    examples += [
         Example(q.prompt, f" {q.answer}.")
         for q in questions
         if q.role == "composition" and q.bridge in composed
     ]
-    return told
+    return examples
 
 
-def fed(lm: LanguageModel, told: Sequence[Example], tokens: int, seed: int) -> list[Example]:
+def fill_budget(
+    lm: LanguageModel, examples: Sequence[Example], tokens: int, seed: int
+) -> list[Example]:
     """Return statements once, then again in a drawn order, up to a number of tokens.
 
-    So that every diet costs the same: an effect that more of the same facts has, too, is one of
+    So that every mix costs the same: an effect that more of the same facts has, too, is one of
     repetition.
 
     Raises:
         ConfigError: They have more tokens than that; says how many.
     """
-    lengths = np.array([len(row.ids) for row in encode(lm, told)])
+    lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())
     if left < 0:
         raise ConfigError(
@@ -171,34 +182,34 @@ def fed(lm: LanguageModel, told: Sequence[Example], tokens: int, seed: int) -> l
             "'tokens'"
         )
     rng = Streams(seed).numpy(WORLD, "repeated")
-    rows = list(range(len(told)))
+    rows = list(range(len(examples)))
     while (lengths <= left).any():
         for i in rng.permutation(np.flatnonzero(lengths <= left)).tolist():
             if lengths[i] <= left:
                 rows.append(i)
                 left -= int(lengths[i])
-    return [told[i] for i in rows]
+    return [examples[i] for i in rows]
 
 
-def measured(
+def run_mix(
     *,
     model: str,
     world: Invented | None,
-    diet: Diet,
+    mix: TrainingMix,
     tuning: FineTune,
     tokens: int,
     seed: int,
     device: str = "cpu",
     train: bool = True,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a diet and return one tidy table of what it says before and after.
+    """Fine-tune a model on a mix and return one tidy table of what it says before and after.
 
     Args:
         model: What :func:`inweights.lm.load_model` takes.
         world: Invented facts; none takes real ones of people and places.
-        diet: What is told.
+        mix: Which statements are trained.
         tuning: How.
-        tokens: Tokens of one pass, the same for every diet.
+        tokens: Tokens of one pass, the same for every mix.
         seed: Root seed of the world, the order and the adapters.
         device: Where the model lives.
         train: Whether anything is trained; else the model answers as it is.
@@ -218,8 +229,8 @@ def measured(
     training: dict[str, float | str] = {"kind": "training", "steps": 0, "trained": 0}
     after = before
     if train:
-        told = _without_known(statements(facts, words, diet, questions, seed), world)
-        done = finetune(lm, fed(lm, told, tokens, seed), tuning, seed=seed)
+        examples = _without_known(statements(facts, words, mix, questions, seed), world)
+        done = finetune(lm, fill_budget(lm, examples, tokens, seed), tuning, seed=seed)
         after = _look(lm, questions, thoughts=True)
         last = done.losses["loss"].tail(5).mean()
         assert isinstance(last, float)
@@ -233,7 +244,7 @@ def measured(
         .then(pl.lit(CORRECT))
         .otherwise(pl.lit(PARTIAL))
     )
-    composed = told_outright(questions, diet, seed)
+    composed = trained_bridges(questions, mix, seed)
     inside = pl.col("chain").is_in(sorted(q.id for q in questions if q.bridge in composed))
     both = both.join(
         direct.select("chain", set=kinds), on="chain", how="left", maintain_order="left"
@@ -247,7 +258,7 @@ def measured(
 
 @lru_cache(maxsize=2)
 def _before(model: str, device: str, world: Invented | None, seed: int) -> pl.DataFrame:
-    """What a model says before training: the same for every diet, and asked once a process."""
+    """What a model says before training: the same for every mix, and asked once a process."""
     lm = load_model(model, device=device, seed=seed)
     # What was invented cannot be thought about beforehand.
     return _look(lm, asked_of(*facts_of(world, seed)), thoughts=world is None)
@@ -281,9 +292,9 @@ def _look(lm: LanguageModel, questions: Sequence[Question], *, thoughts: bool) -
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _without_known(told: list[Example], world: Invented | None) -> list[Example]:
-    """What is told, without the second hops that a model is to know of itself."""
+def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:
+    """The examples, without the second hops that a model is to know of itself."""
     if world is None or world.second == "invented":
-        return told
+        return examples
     known = {template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]}
-    return [e for e in told if not any(e.prompt.startswith(k) for k in known if k)]
+    return [e for e in examples if not any(e.prompt.startswith(k) for k in known if k)]

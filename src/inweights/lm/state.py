@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["flat", "marks", "moments", "put", "restore"]
+__all__ = ["fingerprint", "flat", "moments", "restore", "unflatten"]
 
 
-def marks(model: torch.nn.Module) -> list[list[float]]:
+def fingerprint(model: torch.nn.Module) -> list[list[float]]:
     """A few numbers of each weight, that tell one checkpoint from another."""
     return [p.detach().flatten()[:4].tolist() for p in model.parameters()]
 
@@ -26,7 +26,7 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.detach().flatten() for tensor in tensors])
 
 
-def put(tensors: Sequence[Tensor], values: Tensor) -> None:
+def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
     """Copy one vector into tensors."""
     with torch.no_grad():
         for tensor, part in zip(tensors, values.split([t.numel() for t in tensors]), strict=True):
@@ -38,8 +38,8 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]
     names = ("exp_avg", "exp_avg_sq")
-    found = {name: flat([state[name] for state in states]) for name in names}
-    return found | {"step": states[0]["step"].clone().reshape(1)}
+    vectors = {name: flat([state[name] for state in states]) for name in names}
+    return vectors | {"step": states[0]["step"].clone().reshape(1)}
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
@@ -50,4 +50,4 @@ def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> 
         for name in ("exp_avg", "exp_avg_sq"):
             state[name] = torch.zeros_like(parameter)
     for name in ("exp_avg", "exp_avg_sq"):
-        put([optimizer.state[p][name] for p in trained], saved[name])
+        unflatten([optimizer.state[p][name] for p in trained], saved[name])

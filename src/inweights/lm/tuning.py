@@ -25,7 +25,7 @@ from inweights.errors import ConfigError, RunError
 from inweights.lm.adapters import adapted
 from inweights.lm.data import Encoded, Example, batches, encode, padded
 from inweights.lm.load import LanguageModel
-from inweights.lm.state import flat, marks, moments, put, restore
+from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
 from inweights.training.checkpoint import Checkpoint, State
 
 __all__ = ["FineTune", "FineTuned", "finetune", "steps_of"]
@@ -174,8 +174,10 @@ def finetune(
     encoded = encode(lm, examples, end=config.end)
     stages = _stages(encoded, config)
     total = sum(stage.steps for stage in stages)
-    crew = _crew()
-    key = digest([to_dict(config), seed, marks(lm.model), [(e.ids, e.start) for e in encoded]])
+    accelerator = _accelerator()
+    key = digest(
+        [to_dict(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
+    )
     keeper = None
     if checkpoint is not None:
         keeper = Checkpoint(
@@ -188,7 +190,7 @@ def finetune(
         losses = list(state.tables["losses"]) if state else []
         done = state.total if state else 0
         if state:
-            put(trained, state.values[0])
+            unflatten(trained, state.values[0])
         for index, stage in enumerate(stages):
             if state and index < state.phase:
                 continue
@@ -198,8 +200,10 @@ def finetune(
             )
             if state and index == state.phase:
                 restore(optimizer, trained, state.optimizer)
-            net, optimizer = crew.prepare(model, optimizer) if crew else (model, optimizer)
-            found: list[dict[str, float]] = []
+            net, optimizer = (
+                accelerator.prepare(model, optimizer) if accelerator else (model, optimizer)
+            )
+            recorded: list[dict[str, float]] = []
             for step, batch in enumerate(stage.order(config, seed)):
                 rows = [stage.rows[i] for i in batch]
                 read += sum(len(row.ids) for row in rows)
@@ -208,19 +212,19 @@ def finetune(
                     continue
                 for group in optimizer.param_groups:
                     group["lr"] = config.rate * config.factor(step, stage.steps)
-                loss = _update(lm, net, optimizer, trained, rows, config, crew)
+                loss = _update(lm, net, optimizer, trained, rows, config, accelerator)
                 if not math.isfinite(loss):
                     raise RunError(
                         f"the loss of update {done + 1} is {loss}; lower the rate "
                         f"({config.rate:g}) or take precision fp32"
                     )
                 done += 1
-                found.append({"stage": stage.name, "step": done, "loss": loss})
+                recorded.append({"stage": stage.name, "step": done, "loss": loss})
                 if progress:
                     progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
                 if keeper and keeper.due(done) and step + 1 < stage.steps:
-                    losses, found = [*losses, pl.DataFrame(found)], []
-                    if crew is None or crew.is_main_process:
+                    losses, recorded = [*losses, pl.DataFrame(recorded)], []
+                    if accelerator is None or accelerator.is_main_process:
                         keeper.write(
                             State(
                                 phase=index,
@@ -232,11 +236,11 @@ def finetune(
                                 tables={"losses": losses},
                             )
                         )
-            if found:
-                losses.append(pl.DataFrame(found))
-            if crew:
-                crew.free_memory()
-    if keeper and not keep and (crew is None or crew.is_main_process):
+            if recorded:
+                losses.append(pl.DataFrame(recorded))
+            if accelerator:
+                accelerator.free_memory()
+    if keeper and not keep and (accelerator is None or accelerator.is_main_process):
         keeper.clear()
     return FineTuned(pl.concat(losses), read, 1 - read / places, time.monotonic() - started)
 
@@ -249,7 +253,7 @@ def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
     return stages
 
 
-def _crew() -> Any:
+def _accelerator() -> Any:
     """What accelerate knows of the other processes, where it started this one; else nothing."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return None
@@ -267,19 +271,20 @@ def _update(
     trained: list[Tensor],
     rows: list[Encoded],
     config: FineTune,
-    crew: Any,
+    accelerator: Any,
 ) -> float:
     """One update; returns the mean loss over the tokens that are learnt, of all processes."""
     everything = sum(len(row.ids) - row.start for row in rows)
-    mine = rows[crew.process_index :: crew.num_processes] if crew else rows
+    mine = rows[accelerator.process_index :: accelerator.num_processes] if accelerator else rows
     share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
         loss = share * _loss(lm, net, mine or rows[:1], device) / everything
-    if crew:
-        crew.backward(loss * crew.num_processes)  # gradients are averaged over processes
-        loss = crew.reduce(loss.detach(), "sum")
+    if accelerator:
+        # Gradients are averaged over processes.
+        accelerator.backward(loss * accelerator.num_processes)
+        loss = accelerator.reduce(loss.detach(), "sum")
     else:
         loss.backward()
     if config.clip:

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import polars as pl
 
 from inweights.config import Config
-from inweights.lm.experiment import Diet, measured
+from inweights.lm.experiment import TrainingMix, run_mix
 from inweights.lm.invented import Invented
 from inweights.lm.tables import accuracies, against, by_layer, rises
 from inweights.lm.tuning import FineTune
 from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.recipe import Deduction, Figure, Plan, Recipe
 
-__all__ = ["DIETS", "RECIPE", "Settings"]
+__all__ = ["MIXES", "RECIPE", "Settings"]
 
 NAME = "beyond/does-the-bridge-help"
 LABELS = ("second", "condition")
 #: What is told besides the facts; each fills the same number of tokens.
-DIETS = {
-    "control": Diet(),
-    "identity": Diet(identity=True),
-    "reverse": Diet(reverse=True),
-    "both": Diet(identity=True, reverse=True),
-    "paraphrase": Diet(paraphrase=2),
+MIXES = {
+    "control": TrainingMix(),
+    "identity": TrainingMix(identity=True),
+    "reverse": TrainingMix(reverse=True),
+    "both": TrainingMix(identity=True, reverse=True),
+    "paraphrase": TrainingMix(paraphrase=2),
 }
 #: With towns that the model knows, only the question itself.
 KNOWN = ("control", "identity")
@@ -47,7 +47,7 @@ class Settings(Config):
     world: Invented = Invented(people=24, towns=12, countries=6)
     tokens: int = 950
     tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128)
-    conditions: tuple[str, ...] = tuple(DIETS)
+    conditions: tuple[str, ...] = tuple(MIXES)
 
 
 def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
@@ -64,12 +64,12 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
                 name="measured",
                 labels={"second": kind.second, "condition": name},
                 seed=seed,
-                compute=measured,
+                compute=run_mix,
                 options={
                     "model": settings.model,
                     "device": settings.device,
                     "world": kind,
-                    "diet": DIETS[name],
+                    "mix": MIXES[name],
                     "tuning": settings.tuning,
                     "tokens": settings.tokens,
                     "seed": seed,

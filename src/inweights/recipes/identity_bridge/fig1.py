@@ -8,20 +8,24 @@ from typing import Any
 import polars as pl
 
 from inweights.config import Config
-from inweights.lm.experiment import Diet, measured
+from inweights.lm.experiment import TrainingMix, run_mix
 from inweights.lm.invented import Invented
 from inweights.lm.tables import accuracies
 from inweights.lm.tuning import FineTune
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Deduction, Figure, Plan, Recipe
 
-__all__ = ["DIETS", "RECIPE", "Settings"]
+__all__ = ["MIXES", "RECIPE", "Settings"]
 
 NAME = "identity-bridge/fig1"
 LABELS = ("facts", "condition")
 BEFORE, ONE, TWO, IDENTITY = "pretrained", "one hop", "two hops of half", "and identity"
 #: What is told of invented people; each fills the same number of tokens.
-DIETS = {ONE: Diet(), TWO: Diet(composed=0.5), IDENTITY: Diet(composed=0.5, identity=True)}
+MIXES = {
+    ONE: TrainingMix(),
+    TWO: TrainingMix(composed=0.5),
+    IDENTITY: TrainingMix(composed=0.5, identity=True),
+}
 
 
 class Settings(Config):
@@ -43,7 +47,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
-    """The model as it is, asked about real people; and a fine-tune for each diet and seed."""
+    """The model as it is, asked about real people; and a fine-tune for each mix and seed."""
     shared: dict[str, Any] = {
         "model": settings.model,
         "device": settings.device,
@@ -54,8 +58,8 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
         name="measured",
         labels={"facts": "real", "condition": BEFORE},
         seed=seeds[0],
-        compute=measured,
-        options={**shared, "world": None, "diet": Diet(), "seed": seeds[0], "train": False},
+        compute=run_mix,
+        options={**shared, "world": None, "mix": TrainingMix(), "seed": seeds[0], "train": False},
         effort=300,
     )
     trained = [
@@ -63,11 +67,11 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
             name="measured",
             labels={"facts": "invented", "condition": name},
             seed=seed,
-            compute=measured,
-            options={**shared, "world": settings.world, "diet": diet, "seed": seed},
+            compute=run_mix,
+            options={**shared, "world": settings.world, "mix": mix, "seed": seed},
         )
         for seed in seeds
-        for name, diet in DIETS.items()
+        for name, mix in MIXES.items()
     ]
     return Plan(deductions=[asked, *trained])
 

@@ -8,19 +8,23 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
-from inweights.lm.experiment import Diet, measured
+from inweights.lm.experiment import TrainingMix, run_mix
 from inweights.lm.tables import accuracies, against, rises
 from inweights.lm.tuning import FineTune
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.recipe import Deduction, Figure, Plan, Recipe
 
-__all__ = ["DIETS", "RECIPE", "Settings"]
+__all__ = ["MIXES", "RECIPE", "Settings"]
 
 NAME = "identity-bridge/fig8"
 LABELS = ("model", "condition")
 ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"
 #: What is told; each fills the same number of tokens. The last is the control: ``e1`` is not told.
-DIETS = {ONE: Diet(), IDENTITY: Diet(identity=True), SECOND: Diet(hops="second")}
+MIXES = {
+    ONE: TrainingMix(),
+    IDENTITY: TrainingMix(identity=True),
+    SECOND: TrainingMix(hops="second"),
+}
 
 
 class Settings(Config):
@@ -47,12 +51,12 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
                 name="measured",
                 labels={"model": model, "condition": name},
                 seed=seed,
-                compute=measured,
+                compute=run_mix,
                 options={
                     "model": model,
                     "device": settings.device,
                     "world": None,
-                    "diet": diet,
+                    "mix": mix,
                     "tuning": settings.tuning,
                     "tokens": settings.tokens,
                     "seed": seed,
@@ -60,7 +64,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
             )
             for seed in seeds
             for model in settings.models
-            for name, diet in DIETS.items()
+            for name, mix in MIXES.items()
         ]
     )
 
