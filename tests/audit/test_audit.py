@@ -39,7 +39,7 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
         ("ann", "italy", "from", 6)
     ]
     assert made.listed == 1.0
-    assert made.ends == {"subject only": 2, "object only": 2, "both": 2}
+    assert made.entity_positions == {"subject only": 2, "object only": 2, "both": 2}
 
 
 def test_identities_are_noticed(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_shortcuts(tmp_path: Path) -> None:
     )  # fmt: skip
     rows = {r["relation"]: r for r in made.relations.iter_rows(named=True)}
     assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
-    named = dict(made.names.rows())
+    named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
     assert named["symbol"] == 0.0  # one letter is in many names
 

@@ -55,9 +55,9 @@ class Audit:
             shared value is learnt in a later stage than the attribute.
         leaks: Composed answers that are stated outright: ``subject``, ``first``, ``bridge``,
             ``second``, ``answer``, ``fact``, ``line``.
-        names: A row a relation: ``contained``, the share of its triples whose object's name is part
-            of the subject's, or the other way round: answers that may be read off the name.
-        ends: How many entities only begin triples, only end them, or do both.
+        name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
+            is part of the subject's, or the other way round: answers that may be read off the name.
+        entity_positions: How many entities only begin triples, only end them, or do both.
         forecast: What :func:`inweights.predict` says, or none.
         why_no_forecast: Why there is none.
         seconds: Time taken.
@@ -70,8 +70,8 @@ class Audit:
     bridges: pl.DataFrame
     transfers: pl.DataFrame
     leaks: pl.DataFrame
-    names: pl.DataFrame
-    ends: dict[str, int]
+    name_overlap: pl.DataFrame
+    entity_positions: dict[str, int]
     forecast: Prediction | None
     why_no_forecast: str
     seconds: float
@@ -117,7 +117,7 @@ def audit(
     begin(2)
     leaks, transfers = _leaks(facts, chains), _transfers(facts)
     begin(3)
-    relations, names = _relations(facts), _names(facts)
+    relations, overlap = _relations(facts), _name_overlap(facts)
     made, why = None, "not asked for"
     if forecast and not counts.height:
         why = "no two facts chain"
@@ -139,8 +139,8 @@ def audit(
         bridges=bridges,
         transfers=transfers,
         leaks=leaks,
-        names=names,
-        ends=_ends(facts),
+        name_overlap=overlap,
+        entity_positions=_entity_positions(facts),
         forecast=made,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
@@ -262,7 +262,7 @@ def _bridges(facts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _ends(facts: pl.DataFrame) -> dict[str, int]:
+def _entity_positions(facts: pl.DataFrame) -> dict[str, int]:
     subjects, objects = set(facts["subject"]), set(facts["object"])
     return {
         "subject only": len(subjects - objects),
@@ -278,7 +278,7 @@ def _leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _names(facts: pl.DataFrame) -> pl.DataFrame:
+def _name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     one, other = pl.col("subject").str.to_lowercase(), pl.col("object").str.to_lowercase()
     long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
     inside = one.str.contains(other, literal=True) | other.str.contains(one, literal=True)

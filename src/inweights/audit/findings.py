@@ -208,7 +208,7 @@ def _several(number: int, what: str) -> str:
 
 
 def _shortcuts(made: Audit) -> list[Finding]:
-    rows = made.relations.join(made.names, on="relation", maintain_order="left")
+    rows = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     told = []
     for row in rows.filter(pl.col("subjects") >= _SUBJECTS).iter_rows(named=True):
         if row["share"] >= _COMMON:

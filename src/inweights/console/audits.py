@@ -54,7 +54,8 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     out.print()
     out.print(
         f"[bold]{len(facts)} facts[/bold], {len(facts.entities)} entities "
-        f"({made.ends['both']} of them both subject and object), {len(facts.relations)} relations"
+        f"({made.entity_positions['both']} of them both subject and object), "
+        f"{len(facts.relations)} relations"
     )
     for remark in facts.remarks[:_SHOWN]:
         out.print(f"[yellow]{remark.kind}[/yellow]  {escape(remark.text)}")
@@ -164,7 +165,7 @@ def _similarity(made: Audit) -> None:
 
 def _shortcuts(made: Audit) -> None:
     """Answers that may be guessed without knowing the fact."""
-    relations = made.relations.join(made.names, on="relation", maintain_order="left")
+    relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     for row in relations.iter_rows(named=True):
         if row["share"] >= 0.3 and row["subjects"] >= 5:
             out.print(
@@ -212,12 +213,12 @@ def _plain(made: Audit) -> dict[str, Any]:
         "outlook": outlook(made).to_dicts(),
         "facts": len(facts),
         "entities": len(facts.entities),
-        "ends": made.ends,
+        "ends": made.entity_positions,
         "remarks": [
             {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
         ],
         "relations": made.relations.join(
-            made.names, on="relation", maintain_order="left"
+            made.name_overlap, on="relation", maintain_order="left"
         ).to_dicts(),
         "compositions": made.compositions.to_dicts(),
         "listed": made.listed,

@@ -78,8 +78,8 @@ def _meta(made: Audit) -> str:
         ("entities", f"{len(facts.entities):,}"),
         ("relations", f"{len(facts.relations):,}"),
         ("bridges", f"{made.bridges.height:,}"),
-        ("subjects only", f"{made.ends['subject only']:,}"),
-        ("answers only", f"{made.ends['object only']:,}"),
+        ("subjects only", f"{made.entity_positions['subject only']:,}"),
+        ("answers only", f"{made.entity_positions['object only']:,}"),
     ]
     cells = (tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in told)
     return tag("dl", *cells, class_="meta")
@@ -158,7 +158,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
         },
         schema={"kind": pl.String, "lines": pl.String, "remark": pl.String},
     )
-    relations = made.relations.join(made.names, on="relation", maintain_order="left")
+    relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     tables = [
         ("Questions by pair of relations", found.select(_known(found))),
         ("Compositions", made.compositions),
