@@ -12,7 +12,13 @@ from scipy.spatial import procrustes as scipy_procrustes
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import Model, Node2VecConfig
-from inweights.probes.arrangement import agreement, arrange, arrangement, procrustes, turned
+from inweights.probes.arrangement import (
+    agreement,
+    arrange,
+    arrangement,
+    procrustes,
+    procrustes_align,
+)
 from inweights.worlds import Graph
 
 #: They compare replicas or are of points, so that the contract of a replica alone is not theirs.
@@ -42,15 +48,17 @@ def model_of(*vectors: np.ndarray) -> Model:
 
 def test_a_turned_copy_is_turned_back_and_is_no_distance_away() -> None:
     x, q = RNG.normal(size=(9, 4)), rotation(4)
-    np.testing.assert_allclose(turned(x @ q, x), x, atol=1e-12)
+    np.testing.assert_allclose(procrustes_align(x @ q, x), x, atol=1e-12)
     assert procrustes(x @ q * 3 + 1, x) == pytest.approx(0, abs=1e-12)
     # A narrower arrangement lies within the wider space.
     flat = np.pad(x[:, :2], ((0, 0), (0, 2)))
-    np.testing.assert_allclose(turned(x[:, :2] @ rotation(2), flat), flat, atol=1e-12)
+    np.testing.assert_allclose(procrustes_align(x[:, :2] @ rotation(2), flat), flat, atol=1e-12)
     # What is no turn is no turn: lengths and angles stay.
     other = RNG.normal(size=(9, 4))
-    np.testing.assert_allclose(turned(x, other) @ turned(x, other).T, x @ x.T, atol=1e-12)
-    assert np.linalg.norm(turned(x, other) - other) < np.linalg.norm(x - other)
+    np.testing.assert_allclose(
+        procrustes_align(x, other) @ procrustes_align(x, other).T, x @ x.T, atol=1e-12
+    )
+    assert np.linalg.norm(procrustes_align(x, other) - other) < np.linalg.norm(x - other)
 
 
 def test_the_distance_is_scipys_and_symmetric() -> None:
@@ -148,7 +156,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(DataError, match="finite points"):
         arrange(np.full((9, 4), np.nan))
     with pytest.raises(DataError, match=r"not \(9, 4\) and \(8, 4\)"):
-        turned(x, x[1:])
+        procrustes_align(x, x[1:])
     with pytest.raises(DataError, match=r"not \(9, 4\) and \(8, 4\)"):
         procrustes(x, x[1:])
     with pytest.raises(DataError, match="all points of an arrangement are the same"):

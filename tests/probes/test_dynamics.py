@@ -10,8 +10,8 @@ from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, Node2VecConfig
 from inweights.models.layers import Init
 from inweights.probes import graph_recall, hop_correlation, zigzag
-from inweights.probes.against import without_self_edges
 from inweights.probes.dynamics import along_descent, descent, of_descent, off_descent
+from inweights.probes.reference_graph import without_self_edges
 from inweights.theory.node2vec import descend
 from inweights.theory.spectral import adjacency
 from inweights.theory.stabilisation import propositions
@@ -98,11 +98,11 @@ def test_self_edges_are_left_out_and_nothing_else() -> None:
     plain = [STAR.build(seed) for seed in seeds]
     looped = [Graph(shape="path-star", self_edges=True).build(seed) for seed in seeds]
     expected = zigzag(model, plain)
-    assert without_self_edges(model, looped, look=zigzag).equals(expected)
-    assert without_self_edges(model, plain, look=zigzag).equals(expected)
+    assert without_self_edges(model, looped, inner=zigzag).equals(expected)
+    assert without_self_edges(model, plain, inner=zigzag).equals(expected)
     assert not zigzag(model, looped).equals(expected)
     assert isinstance(expected, pl.DataFrame)
     world = TwoHop(n=3).build()
     other = EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=world.outputs.tolist())
     with pytest.raises(DataError, match="is no graph"):
-        without_self_edges(other, world, look=zigzag)
+        without_self_edges(other, world, inner=zigzag)

@@ -11,11 +11,11 @@ from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
 from inweights.probes import cosines, graph_recall, hop_correlation, snapshot, spectral_energy
 from inweights.probes.dynamics import of_descent
-from inweights.probes.film import align, develop, moments, positions
+from inweights.probes.film import align, moments, positions, render_frames
 from inweights.training import Curriculum, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 
-OF_FILMS = (develop, snapshot)
+OF_FILMS = (render_frames, snapshot)
 RING = Graph(shape="cycle", shuffled=False)
 
 
@@ -86,7 +86,7 @@ def test_alignment_does_not_embellish() -> None:
 
 def test_pictures_agree_with_the_probes(descent: pl.DataFrame) -> None:
     world, how = RING.build(), {"seed": 0, "model": Node2VecConfig(), "steps": 2000}
-    last = develop(descent, world).row(-1, named=True)
+    last = render_frames(descent, world).row(-1, named=True)
     assert last["step"] == 2000
     rho = of_descent(RING, hop_correlation, **how, draws=2)["spearman"].item()
     assert last["spearman"] == pytest.approx(rho, abs=2e-3)  # a Gram matrix in single precision
@@ -98,7 +98,7 @@ def test_pictures_agree_with_the_probes(descent: pl.DataFrame) -> None:
 
 
 def test_a_ring_ends_as_a_ring_and_began_as_none(descent: pl.DataFrame) -> None:
-    pictures = develop(descent, RING.build())
+    pictures = render_frames(descent, RING.build())
     first, last = (np.array(pictures["positions"][k]).reshape(15, 3) for k in (0, -1))
 
     def edge_share(points: np.ndarray) -> float:
@@ -118,9 +118,9 @@ def test_films_of_a_training() -> None:
     done = train(
         model, world, Curriculum(phases=(phase,)), seeds=[0, 1], observers=[camera]
     ).observed["film"]
-    assert develop(done.filter(replica=1), world)["step"].to_list() == [0, 5, 10, 12]
+    assert render_frames(done.filter(replica=1), world)["step"].to_list() == [0, 5, 10, 12]
     with pytest.raises(DataError, match="one replica"):
-        develop(done, world)
+        render_frames(done, world)
 
 
 @pytest.mark.parametrize("frames", [2, 7, 40])
@@ -138,15 +138,15 @@ def test_moments(frames: int) -> None:
 
 def test_refuses_another_world(descent: pl.DataFrame) -> None:
     with pytest.raises(DataError, match="is not one of 16 nodes"):
-        develop(descent, Graph(shape="grid").build())
+        render_frames(descent, Graph(shape="grid").build())
     with pytest.raises(DataError, match="no fact"):
-        develop(descent, TwoHop(n=4, identity=False).build())
+        render_frames(descent, TwoHop(n=4, identity=False).build())
     with pytest.raises(DataError, match="no frame"):
-        develop(descent.head(0), RING.build())
+        render_frames(descent.head(0), RING.build())
 
 
 def test_a_complete_graph_has_no_correlation() -> None:
     links = [[str(i), str(j)] for i in range(4) for j in range(i)]
     config = Graph(shape="edges", links=links)
     film = of_descent(config, snapshot, seed=0, model=Node2VecConfig(width=8), steps=5, every=5)
-    assert develop(film, config.build())["spearman"].to_list() == [None, None]
+    assert render_frames(film, config.build())["spearman"].to_list() == [None, None]

@@ -11,7 +11,7 @@ from inweights.errors import ConfigError
 from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, direction, margins, of_optimum, templates
 from inweights.theory import solve
-from inweights.theory.realise import as_model
+from inweights.theory.to_model import to_model
 from inweights.training import Curriculum, Observer, Optimizer, Phase, train
 from inweights.worlds import TwoHop
 
@@ -21,7 +21,7 @@ WORLD = TwoHop(n=5, identity=True).build(seed=0)
 
 def test_the_model_has_the_templates_of_the_solution() -> None:
     solution = solve(WORLD)
-    model = as_model(solution)
+    model = to_model(solution)
     written = model.templates()[0].double().numpy()[WORLD.inputs]
     np.testing.assert_allclose(written, solution.templates, atol=1e-6)
     seen = margins(model, WORLD)["margin"].to_numpy()
@@ -40,7 +40,7 @@ def test_any_probe_sees_the_optimum(probe) -> None:
 
 def scaled(*factors: float) -> EmbMLP:
     """Replicas whose templates are the optimum's, times a factor."""
-    one = as_model(solve(WORLD, gap=1e-4))
+    one = to_model(solve(WORLD, gap=1e-4))
     width = one.config.width
     model = EmbMLPConfig(width=width).build(
         vocabulary=len(WORLD.vocabulary), seeds=range(len(factors)), candidates=WORLD.outputs

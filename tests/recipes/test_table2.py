@@ -9,9 +9,9 @@ import pytest
 from inweights.errors import ConfigError
 from inweights.lm.tuning import FineTune
 from inweights.recipes.feature_resemblance.table2 import CONDITIONS, Settings, examples, measure
-from inweights.worlds.alike import read_alike
+from inweights.worlds.analogy_rows import read_analogies
 
-ROWS = read_alike(limit=6)
+ROWS = read_analogies(limit=6)
 
 
 @pytest.mark.parametrize(

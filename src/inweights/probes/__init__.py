@@ -2,7 +2,7 @@
 
 from inweights.probes.alignment import alignment, bridge_pairs
 from inweights.probes.arrangement import agreement, arrange, arrangement
-from inweights.probes.film import develop, snapshot
+from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
@@ -26,7 +26,6 @@ __all__ = [
     "bridge_pairs",
     "bridge_projection",
     "cosines",
-    "develop",
     "direction",
     "entity_pairs",
     "geometric_margin",
@@ -37,6 +36,7 @@ __all__ = [
     "of_optimum",
     "path_accuracy",
     "project",
+    "render_frames",
     "resemblance",
     "shared_memory",
     "snapshot",

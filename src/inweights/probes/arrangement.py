@@ -24,7 +24,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
-__all__ = ["agreement", "arrange", "arrangement", "procrustes", "turned"]
+__all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
 
 Floats = NDArray[np.float64]
 Method = Literal["pca", "umap"]
@@ -33,7 +33,7 @@ Method = Literal["pca", "umap"]
 _LEAST = {"pca": 2, "umap": 5}
 
 
-def turned(points: Floats, onto: Floats) -> Floats:
+def procrustes_align(points: Floats, onto: Floats) -> Floats:
     """Rotate or reflect points about the origin so that they lie best on others.
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
@@ -52,7 +52,7 @@ def turned(points: Floats, onto: Floats) -> Floats:
     Example:
         >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
         >>> quarter = np.array([[0.0, 1.0], [-1.0, 0.0]])
-        >>> np.allclose(turned(x @ quarter, x), x)
+        >>> np.allclose(procrustes_align(x @ quarter, x), x)
         True
     """
     from scipy.linalg import orthogonal_procrustes
@@ -293,7 +293,7 @@ def arrangement(
     for replica, own in enumerate(vectors):
         where = arrange(own, method=method, dimensions=dimensions, neighbours=neighbours, seed=seed)
         where = where - where.mean(0)
-        where = where if first is None else turned(where, first)
+        where = where if first is None else procrustes_align(where, first)
         first = where if first is None else first
         names = each[replica % len(each)].vocabulary.names[:nodes]
         places = dict(zip("xyz", where.T, strict=False))

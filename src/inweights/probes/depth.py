@@ -16,7 +16,7 @@ from inweights.theory.depth import depth_cosines
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
-__all__ = ["foretold_by_depth", "label_cosines"]
+__all__ = ["label_cosines", "predicted_similarity_by_depth"]
 
 
 @torch.no_grad()
@@ -80,13 +80,13 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
 
 
-def foretold_by_depth(
+def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
     """Return ``depth`` and the cosine ``foretold`` by :mod:`inweights.theory.depth`.
 
     Example:
-        >>> foretold_by_depth(2, 100, 2, 2.0, 10)["depth"].to_list()
+        >>> predicted_similarity_by_depth(2, 100, 2, 2.0, 10)["depth"].to_list()
         [1, 2]
     """
     cosines = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)

@@ -21,7 +21,7 @@ from inweights.probes.geometry import adjacencies, graph_recall, node_vectors, s
 from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
 from inweights.worlds.world import World
 
-__all__ = ["align", "develop", "moments", "positions", "snapshot"]
+__all__ = ["align", "moments", "positions", "render_frames", "snapshot"]
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def snapshot(
 ) -> pl.DataFrame:
     """Take one frame: the Gram matrix of the node vectors (a copy), and what is recalled.
 
-    Measured every few steps while training, it makes the film that :func:`develop` takes.
+    Measured every few steps while training, it makes the film that :func:`render_frames` takes.
 
     Args:
         model: ``R`` replicas.
@@ -130,7 +130,7 @@ def align(frames: Floats) -> Floats:
     return out
 
 
-def develop(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
+def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
     """Make pictures of a film: positions that hold still, cosines, energies, and two numbers.
 
     Args:
@@ -154,7 +154,7 @@ def develop(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFra
         >>> from inweights.worlds import Graph
         >>> ring = Graph(shape="cycle", shuffled=False)
         >>> taken = of_descent(ring, snapshot, seed=0, model=Node2VecConfig(), every=500)
-        >>> pictures = develop(taken, ring.build())
+        >>> pictures = render_frames(taken, ring.build())
         >>> pictures.height, len(pictures["positions"][0]), bool(pictures["spearman"][-1] < -0.95)
         (21, 45, True)
     """

@@ -14,7 +14,7 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.realise import as_model
+from inweights.theory.to_model import to_model
 from inweights.training.worlds import as_worlds
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import World
@@ -43,7 +43,7 @@ def of_optimum(
         [1.0]
     """
     made = world.build(seed)
-    table: pl.DataFrame = probe(as_model(_optimum(made, gap)), made, **options)
+    table: pl.DataFrame = probe(to_model(_optimum(made, gap)), made, **options)
     return table.drop("replica")
 
 

@@ -10,6 +10,7 @@ from inweights.config import Config
 from inweights.models.gpt import GPTConfig
 from inweights.probes import accuracy, templates
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions
 from inweights.recipes.identity_bridge.common import (
     OURS,
     PAPER,
@@ -19,7 +20,6 @@ from inweights.recipes.identity_bridge.common import (
     condition,
 )
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 

@@ -2,7 +2,7 @@
 
 One page, one file, no network: the embedding in space with the graph's edges, the cosine of every
 pair, the energy by eigenspace, recall and Spearman over steps, all at the slider's step. A still of
-it is drawn with matplotlib. Its pictures come from :func:`inweights.probes.film.develop`.
+it is drawn with matplotlib. Its pictures come from :func:`inweights.probes.film.render_frames`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def page(
 
     Args:
         films: By name of the graph, then of the architecture: what
-            :func:`inweights.probes.film.develop` returned.
+            :func:`inweights.probes.film.render_frames` returned.
         worlds: The world of every graph, by the same names.
         title: Heading of the page.
         summary: A sentence below it; what stands between backticks is set as code.
@@ -55,12 +55,12 @@ def page(
 
     Example:
         >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import develop, snapshot
+        >>> from inweights.probes import render_frames, snapshot
         >>> from inweights.probes.dynamics import of_descent
         >>> from inweights.worlds import Graph
         >>> config = Graph(shape="cycle", n=8, shuffled=False)
         >>> how = {"seed": 0, "model": Node2VecConfig(width=16), "steps": 50, "every": 10}
-        >>> film = develop(of_descent(config, snapshot, **how), config.build())
+        >>> film = render_frames(of_descent(config, snapshot, **how), config.build())
         >>> page({"ring": {"Node2Vec": film}}, {"ring": config.build()}).startswith("<!doctype")
         True
     """
@@ -153,7 +153,8 @@ def atlas(
     """Draw every film's last frame in space: a row for each graph, a column for each architecture.
 
     Args:
-        films: Rows of :func:`inweights.probes.film.develop` with ``graph`` and ``architecture``.
+        films: Rows of :func:`inweights.probes.film.render_frames` with ``graph`` and
+            ``architecture``.
         graphs: A row for each graph: ``graph`` and :func:`inweights.theory.layout.scene`.
         order: Architectures in the order wanted; the others follow.
         columns: Architectures that are shown at most.

@@ -82,7 +82,7 @@ def build_content(
 
     Args:
         films: A row for each graph, architecture and step, of
-            :func:`inweights.probes.film.develop`.
+            :func:`inweights.probes.film.render_frames`.
         graphs: A row for each graph, of :func:`inweights.theory.layout.scene`.
         order: Architectures in the order wanted; the others follow.
 
@@ -103,7 +103,7 @@ def build_content(
     size = sum(len(film[name]["data"]) for film in found.values() for name in _FILMS[6:])
     if size > _LARGE:
         raise DataError(
-            f"the films take {size / 1e6:.0f} MB, more than a page should hold (14); develop fewer "
+            f"the films take {size / 1e6:.0f} MB, more than a page should hold (14); render fewer "
             "frames, or show fewer graphs"
         )
     first = min(found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1])))
@@ -135,7 +135,7 @@ def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> di
         if rows[name].list.len().unique().to_list() != [size]:
             raise DataError(
                 f"'{architecture}' on '{scene['graph']}': '{name}' has not {size} numbers a frame, "
-                f"as {n} nodes need; develop the film with the graph's own world"
+                f"as {n} nodes need; render the film with the graph's own world"
             )
         arrays[name] = np.stack([np.asarray(v, dtype=np.float64) for v in rows[name]])
         packed[name] = pack(arrays[name])

@@ -1,7 +1,7 @@
 """What is true: worlds of facts and queries. Nothing here imports torch."""
 
-from inweights.worlds.alike import Alike, read_alike
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
+from inweights.worlds.analogy_rows import AnalogyRow, read_analogies
 from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
 from inweights.worlds.graph import Graph, from_networkx
 from inweights.worlds.in_context import InContextStar
@@ -17,9 +17,9 @@ from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabula
 __all__ = [
     "FACT_ROLES",
     "QUERY_ROLES",
-    "Alike",
     "AnalogicalTwoHop",
     "Analogy",
+    "AnalogyRow",
     "EdgeList",
     "Graph",
     "InContextStar",
@@ -36,7 +36,7 @@ __all__ = [
     "from_networkx",
     "load_world",
     "open_world",
-    "read_alike",
+    "read_analogies",
     "read_edges",
     "read_knowledge",
     "register_world",

@@ -10,8 +10,9 @@ from inweights.config import Config
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
-from inweights.probes.foretold import foretold
+from inweights.probes.predicted_similarity import predicted_similarity
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     GPT,
     ONE_LAYER,
@@ -21,7 +22,6 @@ from inweights.recipes.feature_resemblance.common import (
     world_of,
 )
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -89,7 +89,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
             name="foretold",
             labels={"model": ONE_LAYER, "share": share},
             seed=seed,
-            compute=foretold,
+            compute=predicted_similarity,
             options={
                 "world": world,
                 "roles": parts(share, rehearsed=False)[0],

@@ -12,9 +12,9 @@ from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import EndToEndTraining, world_of
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -10,18 +10,18 @@ from inweights.config import Config
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, margins, resemblance
-from inweights.probes.foretold import foretold
+from inweights.probes.predicted_similarity import predicted_similarity
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance.common import (
     GPT,
     ONE_LAYER,
     OURS,
     GPTTraining,
     OneLayerTraining,
-    told,
+    phase_roles,
 )
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import memorised
 from inweights.worlds.analogy import AnalogicalTwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -72,10 +72,10 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
                     name="foretold",
                     labels={"fraction": fraction},
                     seed=seed,
-                    compute=foretold,
+                    compute=predicted_similarity,
                     options={
                         "world": world,
-                        "roles": told(course, settings.rho)[0],
+                        "roles": phase_roles(course, settings.rho)[0],
                         "seed": seed,
                         "model": one.model,
                         "rate": one.rate,

@@ -10,6 +10,7 @@ from inweights.config import Config
 from inweights.probes import accuracy, margins
 from inweights.recipes.calibration import agreement, reliability, roc_auc
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.recipes.recipe import (
     Deduction,
@@ -21,7 +22,6 @@ from inweights.recipes.recipe import (
     Trial,
     WorldConfig,
 )
-from inweights.recipes.stats import memorised
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum
 from inweights.worlds.triples import Triples

@@ -12,8 +12,8 @@ from inweights.models.gpt import GPTConfig
 from inweights.probes.navigation import navigation, stepwise
 from inweights.recipes.beyond.geometry_first import Course, Size, ends
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import correlation
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import correlation
 
 __all__ = ["RECIPE", "Settings"]
 

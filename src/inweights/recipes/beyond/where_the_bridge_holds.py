@@ -13,9 +13,9 @@ from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.probes import accuracy, alignment
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions, correlation, gain, half_time, memorised
 from inweights.recipes.identity_bridge.common import GPTTraining
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions, correlation, gain, half_time, memorised
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.two_hop import TwoHop
 

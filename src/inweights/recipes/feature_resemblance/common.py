@@ -28,7 +28,7 @@ __all__ = [
     "GPTTraining",
     "OneLayerTraining",
     "last_loss",
-    "told",
+    "phase_roles",
     "world_of",
 ]
 
@@ -73,7 +73,7 @@ OURS = (
 )
 
 
-def told(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
+def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """Return what each phase of a course trains: roles, with how often each counts (§4 to §6).
 
     A count is a weight of the loss; weights are normalised, so that a full batch is that of the
@@ -83,9 +83,9 @@ def told(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         ConfigError: The course is unknown, or ``ρ`` is below 1.
 
     Example:
-        >>> told("joint", rho=3.0)
+        >>> phase_roles("joint", rho=3.0)
         ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
-        >>> told("AS")
+        >>> phase_roles("AS")
         ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
     """
     if not rho >= 1:
@@ -135,7 +135,7 @@ class OneLayerTraining(Config):
 
     def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
         """The phases of a course: both stages of its first facts, then the MLP on the second."""
-        return self.phases(told(course, rho), self.late.get(course, self.mlp))
+        return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
     def phases(self, parts: tuple[Mapping[str, float], ...], late: int) -> Curriculum:
         """The same of any facts."""
@@ -183,7 +183,10 @@ class EndToEndTraining(Config):
                     stop=Stop(loss_below=self.loss, every=5),
                 )
                 for name, moves, roles in zip(
-                    ("first phase", "second phase"), (("*",), late), told(course, rho), strict=False
+                    ("first phase", "second phase"),
+                    (("*",), late),
+                    phase_roles(course, rho),
+                    strict=False,
                 )
             )
         )
@@ -209,7 +212,7 @@ class GPTTraining(Config):
     def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
         """The phases of a course; everything moves."""
         rates = (self.rate, self.late_rate.get(course, self.rate))
-        return self.phases(told(course, rho), self.losses[course], rates)
+        return self.phases(phase_roles(course, rho), self.losses[course], rates)
 
     def phases(
         self,

@@ -9,7 +9,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
-from inweights.probes.depth import foretold_by_depth, label_cosines
+from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.feature_resemblance.common import GPT, PAPER, SOURCE, last_loss
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
@@ -81,7 +81,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
         name="foretold",
         labels={"model": LINEAR},
         seed=seeds[0],
-        compute=foretold_by_depth,
+        compute=predicted_similarity_by_depth,
         options={
             "layers": settings.linear.layers,
             "inputs": world.labels * world.per_label,

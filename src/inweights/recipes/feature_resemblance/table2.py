@@ -17,7 +17,7 @@ from inweights.lm.tuning import FineTune, finetune
 from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.feature_resemblance.common import PAPER, SOURCE
 from inweights.recipes.recipe import Deduction, Figure, Plan, Recipe
-from inweights.worlds.alike import Alike, read_alike, shuffled
+from inweights.worlds.analogy_rows import AnalogyRow, read_analogies, shuffled
 
 __all__ = ["CONDITIONS", "RECIPE", "Settings", "examples", "measure"]
 
@@ -57,11 +57,11 @@ class Settings(Config):
             raise ConfigError(f"rows should be 2 or more, or 0 for all, not {self.rows}")
 
 
-def examples(rows: Sequence[Alike], condition: str) -> list[Example]:
+def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
     """Return what a condition trains, with its stages; every sentence is in one stage.
 
     Example:
-        >>> row = Alike("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
+        >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
         >>> [(e.prompt, e.stage) for e in examples([row], "AS")]
         [('Sofa is classified as', 0), ('Sofa is used for', 0), ('Bed is used for', 1)]
     """
@@ -90,7 +90,7 @@ def measure(
         penultimate layer, last token of the question), ``other`` (of subjects of different rows)
         and ``loss`` (mean over the last epoch; null without training).
     """
-    data = read_alike(limit=rows)
+    data = read_analogies(limit=rows)
     if condition.startswith(SHUFFLED):
         data = shuffled(data, seed)
     lm = load_model(model, seed=seed)

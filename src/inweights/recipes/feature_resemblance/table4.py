@@ -11,8 +11,9 @@ from inweights.config import Config
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
-from inweights.probes.foretold import foretold
+from inweights.probes.predicted_similarity import predicted_similarity
 from inweights.recipes.claim import Claim, Statement, Target
+from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     GPT,
     ONE_LAYER,
@@ -21,11 +22,10 @@ from inweights.recipes.feature_resemblance.common import (
     SOURCE,
     GPTTraining,
     OneLayerTraining,
-    told,
+    phase_roles,
     world_of,
 )
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -85,10 +85,10 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
                     name="foretold",
                     labels={"model": ONE_LAYER, "rho": rho},
                     seed=seed,
-                    compute=foretold,
+                    compute=predicted_similarity,
                     options={
                         "world": world,
-                        "roles": told("joint", rho)[0],
+                        "roles": phase_roles("joint", rho)[0],
                         "seed": seed,
                         "model": one.model,
                         "rate": one.rate,

@@ -10,6 +10,7 @@ from inweights.config import Config
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
 from inweights.recipes.claim import Claim, Statement, Target
+from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     COURSES,
     PAPER,
@@ -17,11 +18,10 @@ from inweights.recipes.feature_resemblance.common import (
     SUCCEEDS,
     OneLayerTraining,
     last_loss,
-    told,
+    phase_roles,
     world_of,
 )
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions
 from inweights.theory.stage_one import lemma_1, stage_one
 from inweights.worlds.analogy import Analogy
 
@@ -76,7 +76,7 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
             compute=stage_one,
             options={
                 "world": world_of(course, settings.n),
-                "roles": told(course, settings.rho)[0],
+                "roles": phase_roles(course, settings.rho)[0],
                 "seed": seed,
                 "model": how.model,
                 "rate": how.rate,

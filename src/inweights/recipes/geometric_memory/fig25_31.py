@@ -17,7 +17,7 @@ from inweights.probes import (
     spectral_energy,
     zigzag,
 )
-from inweights.probes.against import without_self_edges
+from inweights.probes.reference_graph import without_self_edges
 from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.geometric_memory.common import PAPER, SOURCE
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
@@ -108,13 +108,13 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
         for seed in seeds
     ]
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
-    looks = {"correlation": hop_correlation, "energy": spectral_energy, "zigzag": zigzag}
+    inner_probes = {"correlation": hop_correlation, "energy": spectral_energy, "zigzag": zigzag}
     measures = [
         Measure(name="recall", probe=graph_recall),
         Measure(name="margin", probe=geometric_margin, options=draws),
         *(
-            Measure(name=name, probe=without_self_edges, options={"look": look, **draws})
-            for name, look in looks.items()
+            Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
+            for name, inner in inner_probes.items()
         ),
         Measure(name="cosines", probe=cosines, first_seed=True),
     ]

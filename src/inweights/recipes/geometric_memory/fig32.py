@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.probes import cosines, graph_recall, hop_correlation, spectral_energy
-from inweights.probes.against import both_ways
+from inweights.probes.reference_graph import both_ways
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
@@ -68,9 +68,9 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
     # Recall is that of the edges that were taught; all else sees the graph both ways.
     measures = [
         Measure(name="recall", probe=graph_recall),
-        Measure(name="cosines", probe=both_ways, options={"look": cosines}),
-        Measure(name="correlation", probe=both_ways, options={"look": hop_correlation, **draws}),
-        Measure(name="energy", probe=both_ways, options={"look": spectral_energy, **draws}),
+        Measure(name="cosines", probe=both_ways, options={"inner": cosines}),
+        Measure(name="correlation", probe=both_ways, options={"inner": hop_correlation, **draws}),
+        Measure(name="energy", probe=both_ways, options={"inner": spectral_energy, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 

@@ -82,13 +82,13 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
     keys = [*LABELS, "seed", "step"]
-    course = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
-    course = course.with_columns(
+    curves = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
+    curves = curves.with_columns(
         beyond_chance=pl.col("spearman") - pl.col("null_low"), size=pl.col("spearman").abs()
     )
     by = [*LABELS, "seed"]
-    last = course.filter(pl.col("step") == pl.col("step").max().over(by))
-    best = course.sort("spearman", maintain_order=True).group_by(by, maintain_order=True).first()
+    last = curves.filter(pl.col("step") == pl.col("step").max().over(by))
+    best = curves.sort("spearman", maintain_order=True).group_by(by, maintain_order=True).first()
     lost = last.join(best.select(*by, best="spearman"), on=by)
     far = far_correlation(tables["cosines"], LABELS).with_columns(
         size=pl.col("far").abs(), drop=pl.col("two_hop_cosine") - pl.col("farther_cosine")
@@ -100,7 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .agg(pl.col("cosine").mean())
     )
     return {
-        "course": course.filter(pl.col("step") > 0),
+        "course": curves.filter(pl.col("step") > 0),
         "last": last,
         "lost": lost.with_columns(loss=pl.col("spearman") - pl.col("best")),
         "far": far,

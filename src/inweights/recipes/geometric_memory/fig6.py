@@ -8,6 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
+from inweights.recipes.derived import half_time
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -23,7 +24,6 @@ from inweights.recipes.geometric_memory.common import (
 )
 from inweights.recipes.geometric_memory.fig6_claims import CLAIMS, EARLY, LATE, NAME, SLOW
 from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import half_time
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 

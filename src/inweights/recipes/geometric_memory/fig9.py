@@ -17,7 +17,7 @@ from inweights.probes import (
     spectral_energy,
     zigzag,
 )
-from inweights.probes.against import without_self_edges
+from inweights.probes.reference_graph import without_self_edges
 from inweights.recipes.claim import Statement, Target
 from inweights.recipes.geometric_memory.common import (
     GRAPHS,
@@ -60,14 +60,14 @@ class Settings(Config):
 def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
     """Every model with and without self-edges, always seen through the graph without them."""
     draws = {"draws": settings.draws}
-    looks: dict[str, dict[str, Any]] = {
-        "zigzag": {"look": zigzag, **draws},
-        "energy": {"look": spectral_energy, **draws},
-        "correlation": {"look": hop_correlation, **draws},
+    inner: dict[str, dict[str, Any]] = {
+        "zigzag": {"inner": zigzag, **draws},
+        "energy": {"inner": spectral_energy, **draws},
+        "correlation": {"inner": hop_correlation, **draws},
     }
     # Recall is that of all edges that were taught, self-edges too.
     probes: dict[str, tuple[Callable[..., pl.DataFrame], dict[str, Any]]] = {
-        **{name: (without_self_edges, options) for name, options in looks.items()},
+        **{name: (without_self_edges, options) for name, options in inner.items()},
         "recall": (graph_recall, {}),
     }
     models = {

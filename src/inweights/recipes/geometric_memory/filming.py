@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from inweights.probes import develop, graph_recall, hop_correlation, snapshot
+from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
 from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
@@ -95,7 +95,7 @@ def pictures(
     worlds = {name: graphs[name].build() for name in film["graph"].unique(maintain_order=True)}
     parts = film.partition_by(_LABELS, maintain_order=True, as_dict=True)
     films = pl.concat(
-        develop(rows, worlds[str(name)]).select(
+        render_frames(rows, worlds[str(name)]).select(
             pl.lit(name).alias("graph"),
             pl.lit(architecture).alias("architecture"),
             pl.lit(rows["seed"][0]).alias("seed"),

@@ -9,9 +9,9 @@ import polars as pl
 from inweights.config import Config
 from inweights.probes import accuracy, margins, templates
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions, extremes, memorised, own_peaks
 from inweights.recipes.identity_bridge.common import PAPER, SOURCE, EmbMLPTraining
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions, extremes, memorised, own_peaks
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]

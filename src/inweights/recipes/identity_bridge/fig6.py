@@ -9,6 +9,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.probes import accuracy, alignment, bridge_projection
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions, memorised
 from inweights.recipes.identity_bridge.common import (
     OURS,
     PAPER,
@@ -18,7 +19,6 @@ from inweights.recipes.identity_bridge.common import (
     condition,
 )
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions, memorised
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 

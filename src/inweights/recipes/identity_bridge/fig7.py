@@ -16,6 +16,7 @@ from inweights.probes import (
     templates,
 )
 from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import compositions, correlation, half_time
 from inweights.recipes.identity_bridge.common import (
     OURS,
     PAPER,
@@ -25,7 +26,6 @@ from inweights.recipes.identity_bridge.common import (
     condition,
 )
 from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.recipes.stats import compositions, correlation, half_time
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 

@@ -9,8 +9,8 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.probes import margins, of_optimum, templates
+from inweights.recipes.derived import blocks, compositions, own_peaks
 from inweights.recipes.recipe import Deduction, Figure, Plan
-from inweights.recipes.stats import blocks, compositions, own_peaks
 from inweights.theory.proof import full_program
 from inweights.worlds.two_hop import TwoHop
 

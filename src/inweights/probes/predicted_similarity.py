@@ -11,10 +11,10 @@ from inweights.probes.resemblance import entity_pairs
 from inweights.theory.resemblance import Course, curriculum_cosine, linear_cosines, noise
 from inweights.worlds.registry import WorldConfig
 
-__all__ = ["foretold"]
+__all__ = ["predicted_similarity"]
 
 
-def foretold(
+def predicted_similarity(
     world: WorldConfig,
     roles: Mapping[str, float],
     *,
@@ -52,7 +52,7 @@ def foretold(
     Example:
         >>> from inweights.worlds import Analogy
         >>> joint = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
-        >>> table = foretold(Analogy(n=100), joint, course="joint", rho=3.0)
+        >>> table = predicted_similarity(Analogy(n=100), joint, course="joint", rho=3.0)
         >>> {name: round(values.item(), 4) for name, values in table.to_dict().items()}
         {'from_facts': 0.9104, 'closed_form': 0.9108}
     """

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from inweights.errors import ConfigError, DataError
-from inweights.worlds.alike import COLUMNS, Alike, read_alike, shuffled
+from inweights.worlds.analogy_rows import COLUMNS, AnalogyRow, read_analogies, shuffled
 from inweights.worlds.wording import TABLE_6
 
-ROWS = read_alike()
+ROWS = read_analogies()
 
 
 def test_at_least_a_hundred_rows_over_the_six_relations() -> None:
@@ -58,11 +58,11 @@ def test_shuffled_categories() -> None:
 
 
 def test_limits() -> None:
-    few = read_alike(limit=12)
+    few = read_analogies(limit=12)
     assert set(Counter(row.relation for row in few).values()) == {2}
-    assert len(read_alike(limit=1000)) == len(ROWS)
+    assert len(read_analogies(limit=1000)) == len(ROWS)
     with pytest.raises(ConfigError, match="not -1"):
-        read_alike(limit=-1)
+        read_analogies(limit=-1)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_damaged_files(tmp_path: Path, lines: list[str], message: str) -> None:
     path = tmp_path / "own.tsv"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_alike(path)
+        read_analogies(path)
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
-    row = Alike("Bed", "Cot", "Rest", "UsedFor", "Furniture")
+    row = AnalogyRow("Bed", "Cot", "Rest", "UsedFor", "Furniture")
     path.write_text("\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n", encoding="utf-8")
-    assert read_alike(path) == (row,)
+    assert read_analogies(path) == (row,)

@@ -24,7 +24,7 @@ def without_self_edges(
     model: Model,
     worlds: World | Sequence[World],
     *,
-    look: Callable[..., pl.DataFrame],
+    inner: Callable[..., pl.DataFrame],
     **options: Any,
 ) -> pl.DataFrame:
     """Return what a probe of graphs says when the worlds' trained self-edges are left out.
@@ -36,8 +36,8 @@ def without_self_edges(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of :class:`~inweights.worlds.graph.Graph`: one, or one a replica.
-        look: ``look(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
-        options: Further keyword arguments of ``look``.
+        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        options: Further keyword arguments of ``inner``.
 
     Raises:
         DataError: A world is no graph.
@@ -47,18 +47,18 @@ def without_self_edges(
         >>> from inweights.probes import zigzag
         >>> ring = Graph(shape="cycle", self_edges=True).build()
         >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> seen = without_self_edges(model, ring, look=zigzag)
+        >>> seen = without_self_edges(model, ring, inner=zigzag)
         >>> bool(zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
         True
     """
-    return look(model, _changed(model, worlds, self_edges=False), **options)
+    return inner(model, _changed(model, worlds, self_edges=False), **options)
 
 
 def both_ways(
     model: Model,
     worlds: World | Sequence[World],
     *,
-    look: Callable[..., pl.DataFrame],
+    inner: Callable[..., pl.DataFrame],
     **options: Any,
 ) -> pl.DataFrame:
     """Return what a probe of graphs says of the graph whose edges go both ways.
@@ -69,8 +69,8 @@ def both_ways(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of :class:`~inweights.worlds.graph.Graph`: one, or one a replica.
-        look: ``look(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
-        options: Further keyword arguments of ``look``.
+        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        options: Further keyword arguments of ``inner``.
 
     Raises:
         DataError: A world is no graph.
@@ -80,11 +80,11 @@ def both_ways(
         >>> from inweights.probes import graph_recall
         >>> ring = Graph(shape="cycle", n=6, edges="forward").build()
         >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
-        >>> seen = both_ways(model, ring, look=graph_recall)
+        >>> seen = both_ways(model, ring, inner=graph_recall)
         >>> graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
         (1.0, 0.5)
     """
-    return look(model, _changed(model, worlds, edges="both"), **options)
+    return inner(model, _changed(model, worlds, edges="both"), **options)
 
 
 def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> list[World]:

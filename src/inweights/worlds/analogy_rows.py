@@ -16,20 +16,20 @@ from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.wording import TABLE_6
 
-__all__ = ["COLUMNS", "Alike", "read_alike", "shuffled"]
+__all__ = ["COLUMNS", "AnalogyRow", "read_analogies", "shuffled"]
 
 COLUMNS = ("subject_1", "subject_2", "aspect", "relation", "category")
 _OWN = Path(__file__).with_name("facts") / "analogies.tsv"
 _CATEGORY = "{subject} is classified as {object}."
 
 
-class Alike(NamedTuple):
+class AnalogyRow(NamedTuple):
     """A row of Table 5: two things that share an aspect, and the category of both.
 
     Each sentence is given as prompt and completion.
 
     Example:
-        >>> row = Alike("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
+        >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
         >>> row.similarity
         (('Bed is used for', ' Resting.'), ('Sofa is used for', ' Resting.'))
         >>> row.attribution, row.question
@@ -60,7 +60,7 @@ class Alike(NamedTuple):
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 
-def read_alike(path: str | Path | None = None, *, limit: int = 0) -> tuple[Alike, ...]:
+def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[AnalogyRow, ...]:
     """Read pairs of things that are alike.
 
     Args:
@@ -72,8 +72,8 @@ def read_alike(path: str | Path | None = None, *, limit: int = 0) -> tuple[Alike
         DataError: A line is damaged, or repeats a subject; names it.
 
     Example:
-        >>> rows = read_alike()
-        >>> len(rows), rows[0].category, len({row.relation for row in read_alike(limit=6)})
+        >>> rows = read_analogies()
+        >>> len(rows), rows[0].category, len({row.relation for row in read_analogies(limit=6)})
         (126, 'Fish', 6)
     """
     if limit < 0:
@@ -83,7 +83,7 @@ def read_alike(path: str | Path | None = None, *, limit: int = 0) -> tuple[Alike
         text = source.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{source} cannot be read: {error}") from None
-    rows: list[Alike] = []
+    rows: list[AnalogyRow] = []
     seen: dict[str, int] = {}
     for number, cells in enumerate(csv.reader(text.split("\n"), delimiter="\t"), start=1):
         here = f"{source}, line {number}"
@@ -97,7 +97,7 @@ def read_alike(path: str | Path | None = None, *, limit: int = 0) -> tuple[Alike
             raise DataError(
                 f"{here}: expected {len(COLUMNS)} cells that are not blank, not {cells}"
             )
-        row = Alike(*(cell.strip() for cell in cells))
+        row = AnalogyRow(*(cell.strip() for cell in cells))
         if row.relation not in TABLE_6:
             raise DataError(f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}")
         for subject in (row.subject_1, row.subject_2):
@@ -117,7 +117,7 @@ def read_alike(path: str | Path | None = None, *, limit: int = 0) -> tuple[Alike
     return tuple(rows[i] for i in sorted(order))
 
 
-def shuffled(rows: Sequence[Alike], seed: int) -> tuple[Alike, ...]:
+def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """Return the rows with categories drawn anew, so that knowing what is true helps no more.
 
     Every row gets the category of another row, which differs from its own.
@@ -126,7 +126,7 @@ def shuffled(rows: Sequence[Alike], seed: int) -> tuple[Alike, ...]:
         DataError: One category is that of more than half of the rows.
 
     Example:
-        >>> rows = read_alike()
+        >>> rows = read_analogies()
         >>> mixed = shuffled(rows, seed=0)
         >>> sorted(r.category for r in mixed) == sorted(r.category for r in rows)
         True

@@ -8,10 +8,10 @@ import torch
 from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
 from inweights.theory.nuclear_norm import Solution
 
-__all__ = ["as_model"]
+__all__ = ["to_model"]
 
 
-def as_model(solution: Solution) -> EmbMLP:
+def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP of one replica whose templates are the solution's.
 
     The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with this product
@@ -22,7 +22,7 @@ def as_model(solution: Solution) -> EmbMLP:
         >>> from inweights.theory import solve
         >>> from inweights.worlds import TwoHop
         >>> solution = solve(TwoHop(n=3).build())
-        >>> model = as_model(solution)
+        >>> model = to_model(solution)
         >>> norm = sum(float(p.square().sum()) for p in model.parameters()) / 2
         >>> abs(norm / solution.optimum - 1) < 1e-5
         True
