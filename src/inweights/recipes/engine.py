@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,15 @@ from inweights.recipes.groups import complete, part_of, use_threads
 from inweights.recipes.pieces import pieces, work_on
 from inweights.recipes.recipe import Recipe
 from inweights.recipes.worker import Job, train_beside
-from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
+from inweights.runs import (
+    RunFolder,
+    RunStore,
+    environment,
+    read_part,
+    told,
+    write_json,
+    write_tables,
+)
 
 __all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "refresh"]
 
@@ -43,6 +50,7 @@ class Outcome:
     tables: Mapping[str, pl.DataFrame]
     claims: tuple[ClaimResult, ...]
     environment: Mapping[str, Any]
+    plugins: tuple[str, ...] = ()
 
 
 def execute(
@@ -61,6 +69,8 @@ def execute(
     publish: Callable[[Outcome, Path], None] | None = None,
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
+
+    While another process is at work on the same config, this one waits for it.
 
     Args:
         recipe: What to run.
@@ -83,14 +93,45 @@ def execute(
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    settings, chosen, config = recipe.resolve(scale, seeds, overrides)
+    _, chosen, config = recipe.resolve(scale, seeds, overrides)
     folder = (store or RunStore()).folder(recipe.name, config)
-    if fresh:
-        folder.discard()
-    if folder.complete:
+    if folder.complete and not folder.leftovers and not fresh:
         return load(recipe, folder)
-    plan = recipe.plan(settings, chosen)
-    groups = pieces(plan)
+    job = Job(
+        recipe=recipe.name,
+        scale=scale,
+        seeds=len(chosen),
+        overrides=tuple(overrides),
+        plugins=tuple(plugins),
+        work=str(folder.work),
+        device=device,
+        threads=threads,
+    )
+
+    def waiting() -> None:
+        if progress:
+            progress(0, 1, "waiting for another process that makes this run")
+
+    with folder.held(waiting):
+        if fresh:
+            folder.discard()
+        folder.recover()
+        if folder.complete:
+            return load(recipe, folder)
+        return _make(recipe, job, folder, jobs, progress, publish)
+
+
+def _make(
+    recipe: Recipe,
+    job: Job,
+    folder: RunFolder,
+    jobs: int,
+    progress: Progress | None,
+    publish: Callable[[Outcome, Path], None] | None,
+) -> Outcome:
+    """Make a run whose lock is held: what is left of its work, then its tables, then the seal."""
+    settings, chosen, config = recipe.resolve(job.scale, job.seeds, job.overrides)
+    groups = pieces(recipe.plan(settings, chosen))
     total = sum(group.steps for group in groups)
     started = time.monotonic()
     work = folder.begin()
@@ -101,6 +142,7 @@ def execute(
         group = groups[index]
         steps[index] = group.steps if done else step * group.replicas
         if done:
+            folder.check()
             write_json(work / "clock.json", {"seconds": before + time.monotonic() - started})
         if progress:
             progress(sum(steps.values()), total, group.title)
@@ -108,27 +150,18 @@ def execute(
     todo = [i for i in range(len(groups)) if i not in steps]
     try:
         if jobs > 1 and len(todo) > 1:
-            job = Job(
-                recipe=recipe.name,
-                scale=scale,
-                seeds=len(chosen),
-                overrides=tuple(overrides),
-                plugins=tuple(plugins),
-                work=str(work),
-                device=device,
-                threads=threads,
-            )
             train_beside(job, todo, jobs, report)
         else:
-            with use_threads(threads):
+            with use_threads(job.threads):
                 for index in todo:
                     tell = partial(report, index, done=False)
-                    work_on(groups[index], chosen[0], work, device, tell)
+                    work_on(groups[index], chosen[0], work, job.device, tell)
                     report(index, 0, done=True)
     except (ConfigError, DataError):
         folder.discard()  # nothing of it can be resumed: it asks for what does not exist
         raise
-    parts = [read_tables(part_of(work, group)) for group in groups]
+    folder.check()
+    parts = [read_part(part_of(work, group)) for group in groups]
     names = dict.fromkeys(name for part in parts for name in part)
     tables = {
         name: pl.concat([p[name] for p in parts if name in p], how="diagonal_relaxed")
@@ -138,20 +171,19 @@ def execute(
         tables |= recipe.derive(tables)
     outcome = Outcome(
         recipe=recipe,
-        scale=scale,
+        scale=job.scale,
         seeds=chosen,
         settings=config["settings"],
-        overrides=tuple(overrides),
+        overrides=job.overrides,
         seconds=round(before + time.monotonic() - started, 2),
         folder=folder,
         cached=False,
         tables=tables,
-        claims=judge_all(recipe, tables, scale),
+        claims=judge_all(recipe, tables, job.scale),
         environment=environment(),
+        plugins=job.plugins,
     )
-    _write(outcome, work)
-    if publish:
-        publish(outcome, work)
+    _write(outcome, work, publish)
     folder.seal()
     return outcome
 
@@ -172,6 +204,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         tables=folder.tables(),
         claims=tuple(msgspec.convert(about["claims"], list[ClaimResult])),
         environment=folder.json("environment.json"),
+        plugins=tuple(about.get("plugins", ())),
     )
 
 
@@ -185,17 +218,15 @@ def refresh(
     Raises:
         FolderError: The run is damaged.
     """
-    old = load(recipe, folder)
-    tables = dict(old.tables)
-    if recipe.derive:
-        tables |= recipe.derive(tables)
-    new = replace(old, tables=tables, claims=judge_all(recipe, tables, old.scale))
-    shutil.rmtree(folder.work, ignore_errors=True)
-    shutil.copytree(folder.path, folder.work)
-    _write(new, folder.work)
-    if publish:
-        publish(new, folder.work)
-    folder.seal()
+    with folder.held():
+        folder.recover()
+        old = load(recipe, folder)
+        tables = dict(old.tables)
+        if recipe.derive:
+            tables |= recipe.derive(tables)
+        new = replace(old, tables=tables, claims=judge_all(recipe, tables, old.scale))
+        _write(new, folder.reopen(), publish)
+        folder.seal()
     return new
 
 
@@ -206,19 +237,24 @@ def judge_all(
     return tuple(judge(claim, tables, scale) for claim in recipe.claims)
 
 
-def _write(outcome: Outcome, work: Path) -> None:
+def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None] | None) -> None:
+    """Write what a run found into the folder at work, with its figures and its page."""
     about = {
         "recipe": outcome.recipe.name,
         "scale": outcome.scale,
         "seeds": outcome.seeds,
         "settings": outcome.settings,
         "overrides": outcome.overrides,
+        "plugins": outcome.plugins,
         "seconds": outcome.seconds,
         "claims": [to_dict(claim) for claim in outcome.claims],
     }
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
+    if publish:
+        with told(work):
+            publish(outcome, work)
 
 
 def _seconds(work: Path) -> float:

@@ -17,7 +17,7 @@ from inweights.config import digest, to_dict
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.recipes.recipe import Measure, Trial
-from inweights.runs import write_tables
+from inweights.runs import part_is_whole, write_part
 from inweights.training import Checkpoint, Observer, train
 from inweights.worlds.world import World
 
@@ -113,13 +113,13 @@ class Keyed(Protocol):
 
 
 def part_of(work: Path, piece: Keyed) -> Path:
-    """Folder of the tables of a piece of work; it is there once the piece is complete."""
+    """Folder of the tables of a piece of work, a part of the run."""
     return work / "parts" / piece.key / "tables"
 
 
 def complete(work: Path, piece: Keyed) -> bool:
-    """Whether a piece of work is done already."""
-    return part_of(work, piece).exists()
+    """Whether a piece of work is done already, and its tables are as they were written."""
+    return part_is_whole(part_of(work, piece))
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def train_group(
         name: labels.join(table, on="replica", how="inner").drop("replica")
         for name, table in tables.items()
     }
-    write_tables(part_of(work, group), labelled)
+    write_part(part_of(work, group), labelled)
     checkpoint.clear()
 
 

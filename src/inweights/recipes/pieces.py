@@ -13,7 +13,7 @@ import polars as pl
 from inweights.config import digest, to_dict
 from inweights.recipes.groups import Group, group_trials, part_of, train_group
 from inweights.recipes.recipe import Deduction, Plan
-from inweights.runs import write_tables
+from inweights.runs import write_part
 
 __all__ = ["Deduced", "Piece", "pieces", "work_on"]
 
@@ -67,7 +67,7 @@ def work_on(
         done += deduction.effort
         progress(done)
     whole = {name: pl.concat(parts, how="diagonal_relaxed") for name, parts in tables.items()}
-    write_tables(part_of(work, piece), whole)
+    write_part(part_of(work, piece), whole)
 
 
 def _key(deductions: Sequence[Deduction]) -> str:

@@ -1,13 +1,15 @@
 """A process that trains groups of a recipe beside others: ``python -m inweights.recipes.worker``.
 
 It reads one JSON line that says which recipe and how, then one line with the index of a group for
-each to train, and answers in JSON lines. Nothing is pickled. It ends when its input does, so that
-no worker outlives its parent.
+each to train, and answers in JSON lines. Nothing is pickled. It imports from where its parent does,
+and from nowhere else: ``-P`` keeps the current folder out, ``PYTHONPATH`` is the parent's path. It
+ends when its parent does, so that no worker writes into a run whose lock is free again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from inweights.errors import InweightsError, RunError
 __all__ = ["Job", "train_beside"]
 
 
-#: Seconds between two reports of a worker.
+#: Seconds between two reports of a worker, and between two looks at whether its parent lives.
 _EVERY = 0.2
 
 
@@ -71,11 +73,12 @@ def train_beside(
     for index in groups:
         waiting.put(index)
     events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    command = [sys.executable, "-m", "inweights.recipes.worker"]
+    command = [sys.executable, "-P", "-m", "inweights.recipes.worker", str(os.getpid())]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     workers = [
         # The command is this very module, and nothing in it comes from outside.
         subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for _ in range(min(jobs, len(groups)))
     ]
@@ -139,8 +142,21 @@ def _say(to: IO[str], value: Any) -> None:
     to.flush()
 
 
+def _end_with(parent: int) -> None:
+    """End this process, whatever it is at, once the process that started it is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
     """Train the groups whose indices come on the standard input."""
+    if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
+        _end_with(int(sys.argv[1]))
     from inweights.recipes import get_recipe, load_plugins
     from inweights.recipes.groups import use_threads
     from inweights.recipes.pieces import pieces, work_on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from inweights.recipes.engine import Outcome
@@ -41,9 +42,12 @@ def publish(outcome: Outcome, folder: Path) -> None:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that makes this run again."""
+    """Return the command that makes this run again, quoted for a POSIX shell."""
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
     if len(outcome.seeds) != outcome.recipe.seeds[outcome.scale]:
         words += ["--seeds", str(len(outcome.seeds))]
-    words += [f'--set "{change}"' for change in outcome.overrides]
-    return " ".join(words)
+    for change in outcome.overrides:
+        words += ["--set", change]
+    for module in outcome.plugins:
+        words += ["--plugin", module]
+    return shlex.join(words)

@@ -1,34 +1,47 @@
 """Run folders: named by the hash of their config, whole or not there, and safe to resume.
 
-While a run is at work its folder ends in ``.work``. When it is done, a manifest with the hash of
-every file is written and the folder is renamed: so a folder without the ending is whole, and a
-file that was edited afterwards is noticed.
+Beside the folder ``<hash>`` of a complete run two others may stand for a while:
+
+- ``<hash>.work``: a run at work, or a complete one that is judged and drawn again;
+- ``<hash>.old``: the complete run that a newer one is about to replace.
+
+Publishing is manifest → rename → remove. The manifest, with the hash of every file, is written in
+``.work``; the folder is renamed, an earlier one to ``.old`` first; and only then is anything
+removed. So the result is on the disk at every moment, whole under one of the three names, and
+:meth:`RunFolder.recover` gives it its own name again if the process was killed in between.
+
+One process at a time works on a run: it holds a lock, a file in ``.locks`` at the root of the
+store, which no renaming and no removing of run folders touches. The system frees the lock when the
+process ends, in whatever way.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
+from filelock import FileLock, Timeout
 
-from inweights.config import digest
 from inweights.errors import FolderError, RunError
+from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
 
-__all__ = ["RunFolder", "RunStore", "default_root"]
+__all__ = ["CONFIG", "RunFolder"]
 
-_MANIFEST, _CONFIG = "manifest.json", "config.json"
+#: Name of the config in a run folder.
+CONFIG = "config.json"
+_MANIFEST, _PARTS = "manifest.json", "parts"
 
 
-def default_root() -> Path:
-    """Return where runs are kept: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""
-    return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
+class _Manifest(msgspec.Struct):
+    """The files of a complete run, each with its hash."""
+
+    files: dict[str, str]
 
 
 class RunFolder:
@@ -37,16 +50,77 @@ class RunFolder:
     Args:
         path: The folder of the complete run.
         config: Everything that decides the run, as plain values.
+        lock: The file that a process locks while it works on the run; outside of ``path``.
     """
 
-    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, config: Mapping[str, Any], lock: Path) -> None:
         self.path, self.config = path, dict(config)
         self.work = path.with_name(path.name + ".work")
+        self.old = path.with_name(path.name + ".old")
+        self._lock = FileLock(lock)
+        self._begun: tuple[int, int] | None = None
 
     @property
     def complete(self) -> bool:
         """Whether the run is done."""
         return (self.path / _MANIFEST).exists()
+
+    @property
+    def leftovers(self) -> bool:
+        """Whether there is more than a complete run: one at work, or what a kill left behind."""
+        return any(p.exists() for p in (self.work, self.old, self.path / _PARTS))
+
+    @contextmanager
+    def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+        """Hold the run's lock for a while; wait while another process has it.
+
+        Whoever holds it may take it again.
+
+        Args:
+            waiting: Called once if the lock is not free.
+
+        Raises:
+            RunError: The lock's file cannot be written.
+        """
+        file = Path(self._lock.lock_file)
+        with told(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                if waiting:
+                    waiting()
+                self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def recover(self) -> None:
+        """Finish what was cut short while a run was published, and clear what is stale.
+
+        A whole ``.work`` or ``.old`` takes the place of a complete run that is not there. What an
+        interrupted run has finished is kept.
+
+        Raises:
+            RunError: The folders cannot be written.
+        """
+        with self.held(), told(self.path):
+            if not self.complete:
+                whole = next((p for p in (self.work, self.old) if _is_whole(p)), None)
+                if whole:
+                    _remove(self.path)
+                    os.replace(whole, self.path)
+            if self.complete:
+                self._tidy()
+            else:
+                _remove(self.old)
+                (self.work / _MANIFEST).unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        """Recover the run if a process was killed while it published it; else do nothing."""
+        if not self.complete and ((self.work / _MANIFEST).exists() or self.old.exists()):
+            self.recover()
 
     def begin(self) -> Path:
         """Return the folder to work in, made if needed; what an interrupted run left is kept.
@@ -54,25 +128,71 @@ class RunFolder:
         Raises:
             RunError: The folder cannot be written.
         """
-        with _told(self.work):
+        with told(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
-            write_json(self.work / _CONFIG, self.config)
+            (self.work / _MANIFEST).unlink(missing_ok=True)
+            write_json(self.work / CONFIG, self.config)
+            self._begun = _identity(self.work / CONFIG)
         return self.work
 
+    def reopen(self) -> Path:
+        """Return a copy of the complete run to work in; the run itself stays until it is sealed.
+
+        Raises:
+            RunError: The copy cannot be written.
+        """
+        with told(self.work):
+            _remove(self.work)
+            shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(_MANIFEST))
+            self._begun = _identity(self.work / CONFIG)
+        return self.work
+
+    def check(self) -> None:
+        """Check that the folder at work is still the one that was begun.
+
+        Raises:
+            RunError: It was removed or replaced in the meantime.
+        """
+        if self._begun is None or self._begun != _identity(self.work / CONFIG):
+            raise RunError(
+                f"{self.work} was removed or changed while the run was at work, and nothing was "
+                "published; start it again"
+            )
+
     def discard(self) -> None:
-        """Remove the run, complete or at work."""
-        shutil.rmtree(self.work, ignore_errors=True)
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Remove the run, complete or at work.
+
+        Raises:
+            RunError: Something of it cannot be removed.
+        """
+        with self.held(), told(self.path):
+            _remove(self.work)
+            _remove(self.old)
+            (self.path / _MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
+            _remove(self.path)
 
     def seal(self) -> None:
-        """Write the manifest and give the folder its name. Only sealed folders count as whole."""
-        with _told(self.work):
-            shutil.rmtree(self.work / "parts", ignore_errors=True)
-            files = sorted(p for p in self.work.rglob("*") if p.is_file() and p.name != _MANIFEST)
-            hashes = {p.relative_to(self.work).as_posix(): _hash(p) for p in files}
+        """Write the manifest and give the folder its name. Only sealed folders count as whole.
+
+        Nothing is removed before: a kill at any moment leaves all parts, or the whole run.
+
+        Raises:
+            RunError: The folder cannot be written, or is not the one that was begun.
+        """
+        with self.held(), told(self.work):
+            self.check()
+            for unfinished in self.work.glob("*.partial"):  # of a write that was cut short
+                _remove(unfinished)
+            files = sorted(p for p in self.work.rglob("*") if p.is_file())
+            names = [p.relative_to(self.work) for p in files]
+            kept = [n for n in names if n.parts[0] not in (_PARTS, _MANIFEST)]
+            hashes = {name.as_posix(): hash_of(self.work / name) for name in kept}
             write_json(self.work / _MANIFEST, {"files": hashes})
-            shutil.rmtree(self.path, ignore_errors=True)
+            if self.path.exists():
+                _remove(self.old)
+                os.replace(self.path, self.old)
             os.replace(self.work, self.path)
+            self._tidy()
 
     def verify(self) -> None:
         """Check that no file of a complete run is missing or was changed.
@@ -80,19 +200,7 @@ class RunFolder:
         Raises:
             FolderError: Names the file, and says how to run it again.
         """
-        again = "run it again with --fresh"
-        try:
-            manifest = msgspec.json.decode((self.path / _MANIFEST).read_bytes())["files"]
-        except (OSError, KeyError, TypeError, msgspec.DecodeError):
-            raise FolderError(f"{self.path} has no readable {_MANIFEST}; {again}") from None
-        for name, expected in manifest.items():
-            file = self.path / name
-            if not file.is_file():
-                raise FolderError(f"{self.path} is incomplete: {name} is missing; {again}")
-            if _hash(file) != expected:
-                raise FolderError(
-                    f"{self.path} was edited: {name} is not what was written; {again}"
-                )
+        _verify(self.path)
 
     def json(self, name: str) -> Any:
         """Read a JSON file of the complete run.
@@ -100,106 +208,53 @@ class RunFolder:
         Raises:
             FolderError: It is missing or damaged.
         """
-        try:
-            return msgspec.json.decode((self.path / name).read_bytes())
-        except (OSError, msgspec.DecodeError) as error:
-            raise FolderError(f"cannot read {self.path / name}: {error}") from None
+        return read_json(self.path / name, object)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Read every table of the complete run."""
         return read_tables(self.path / "tables")
 
-
-class RunStore:
-    """All runs below one folder.
-
-    Args:
-        root: The folder; :func:`default_root` if left out.
-
-    Example:
-        >>> store = RunStore("/tmp/inweights-doctest")
-        >>> store.folder("identity-bridge/fig2", {"scale": "cpu"}).complete
-        False
-    """
-
-    def __init__(self, root: str | Path | None = None) -> None:
-        self.root = default_root() if root is None else Path(root)
-
-    def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
-        """Return the run folder of a config: the same config, the same folder."""
-        return RunFolder(self.root / name / digest(config), config)
-
-    def __iter__(self) -> Iterator[RunFolder]:
-        """All runs, newest first; runs at work included."""
-        found = {}
-        for file in self.root.glob(f"*/*/*/{_CONFIG}"):
-            path = file.parent
-            final = path.with_name(path.name.removesuffix(".work"))
-            found[final] = file
-        for path, file in sorted(found.items(), key=lambda item: -item[1].stat().st_mtime):
-            try:
-                config = msgspec.json.decode(file.read_bytes())
-            except (OSError, msgspec.DecodeError):
-                config = {}
-            yield RunFolder(path, config if isinstance(config, dict) else {})
+    def _tidy(self) -> None:
+        """Remove what a complete run needs no more. What cannot be removed does no harm."""
+        for stale in (self.work, self.old, self.path / _PARTS):
+            with suppress(OSError):
+                _remove(stale)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON, whole or not at all."""
-    text = msgspec.json.format(msgspec.json.encode(value, order="sorted"))
-    _atomically(path, lambda partial: partial.write_bytes(text))
-
-
-def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write a folder of Parquet files, whole or not at all."""
-    partial = folder.with_name(folder.name + ".partial")
-    with _told(folder):
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        for name, table in tables.items():
-            table.write_parquet(partial / f"{name}.parquet")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(partial, folder)
-
-
-def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
-    """Read a folder of Parquet files.
-
-    Raises:
-        FolderError: A file is damaged.
-    """
-    tables = {}
-    for file in sorted(folder.glob("*.parquet")):
-        try:
-            tables[file.stem] = pl.read_parquet(file)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise FolderError(f"cannot read {file}: {error}") from None
-    return tables
-
-
-def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with _told(path):
-        try:
-            write(partial)
-            os.replace(partial, path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn a failed write into one clear line."""
+def _verify(path: Path) -> None:
+    again = "run it again with --fresh"
     try:
-        yield
-    except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror or error}; nothing is lost, "
-            "the run goes on from here when it is started again"
-        ) from error
+        manifest = read_json(path / _MANIFEST, _Manifest)
+    except FolderError:
+        raise FolderError(f"{path} has no readable {_MANIFEST}; {again}") from None
+    for name, expected in manifest.files.items():
+        file = path / name
+        if not file.is_file():
+            raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
+        if hash_of(file) != expected:
+            raise FolderError(f"{path} was edited: {name} is not what was written; {again}")
 
 
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _is_whole(path: Path) -> bool:
+    try:
+        _verify(path)
+    except (FolderError, OSError):
+        return False
+    return True
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that is put in its place; ``None`` where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, a file or a link, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,59 @@
+"""All runs below one folder, found by their config or one after another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from inweights.config import digest
+from inweights.errors import FolderError
+from inweights.runs.files import read_json
+from inweights.runs.folder import CONFIG, RunFolder
+
+__all__ = ["RunStore", "default_root"]
+
+
+def default_root() -> Path:
+    """Return where runs are kept: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""
+    return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
+
+
+class RunStore:
+    """All runs below one folder.
+
+    Args:
+        root: The folder; :func:`default_root` if left out.
+
+    Example:
+        >>> store = RunStore("/tmp/inweights-doctest")
+        >>> store.folder("identity-bridge/fig2", {"scale": "cpu"}).complete
+        False
+    """
+
+    def __init__(self, root: str | Path | None = None) -> None:
+        self.root = default_root() if root is None else Path(root)
+
+    def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
+        """Return the run folder of a config: the same config, the same folder."""
+        return self._at(self.root / name / digest(config), config)
+
+    def __iter__(self) -> Iterator[RunFolder]:
+        """All runs, newest first; runs at work included."""
+        found: dict[Path, Path] = {}
+        for file in sorted(self.root.glob(f"*/*/*/{CONFIG}")):  # <hash>, <hash>.old, <hash>.work
+            path = file.parent
+            name = path.name.removesuffix(".work").removesuffix(".old")
+            found.setdefault(path.with_name(name), file)
+        for path, file in sorted(found.items(), key=lambda item: -item[1].stat().st_mtime):
+            try:
+                config = read_json(file, dict[str, Any])
+            except FolderError:
+                config = {}
+            yield self._at(path, config)
+
+    def _at(self, path: Path, config: Mapping[str, Any]) -> RunFolder:
+        folder = RunFolder(path, config, self.root / ".locks" / f"{path.name}.lock")
+        folder.settle()
+        return folder
