@@ -50,11 +50,14 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
 # --- formulas, at points that are no optima
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A solver that returns made-up points, told apart by what was asked of it."""
+def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
+    """A solver that returns made-up points, told apart by what was asked of it.
+
+    Points are drawn from ``first`` on, so that each sign and each maximum comes both ways.
+    """
     made = {
         name: SimpleNamespace(
-            parameters=point(seed), optimum=2.0 + seed, gap=0.1 * (seed + 1), kkt=0.3 + seed
+            parameters=point(first + seed), optimum=2.0 + seed, gap=0.1 * (seed + 1), kkt=0.3 + seed
         )
         for seed, name in enumerate(("best", "reduced", "paper", "up", "down", "own"))
     }
@@ -73,8 +76,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return made
 
 
-def test_checks_of_theorem_1_are_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, made = 4, pretend(monkeypatch)
+@pytest.mark.parametrize("first", [0, 6, 12, 18])
+def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    n, made = 4, pretend(monkeypatch, first)
     found = values(proof.with_identity(n))
     p, q = made["best"].parameters, made["paper"].parameters
     w = p.matrix(n)
@@ -110,8 +114,9 @@ def test_checks_of_theorem_1_are_what_they_say(monkeypatch: pytest.MonkeyPatch) 
     assert tuple(found[k] for k in stationary) == proof._stationarity(q, n)
 
 
-def test_checks_of_theorem_2_are_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    n, made = 4, pretend(monkeypatch)
+@pytest.mark.parametrize("first", [0, 6, 12, 18])
+def test_checks_of_theorem_2_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    n, made = 4, pretend(monkeypatch, first)
     found = values(proof.without(n))
     best, paper, own = (made[k].parameters for k in ("best", "paper", "own"))
     w = own.matrix(n)
