@@ -10,7 +10,6 @@ __all__ = [
     "DataError",
     "FolderError",
     "InweightsError",
-    "InweightsWarning",
     "RunError",
     "SolverError",
     "nearest",
@@ -50,10 +49,6 @@ class FolderError(RunError):
     """A run's folder is incomplete or was edited."""
 
     exit_code = 2
-
-
-class InweightsWarning(UserWarning):
-    """Something was accepted but has no effect, or has a doubtful one."""
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:

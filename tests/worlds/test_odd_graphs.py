@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
+from tests.worlds.edge_text import write_edges
 
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Init, Model, Node2VecConfig, TinyNNConfig
@@ -22,7 +23,7 @@ from inweights.probes import (
 from inweights.theory.node2vec import descend
 from inweights.theory.spectral import adjacency, components, eigenspaces, hop_distances, operator
 from inweights.training import Curriculum, Optimizer, Phase, train
-from inweights.worlds import EdgeList, Graph, World, from_networkx, read_edges, write_edges
+from inweights.worlds import Graph, World, from_networkx, read_edges
 
 
 def odd() -> nx.MultiGraph:
@@ -138,5 +139,3 @@ def test_paths_are_read_and_written(tmp_path: Path) -> None:
     assert read_edges(again) == found
     world = Graph(shape="file", file=str(again), paths=True).build()
     assert len(world.queries) == 2
-    with pytest.raises(DataError, match="'a=b' does not fit the form"):
-        write_edges(EdgeList.collect([("a=b", "c")]), tmp_path / "no.txt")

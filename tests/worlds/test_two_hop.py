@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pkgutil
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +13,7 @@ from tests.cases import WorldCase
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
 from tests.worlds import test_in_context as in_context
+from tests.worlds import test_labels as labels
 from tests.worlds import test_path_star as path_star
 from tests.worlds import test_triples as triples
 
@@ -42,20 +46,21 @@ def test_every_world_has_a_case() -> None:
     cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
-    exported = {
+    cases += labels.TestLabels.configs
+    written = {
         value
-        for name in worlds.__all__
-        if isinstance(value := getattr(worlds, name), type)
-        and issubclass(value, Config)
-        and hasattr(value, "build")
+        for found in pkgutil.iter_modules(worlds.__path__)
+        for value in vars(import_module(f"inweights.worlds.{found.name}")).values()
+        if isinstance(value, type) and issubclass(value, Config) and hasattr(value, "build")
     }
-    assert exported == {type(config) for config in cases}
+    assert written == {type(config) for config in cases}
     needed = {"triples": [f'path="{triples.FAMILY}"']}
     configs = {
         worlds.open_world(name, needed.get(name, ())).settings["kind"]
         for name in worlds.world_names()
     }
-    assert configs == {config.build().settings["kind"] for config in cases}
+    # Labels serve one recipe and have no name.
+    assert configs | {"labels"} == {config.build().settings["kind"] for config in cases}
 
 
 def hops(world: World, role: str) -> list[tuple[list[int], int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,11 +151,6 @@ def read_exam(path: str | Path) -> list[Question]:
     if not place.is_dir():
         return exam(read_table(place))
     return exam(read_table(found_in(place, "questions")), read_table(found_in(place, "train")))
-
-
-def of_role(questions: Iterable[Question], *roles: str) -> Sequence[Question]:
-    """The questions of some roles."""
-    return [question for question in questions if question.role in roles]
 
 
 def _among(names: list[str], right: str, most: int, seed: int, number: int) -> tuple[str, ...]:

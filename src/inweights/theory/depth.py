@@ -53,6 +53,9 @@ def depth_cosines(
     added: list[float] = []
     shared, found = 0.0, []
     for _ in range(layers):
+        if found and found[-1] == 1.0:  # to rounding; it cannot fall, and the sums would overflow
+            found.append(1.0)
+            continue
         added.append(alpha * (1 + per_label * shared))
         a, place = np.array(added), np.arange(len(added))
         passed = len(added) - np.maximum.outer(place, place)  # l − max(m, m') + 1

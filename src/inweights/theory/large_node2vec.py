@@ -4,7 +4,9 @@ The same update as :mod:`inweights.theory.node2vec`, ``V ← V + η [(P − S) +
 Memory, appendix F, Lemma 1), with no ``N × N`` matrix in memory: ``P`` is sparse, and the softmax
 ``S`` exists for some rows at a time. A chunk of rows ``S_b`` gives ``S_b V`` to its own rows and
 ``S_bᵀ V_b`` to all. The time of a step still grows as ``N² D``: it is the full softmax. NumPy and
-SciPy; shapes: ``N`` nodes, ``E`` edges, ``D`` width, ``B`` rows of a chunk.
+SciPy. No recipe needs it: it is for graphs of one's own.
+
+Shapes: ``N`` nodes, ``E`` edges, ``D`` width, ``B`` rows of a chunk.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from inweights.worlds.world import World
 __all__ = ["depth_first", "plane", "roots_of", "scene"]
 
 Floats = NDArray[np.float64]
+#: Steps of majorisation.
+_ROUNDS = 300
 
 
 def roots_of(hops: Floats) -> list[int]:
@@ -63,7 +65,7 @@ def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
     return np.array(found, dtype=np.int64)
 
 
-def plane(hops: Floats, *, rounds: int = 300) -> Floats:
+def plane(hops: Floats) -> Floats:
     """Lay the nodes out so that their distances are the numbers of hops, as well as a plane can.
 
     Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from two
@@ -71,7 +73,6 @@ def plane(hops: Floats, *, rounds: int = 300) -> Floats:
 
     Args:
         hops: Distances, ``[N, N]``; infinite between components.
-        rounds: Steps of majorisation.
 
     Returns:
         ``[N, 2]``, centred, the largest coordinate 1.
@@ -96,7 +97,7 @@ def plane(hops: Floats, *, rounds: int = 300) -> Floats:
     weight = np.divide(1.0, d**2, out=np.zeros_like(d), where=off & (d > 0))
     laplacian = np.diag(weight.sum(1)) - weight
     inverse = np.linalg.pinv(laplacian)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         gap = np.linalg.norm(where[:, None] - where, axis=-1)
         pull = np.divide(weight * d, gap, out=np.zeros_like(d), where=gap > 0)
         where = inverse @ ((np.diag(pull.sum(1)) - pull) @ where)

@@ -129,7 +129,7 @@ class Parameters:
     def column_sums(self, n: int) -> Array:
         """Return ``1ᵀ Wᵀ`` for a subject, a bridge, ``r1`` and ``r2``: 0 under Assumption 2."""
         means = self.blocks(n)[1].sum(0)
-        return means / np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
+        return means * np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
 
     def swapped(self) -> Parameters:
         """Return the image under ``τ`` of Lemma 4: hops and blocks change places."""

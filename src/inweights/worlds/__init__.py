@@ -2,7 +2,7 @@
 
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.analogy_rows import AnalogyRow, read_analogies
-from inweights.worlds.edge_lists import EdgeList, read_edges, write_edges
+from inweights.worlds.edge_lists import EdgeList, read_edges
 from inweights.worlds.graph import Graph, from_networkx
 from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
@@ -42,5 +42,4 @@ __all__ = [
     "register_world",
     "save_world",
     "world_names",
-    "write_edges",
 ]

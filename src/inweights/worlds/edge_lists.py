@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import DataError
-from inweights.worlds.world import World
 
-__all__ = ["EdgeList", "from_graph", "read_edges", "world_edges", "write_edges"]
+__all__ = ["EdgeList", "from_graph", "read_edges"]
 
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
@@ -175,45 +174,3 @@ def from_graph(graph: Any) -> EdgeList:
     if not found.links:
         raise DataError("the graph has no edge, so that there is nothing to teach")
     return found
-
-
-def world_edges(world: World) -> EdgeList:
-    """Return the edges of a world of a graph: its ``edge`` facts, loops, and path queries.
-
-    Where a world has only reverse edges they are turned round, so that the list is the graph's.
-    """
-    names, facts = world.vocabulary.names, world.facts
-
-    def pairs(role: str, sign: int = 1) -> list[tuple[str, str]]:
-        if role not in facts.role_names:
-            return []
-        prompts, answers = facts.matrix(facts.with_role(role))
-        two = zip(prompts[:, 0].tolist(), answers[:, 0].tolist(), strict=True)
-        return [(names[u], names[v])[::sign] for u, v in two]
-
-    links = (pairs("edge") or pairs("reverse_edge", -1)) + pairs("self_edge")
-    paths: Sequence[tuple[str, ...]] = ()
-    if "path" in world.queries.role_names:
-        places = world.queries.with_role("path")
-        paths = [tuple(names[i] for i in world.queries.answer(int(q))) for q in places]
-    return EdgeList.collect(links, world.vocabulary.groups["node"], paths)
-
-
-def write_edges(source: World | EdgeList, path: str | Path) -> Path:
-    """Write the plain text form, which :func:`read_edges` reads back.
-
-    Raises:
-        DataError: A label cannot be written so: it is empty, starts with ``#``, has spaces at its
-            ends, or contains ``=``, a comma or a line break.
-    """
-    found = source if isinstance(source, EdgeList) else world_edges(source)
-    for label in found.nodes:
-        if not label or label.strip() != label or label[0] == "#" or set(label) & set("=,\n\r"):
-            raise DataError(f"the label {label!r} does not fit the form 'u=v'; rename the node")
-    linked = {label for link in found.links for label in link}
-    lines = [f"{u}={v}" for u, v in found.links]
-    lines += [f"{label}=" for label in found.nodes if label not in linked]
-    lines += [f"{steps[-1]}={','.join(steps)}" for steps in found.paths]
-    file = Path(path)
-    file.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return file

@@ -1,0 +1,139 @@
+"""The cosine by depth: by hand, by moments of random matrices, and by training such a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inweights.errors import ConfigError
+from inweights.theory.depth import depth_cosines
+
+
+def test_three_layers_by_hand() -> None:
+    """``ηT/N = 1/2``, three inputs a label: ``a = .5, .5 + 1.5 e_1, .5 + 1.5 e_2``."""
+    e1 = 0.25
+    a2 = 0.5 + 1.5 * e1  # .875
+    e2 = 2 * 0.25 + 2 * 0.5 * a2 + a2**2
+    a3 = 0.5 + 1.5 * e2
+    e3 = 3 * 0.25 + 2 * (2 * 0.5 * a2) + 2 * a2**2 + 2 * 0.5 * a3 + 2 * a2 * a3 + a3**2
+    found = depth_cosines(3, inputs=8, per_label=3, rate=2.0, steps=2)
+    assert found == pytest.approx([e / (1 + e) for e in (e1, e2, e3)], rel=1e-12)
+
+
+def product(rng: np.random.Generator, width: int, factors: int) -> np.ndarray[Any, Any]:
+    """A product of square matrices from ``N(0, 1/width)``; the identity for none."""
+    made = np.eye(width)
+    for _ in range(factors):
+        made = made @ rng.normal(0, width**-0.5, (width, width))
+    return made
+
+
+def test_moments_are_those_of_random_matrices() -> None:
+    """``s + 1`` of Fuss and Catalan: ``tr (P Pᵀ)² / d`` of a product of ``s`` square matrices."""
+    rng = np.random.default_rng(0)
+    for factors in (0, 1, 2, 3):
+        p = product(rng, 300, factors)
+        assert np.trace((p @ p.T) @ (p @ p.T)) / 300 == pytest.approx(factors + 1, rel=0.05)
+
+
+def told_apart(layers: int, labels: int, per_label: int, seed: int) -> np.ndarray[Any, Any]:
+    """Shared part of the states, relative to their size, after each layer of a random network.
+
+    Each layer goes one step down a loss whose slope stays that of the start, as while no label is
+    fitted: ``W ← W + .2 Bᵀ Y Xᵀ``.
+    """
+    rng, width = np.random.default_rng(seed), 600
+    told = np.kron(np.eye(labels), np.ones((1, per_label)))
+    weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
+    behind = [rng.normal(0, width**-0.5, (labels, width))]
+    for later in reversed(weights[1:]):
+        behind.append(behind[-1] @ later)
+    state, shared = np.eye(width)[:, : told.shape[1]], []
+    for weight, b in zip(weights, reversed(behind), strict=True):
+        state = weight @ state + 0.2 * b.T @ told @ (state.T @ state)
+        gram = state.T @ state
+        alike = told.T @ told - np.eye(len(gram))
+        shared.append((gram * alike).sum() / alike.sum() / np.diag(gram).mean())
+    return np.array(shared)
+
+
+@pytest.mark.parametrize("per_label", [2, 3])
+def test_random_networks_of_unfitted_labels_do_so(per_label: int) -> None:
+    measured = np.mean([told_apart(5, 5, per_label, seed) for seed in range(6)], axis=0)
+    told = depth_cosines(5, inputs=5 * per_label, per_label=per_label, rate=per_label, steps=1)
+    assert told == pytest.approx(measured, abs=0.025)
+
+
+def trained(layers: int, labels: int, rate: float, steps: int, width: int) -> list[float]:
+    """Same-label cosines of ``A W_L ⋯ W_1``, two inputs a label, trained layer by layer.
+
+    ``W`` and ``A`` start from ``N(0, 1/width)``; plain descent on the mean cross-entropy.
+    """
+    rng, inputs = np.random.default_rng(3), 2 * labels
+    told = np.repeat(np.arange(labels), 2)
+    weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
+    readout = rng.normal(0, width**-0.5, (labels, width))
+    state, cosines = np.eye(width)[:, :inputs], []
+    for layer in range(layers):
+        behind = readout
+        for later in reversed(weights[layer + 1 :]):
+            behind = behind @ later
+        for _ in range(steps):
+            logits = behind @ weights[layer] @ state
+            said = np.exp(logits - logits.max(0))
+            said /= said.sum(0)
+            said[told, np.arange(inputs)] -= 1
+            weights[layer] = weights[layer] - rate / inputs * behind.T @ said @ state.T
+        state = weights[layer] @ state
+        unit = state / np.linalg.norm(state, axis=0)
+        cosines.append(float((unit[:, ::2] * unit[:, 1::2]).sum(0).mean()))
+    return cosines
+
+
+@pytest.mark.parametrize(("labels", "rate", "steps"), [(50, 2.0, 10), (40, 0.5, 24)])
+def test_a_network_trained_layer_by_layer_comes_near(labels: int, rate: float, steps: int) -> None:
+    """In three layers few labels are fitted yet, and the cosine is below the prediction."""
+    measured = trained(3, labels, rate, steps, width=384)
+    told = depth_cosines(3, inputs=2 * labels, per_label=2, rate=rate, steps=steps)
+    assert told == pytest.approx(measured, abs=0.045)
+    assert measured[2] < told[2]
+
+
+def test_deep_networks_come_to_one_without_overflow() -> None:
+    found = depth_cosines(60)
+    assert found[-1] == 1
+    assert (np.diff(found) >= 0).all()
+    assert found[:4] == pytest.approx(depth_cosines(4))
+
+
+many = st.integers(1, 30)
+
+
+@given(many, many, st.floats(0.01, 5), many, many)
+def test_it_rises_with_depth_and_follows_the_product(
+    layers: int, inputs: int, rate: float, steps: int, per_label: int
+) -> None:
+    found = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)
+    assert found.shape == (layers,)
+    assert ((found > 0) & (found <= 1)).all()
+    assert (np.diff(found) >= 0).all()
+    share = rate * steps / inputs
+    assert found[0] == pytest.approx(share**2 / (1 + share**2))
+    same = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
+    assert found == pytest.approx(same, rel=1e-9)
+    more = depth_cosines(layers, inputs=inputs, per_label=per_label + 1, rate=rate, steps=steps)
+    assert (more >= found).all()
+    if layers == 2:
+        assert more[1] > found[1]
+
+
+@pytest.mark.parametrize("name", ["layers", "inputs", "per_label", "steps", "rate"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_numbers_are_above_0(name: str, value: float) -> None:
+    settings: dict[str, Any] = {"layers": 2, name: value}
+    with pytest.raises(ConfigError, match=f"needs {name} above 0, not {value}"):
+        depth_cosines(**settings)
