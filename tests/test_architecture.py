@@ -14,11 +14,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "inweights"
 ORDER = (
     "worlds",
     "models",
-    "training",
     "theory",
+    "training",
     "probes",
     "audit",
     "lm",
+    "lab",
     "recipes",
     "report",
     "laboratory",

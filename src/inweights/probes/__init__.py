@@ -7,7 +7,7 @@ from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
-from inweights.probes.optimum import direction, of_optimum
+from inweights.probes.optimum import direction
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
@@ -33,7 +33,6 @@ __all__ = [
     "hop_correlation",
     "margins",
     "navigation",
-    "of_optimum",
     "path_accuracy",
     "project",
     "render_frames",

@@ -1,10 +1,9 @@
-"""What the theory's optimum looks like to a probe, and how close a trained model is to it."""
+"""How close a trained model is to the theory's optimum (:class:`inweights.training.Optimum`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,37 +13,10 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.to_model import to_model
 from inweights.training.worlds import as_worlds
-from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import World
 
-__all__ = ["direction", "of_optimum"]
-
-
-def of_optimum(
-    world: WorldConfig, probe: Callable[..., Any], *, seed: int = 0, gap: float = 1e-4,
-    **options: Any,
-) -> pl.DataFrame:  # fmt: skip
-    """Return what a probe says of the optimum of program (2), without a column ``replica``.
-
-    Args:
-        world: Config of the world.
-        probe: Any probe of trained models.
-        seed: Root seed of the world.
-        gap: Certified gap of the optimum.
-        options: Keyword arguments of the probe.
-
-    Example:
-        >>> from inweights.probes import accuracy
-        >>> from inweights.worlds import TwoHop
-        >>> table = of_optimum(TwoHop(n=3, identity=True), accuracy)
-        >>> table.filter(part="queries")["accuracy"].to_list()
-        [1.0]
-    """
-    made = world.build(seed)
-    table: pl.DataFrame = probe(to_model(_optimum(made, gap)), made, **options)
-    return table.drop("replica")
+__all__ = ["direction"]
 
 
 @torch.no_grad()
@@ -110,7 +82,7 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
 
 @lru_cache(maxsize=256)
 def _optimum(world: World, gap: float) -> Solution:
-    """The optimum of a world; observers ask for it again and again while a model trains."""
+    """The optimum of a world; an observer asks for it again and again while a model trains."""
     return solve(world, gap=gap)
 
 

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import entry_points
 
 from inweights.errors import ConfigError, unknown_name
-from inweights.recipes.claim import Claim, ClaimResult, Target, interval, judge
-from inweights.recipes.recipe import SCALES, Deduction, Figure, Measure, Plan, Recipe, Trial
+from inweights.lab.recipe import Recipe
 
-__all__ = [
-    "SCALES",
-    "Claim",
-    "ClaimResult",
-    "Deduction",
-    "Figure",
-    "Measure",
-    "Plan",
-    "Recipe",
-    "Target",
-    "Trial",
-    "get_recipe",
-    "interval",
-    "judge",
-    "load_plugins",
-    "recipe_names",
-    "register",
-]
+__all__ = ["get_recipe", "recipe_names", "register"]
 
 #: Every built-in recipe, in the order of the papers; each is a module of its name, imported when it
 #: is asked for.
@@ -80,18 +61,3 @@ def register(recipe: Recipe) -> Recipe:
         raise ConfigError(f"a recipe '{recipe.name}' exists already; choose another name")
     _registered[recipe.name] = recipe
     return recipe
-
-
-def load_plugins(modules: tuple[str, ...] = ()) -> None:
-    """Import the named modules, and those of installed packages' ``inweights.plugins``.
-
-    Raises:
-        ConfigError: A module cannot be imported.
-    """
-    for entry in entry_points(group="inweights.plugins"):
-        entry.load()
-    for module in modules:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise ConfigError(f"cannot import the plugin '{module}': {error}") from None

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import unknown_name
+from inweights.lab import Curriculum, Descent, ModelConfig, Paper, Trial, Value
 from inweights.models.gpt import GPTConfig
 from inweights.models.mamba import MambaConfig
 from inweights.models.node2vec import Node2VecConfig
 from inweights.models.tiny_nn import TinyNNConfig
-from inweights.probes.dynamics import of_descent
-from inweights.recipes.recipe import Deduction, ModelConfig, Trial
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.graph import Graph
 
 __all__ = [
@@ -28,20 +27,18 @@ __all__ = [
     "OURS",
     "OURS_SSM",
     "PAPER",
-    "SOURCE",
     "SSM",
     "TOP",
-    "Descent",
+    "Node2VecDescent",
     "Training",
-    "deduce",
     "far_correlation",
     "top_energy",
     "training",
+    "trial",
     "trials",
 ]
 
-SOURCE = "geometric-memory"
-PAPER = "Geometric Memory"
+PAPER = Paper("geometric-memory", "Geometric Memory")
 
 #: What the paper does not give.
 OURS = (
@@ -90,7 +87,7 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 }
 
 
-class Descent(Config):
+class Node2VecDescent(Config):
     """A Node2Vec and its gradient descent (B.5): rate and steps of the closed form.
 
     Attributes:
@@ -102,6 +99,11 @@ class Descent(Config):
     model: Node2VecConfig = Node2VecConfig()
     rate: float = 0.01
     steps: int = 10_000
+
+    @property
+    def learner(self) -> Descent:
+        """The descent alone."""
+        return Descent(rate=self.rate, steps=self.steps)
 
 
 class Training(Config):
@@ -132,7 +134,7 @@ class Training(Config):
         return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
 
     @property
-    def curriculum(self) -> Curriculum:
+    def learner(self) -> Curriculum:
         """One phase over all edges."""
         betas = (0.9, self.second)
         optimizer = Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
@@ -161,46 +163,32 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
     )
 
 
+def trial(how: Training | Node2VecDescent, world: Graph, **labels: Value) -> Trial:
+    """Return the trial of an architecture that learns a graph in a way."""
+    return Trial(labels=labels, world=world, model=how.model, learner=how.learner)
+
+
 def trials(
-    shapes: Sequence[str], architectures: Sequence[str], seeds: Sequence[int], most: int | None
+    shapes: Sequence[str],
+    architectures: Sequence[str],
+    most: int | None = None,
+    descent: Node2VecDescent | None = None,
 ) -> list[Trial]:
-    """Return the trials of the trained architectures; Node2Vec is deduced, not trained."""
+    """Return the trials of architectures on the four graphs.
+
+    Args:
+        shapes: Which graphs.
+        architectures: Which architectures.
+        most: Trains no longer than so many steps.
+        descent: How Node2Vec descends, where it is among them.
+    """
     return [
-        Trial(
-            labels={"graph": shape, "architecture": architecture},
-            world=Graph(shape=shape),  # type: ignore[arg-type]
-            model=how.model,
-            curriculum=how.curriculum,
-            seed=seed,
-        )
+        trial(how, Graph(shape=shape), graph=shape, architecture=name)  # type: ignore[arg-type]
         for shape in shapes
-        for architecture in architectures
-        if architecture != NODE2VEC
-        for how in [training(architecture, shape, most=most)]
-        for seed in seeds
-    ]
-
-
-def deduce(
-    probes: Mapping[str, Callable[..., pl.DataFrame]],
-    world: Graph,
-    how: Descent,
-    seed: int,
-    labels: Mapping[str, str | float | bool],
-    **options: Any,
-) -> list[Deduction]:
-    """Return what each probe, by the name of its table, sees in a Node2Vec after its descent."""
-    fixed = {"world": world, "seed": seed, "model": how.model, "rate": how.rate, "steps": how.steps}
-    return [
-        Deduction(
-            name=name,
-            labels=labels,
-            seed=seed,
-            compute=of_descent,
-            options={**fixed, "probe": probe, **options},
-            effort=how.steps,
-        )
-        for name, probe in probes.items()
+        for name in architectures
+        for how in [
+            descent or Node2VecDescent() if name == NODE2VEC else training(name, shape, most=most)
+        ]
     ]
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import msgspec
 
 from inweights.config import Config
+from inweights.errors import unknown_name
+from inweights.lab import ModelConfig, Paper
 from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
-from inweights.recipes.recipe import ModelConfig
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 
-__all__ = ["OURS", "PAPER", "SOURCE", "EmbMLPTraining", "GPTTraining", "condition"]
+__all__ = ["CONDITIONS", "OURS", "PAPER", "EmbMLPTraining", "GPTTraining", "condition"]
 
-SOURCE = "identity-bridge"
-PAPER = "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory"
+PAPER = Paper(
+    "identity-bridge", "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory"
+)
 
 #: Settings that the paper does not print. They were chosen on the seeds 0 to 7.
 OURS = (
@@ -30,6 +32,10 @@ OURS = (
     "larger than the standard 0.02.",
     "Emb-MLP: full-batch gradient descent from σ = 0.01.",
 )
+
+
+#: Models that Figure 2 compares.
+CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
 
 
 class EmbMLPTraining(Config):
@@ -80,7 +86,12 @@ def condition(
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
     ``gpt-decay``: standard initialisation, strong weight decay.
+
+    Raises:
+        ConfigError: There is no such condition.
     """
+    if name not in CONDITIONS:
+        raise unknown_name("model", name, CONDITIONS)
     if name == "emb-mlp":
         return emb_mlp.model, emb_mlp.curriculum
     model, phase = gpt.model, gpt.phase

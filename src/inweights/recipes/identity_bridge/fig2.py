@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
+from itertools import product
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.probes import accuracy
-from inweights.recipes.claim import Statement, Target
+from inweights.lab import Measure, Plan, Trial, cosine, lines, share
 from inweights.recipes.derived import compositions, excess, memorised
 from inweights.recipes.identity_bridge.common import (
+    CONDITIONS,
     OURS,
     PAPER,
-    SOURCE,
     EmbMLPTraining,
     GPTTraining,
     condition,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "identity-bridge/fig2"
 LABELS = ("model", "identity", "complexity")
 
 
@@ -41,35 +40,32 @@ class Settings(Config):
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 4, 5)
-    models: tuple[str, ...] = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
+    models: tuple[str, ...] = CONDITIONS
     gpt: GPTTraining = GPTTraining()
     emb_mlp: EmbMLPTraining = EmbMLPTraining()
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
-    """Every model, complexity and seed, with and without identity."""
+def plan(settings: Settings) -> Plan:
+    """Every model and complexity, with and without identity."""
     trials = []
-    for complexity in settings.complexities:
-        for identity in (True, False):
-            for name in settings.models:
-                model, curriculum = condition(name, settings.gpt, settings.emb_mlp)
-                world = TwoHop(n=settings.n, complexity=complexity, identity=identity)
-                labels = {"model": name, "identity": identity, "complexity": complexity}
-                trials += [
-                    Trial(labels=labels, world=world, model=model, curriculum=curriculum, seed=seed)
-                    for seed in seeds
-                ]
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=accuracy)])
+    for c, identity, name in product(settings.complexities, (True, False), settings.models):
+        model, curriculum = condition(name, settings.gpt, settings.emb_mlp)
+        world = TwoHop(n=settings.n, complexity=c, identity=identity)
+        trials.append(
+            Trial(
+                labels={"model": name, "identity": identity, "complexity": c},
+                world=world,
+                model=model,
+                learner=curriculum,
+            )
+        )
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on compositions with the 1/C line, its excess over it, and recall of the facts."""
     queries = compositions(tables["accuracy"]).with_columns(one_over_c=1.0 / pl.col("complexity"))
-    given = (
-        pl.when(pl.col("identity"))
-        .then(pl.lit("with identity"))
-        .otherwise(pl.lit("without identity"))
-    )
+    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without identity"))
     return {
         "compositions": queries.with_columns(bridge=given),
         "excess": excess(queries),
@@ -78,235 +74,134 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 2, §4.1")
+state = PAPER.stating("fig2", "Fig. 2, §4.1")
 
-
-def _gpt(model: str, complexity: int | None = None) -> dict[str, str | float | bool]:
-    where: dict[str, str | float | bool] = {"model": model, "identity": True}
-    return where if complexity is None else {**where, "complexity": complexity}
-
-
-_ALL = "argmax over all outputs"
-_AMONG = "argmax among the objects"
+C = "complexity"
+_ALL, _AMONG = "argmax over all outputs", "argmax among the objects"
+accuracy = share("compositions", "accuracy")
+emb, gpt, small, decay = (accuracy.at(model=model, identity=True) for model in CONDITIONS)
+emb_among, gpt_among = emb.of("accuracy_among"), gpt.of("accuracy_among")
+emb_excess = cosine("excess_among", "excess", model="emb-mlp", identity=True)
+small_excess = cosine("excess", "excess", model="gpt-small", identity=True)
 
 CLAIMS = (
     state(
         "non-zero-gpt",
         f"With identity GPT-2 composes out of distribution at every complexity ({_ALL}).",
-        Target(least=0.05),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt"),
-        each=("complexity",),
+        gpt.over(C) >= 0.05,
     ),
     state(
         "non-zero-gpt-small",
         f"With identity small-initialisation GPT-2 composes at every complexity ({_ALL}).",
-        Target(least=0.05),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-small"),
-        each=("complexity",),
+        small.over(C) >= 0.05,
     ),
     state(
         "non-zero-emb-mlp",
         f"With identity Emb-MLP composes at every complexity ({_ALL}).",
-        Target(least=0.05),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("emb-mlp"),
-        each=("complexity",),
+        emb.over(C) >= 0.05,
     ),
     state(
         "non-zero-emb-mlp-among",
         f"With identity Emb-MLP composes at every complexity ({_AMONG}; chance is 1/N).",
-        Target(least=0.1),
-        table="compositions",
-        column="accuracy_among",
-        where=_gpt("emb-mlp"),
-        each=("complexity",),
+        emb_among.over(C) >= 0.1,
     ),
-    state(
-        "c1-emb-mlp",
-        "At C = 1 Emb-MLP does well.",
-        Target(least=0.99),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("emb-mlp", 1),
-    ),
-    state(
-        "c1-gpt",
-        "At C = 1 GPT-2 does well.",
-        Target(least=0.9),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt", 1),
-    ),
+    state("c1-emb-mlp", "At C = 1 Emb-MLP does well.", emb.at(complexity=1) >= 0.99),
+    state("c1-gpt", "At C = 1 GPT-2 does well.", gpt.at(complexity=1) >= 0.9),
     state(
         "c1-gpt-small",
         "At C = 1 small-initialisation GPT-2 does well.",
-        Target(least=0.95),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-small", 1),
+        small.at(complexity=1) >= 0.95,
     ),
     state(
         "c2-gpt",
         "At C = 2 GPT-2 has fallen: neither failure nor mastery.",
-        Target(least=0.35, most=0.75),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt", 2),
+        gpt.at(complexity=2).within(0.35, 0.75),
     ),
     state(
         "falls-emb-mlp",
         f"Accuracy of Emb-MLP falls with C: from C = 1 to C = 5 by more than half ({_AMONG}).",
-        Target(least=0.5),
-        table="compositions",
-        column="accuracy_among",
-        where=_gpt("emb-mlp", 1),
-        minus=_gpt("emb-mlp", 5),
+        emb_among.at(complexity=1) - emb_among.at(complexity=5) >= 0.5,
     ),
     state(
         "falls-gpt",
         "Accuracy of GPT-2 falls with C: from C = 1 to C = 5 by more than half.",
-        Target(least=0.5),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt", 1),
-        minus=_gpt("gpt", 5),
+        gpt.at(complexity=1) - gpt.at(complexity=5) >= 0.5,
     ),
     state(
         "together",
         f"GPT-2 and Emb-MLP fall together: they differ by at most .2 at every C ({_AMONG}).",
-        Target(least=-0.2, most=0.2),
-        table="compositions",
-        column="accuracy_among",
-        where=_gpt("gpt"),
-        minus=_gpt("emb-mlp"),
-        each=("complexity",),
+        (gpt_among - emb_among).over(C).within(-0.2, 0.2),
     ),
     state(
         "emb-mlp-one-over-c",
         f"Emb-MLP is at 1/C for C = 2 to 5 ({_AMONG}), as ties in the theory predict.",
-        Target(least=-0.1, most=0.1),
-        table="excess_among",
-        column="excess",
-        where=_gpt("emb-mlp"),
-        each=("complexity",),
+        emb_excess.over(C).within(-0.1, 0.1),
     ),
     state(
         "small-above-one-over-c",
         "Small initialisation exceeds 1/C at every C from 2 to 5.",
-        Target(least=0.0),
-        table="excess",
-        column="excess",
-        where=_gpt("gpt-small"),
-        each=("complexity",),
+        small_excess.over(C) >= 0.0,
         published="> 1/C",
     ),
-    state(
-        "small-c2",
-        "Small initialisation at C = 2.",
-        Target(least=0.75),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-small", 2),
-    ),
-    state(
-        "small-c3",
-        "Small initialisation at C = 3.",
-        Target(least=0.6),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-small", 3),
-    ),
+    state("small-c2", "Small initialisation at C = 2.", small.at(complexity=2) >= 0.75),
+    state("small-c3", "Small initialisation at C = 3.", small.at(complexity=3) >= 0.6),
     state(
         "small-degrades-slower",
         "Small initialisation degrades more slowly: at C = 2 it is above the standard one.",
-        Target(least=0.15),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-small", 2),
-        minus=_gpt("gpt", 2),
+        small.at(complexity=2) - gpt.at(complexity=2) >= 0.15,
     ),
     state(
         "decay-recovers",
         "Weight decay recovers accuracy at high complexity (C = 3), compared with standard GPT-2.",
-        Target(least=0.05),
-        table="compositions",
-        column="accuracy",
-        where=_gpt("gpt-decay", 3),
-        minus=_gpt("gpt", 3),
+        decay.at(complexity=3) - gpt.at(complexity=3) >= 0.05,
         place="§4.4",
     ),
     state(
         "without-identity-fails",
         f"Without identity composition fails, for every model and complexity ({_ALL}).",
-        Target(most=0.15),
-        table="compositions",
-        column="accuracy",
-        where={"identity": False},
-        each=("model", "complexity"),
+        accuracy.at(identity=False).over("model", C) <= 0.15,
     ),
     state(
         "facts-known",
         "All facts are memorised, with and without identity, so that failure is not ignorance.",
-        Target(least=0.99),
-        table="memorised",
-        column="accuracy",
-        where={},
-        each=LABELS,
+        share("memorised", "accuracy").over(*LABELS) >= 0.99,
     ),
+)
+
+over_c = partial(
+    lines,
+    x=C,
+    series="model",
+    facet="bridge",
+    reference=("one_over_c", "1/C"),
+    x_label="complexity C",
+    y_limits=(0, 1),
 )
 
 FIGURES = (
-    Figure(
-        id="accuracy",
-        kind="lines",
-        title="Unseen compositions against complexity",
-        caption=(
-            "Share of out-of-distribution queries (e1, r1, r2) answered right, the largest logit "
-            "over all outputs. Mean over fresh seeds, 95% interval; the dashed line is 1/C."
-        ),
-        sources=("compositions",),
-        options={
-            "x": "complexity",
-            "y": "accuracy",
-            "series": "model",
-            "facet": "bridge",
-            "reference": {"column": "one_over_c", "label": "1/C"},
-            "x_label": "complexity C",
-            "y_label": "accuracy, all outputs",
-            "y_limits": [0, 1],
-        },
+    over_c(
+        "accuracy",
+        "compositions",
+        "Unseen compositions against complexity",
+        "Share of out-of-distribution queries (e1, r1, r2) answered right, the largest logit over "
+        "all outputs. Mean over fresh seeds, 95% interval; the dashed line is 1/C.",
+        y="accuracy",
+        y_label="accuracy, all outputs",
     ),
-    Figure(
-        id="accuracy-among",
-        kind="lines",
-        title="The same, among the objects only",
-        caption=(
-            "Share of queries whose right object has the largest logit among the objects. The "
-            "difference to the figure above is mass on bridges: the model stops half-way."
-        ),
-        sources=("compositions",),
-        options={
-            "x": "complexity",
-            "y": "accuracy_among",
-            "series": "model",
-            "facet": "bridge",
-            "reference": {"column": "one_over_c", "label": "1/C"},
-            "x_label": "complexity C",
-            "y_label": "accuracy, among objects",
-            "y_limits": [0, 1],
-        },
+    over_c(
+        "accuracy-among",
+        "compositions",
+        "The same, among the objects only",
+        "Share of queries whose right object has the largest logit among the objects. The "
+        "difference to the figure above is mass on bridges: the model stops half-way.",
+        y="accuracy_among",
+        y_label="accuracy, among objects",
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig2",
     title="Identity unlocks unseen compositions, less so as complexity grows",
-    paper=PAPER,
     place="Figure 2, §4.1",
     summary=(
         "Trains Emb-MLP and GPT-2 (standard and small initialisation, weight decay) on first hops "
@@ -315,8 +210,8 @@ RECIPE = Recipe(
     ),
     scales={
         "smoke": Settings(
-            n=4,
-            complexities=(1, 2),
+            n=5,
+            complexities=(1, 2, 3, 5),
             gpt=GPTTraining(phase=Phase(steps=4, random_offset=True)),
             emb_mlp=EmbMLPTraining(steps=20),
         ),

@@ -1,0 +1,344 @@
+"""Runs a recipe: has what is missing made, puts the tables together, judges the claims."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from inweights.config import to_dict
+from inweights.errors import ConfigError, DataError
+from inweights.lab.executors import Executor, Job, Processes, SameProcess
+from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.recipe import Recipe
+from inweights.lab.store import Store
+from inweights.lab.trial import Plan
+from inweights.lab.verdict import ClaimResult, judge, unjudged
+from inweights.lab.wire import sendable
+from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
+
+__all__ = ["Effort", "Outcome", "Progress", "collect", "execute", "judge_all", "load", "refresh"]
+
+#: Called with updates done (replicas count one by one), all updates, and what is being done.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """Who does the work, and with what; no number of a result depends on it.
+
+    Attributes:
+        device: Where models live.
+        jobs: Tasks at the same time, each in a process of its own.
+        threads: Threads of each process. One by default: two runs on one machine then do not slow
+            each other down tenfold.
+        plugins: Modules that the processes import first.
+        progress: Told about every step.
+        executor: Does the tasks; by default processes, or this one where there is one job.
+    """
+
+    device: str = "cpu"
+    jobs: int = 1
+    threads: int = 1
+    plugins: tuple[str, ...] = ()
+    progress: Progress | None = None
+    executor: Executor | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A finished run of a recipe."""
+
+    recipe: Recipe
+    scale: str
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any]
+    overrides: tuple[str, ...]
+    seconds: float
+    folder: RunFolder
+    cached: bool
+    tables: Mapping[str, pl.DataFrame]
+    claims: tuple[ClaimResult, ...]
+    environment: Mapping[str, Any]
+    plugins: tuple[str, ...] = ()
+
+
+def collect(
+    plan: Plan,
+    seeds: Sequence[int],
+    store: Store,
+    effort: Effort | None = None,
+    *,
+    version: int = 1,
+    fresh: bool = False,
+) -> dict[str, pl.DataFrame]:
+    """Make what is missing of a plan, and return its tables, by name.
+
+    A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
+    is not made again, whichever recipe or sweep asked for it first.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds of every trial.
+        store: Where the tables of single runs are kept.
+        effort: Who does the work, and with what.
+        version: The recipe's.
+        fresh: Whether what is stored is made again.
+
+    Raises:
+        InweightsError: What a task raised; what others have finished is stored.
+    """
+    effort = effort or Effort()
+    work = asked_of(plan, seeds, version)
+    if fresh:
+        for one in work.asked:
+            store.forget(one.owner, one.part)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
+    _do(tasks, work, store, effort)
+    return _assemble(work.asked, store)
+
+
+def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
+    total = sum(r.trial.learner.steps for r in work.runs.values())
+    total += sum(c.steps for c in work.computations.values())
+    steps = {"": total - sum(task.steps for task in tasks)}
+    by_key = {task.key: task for task in tasks}
+
+    def report(key: str, step: int, done: bool) -> None:
+        task = by_key[key]
+        steps[key] = task.steps if done else min(step, task.steps)
+        if effort.progress:
+            effort.progress(sum(steps.values()), total, task.title)
+
+    job = Job(
+        store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
+    )
+    executor = effort.executor or (
+        Processes(effort.jobs)
+        if effort.jobs > 1 and len(tasks) > 1 and all(map(sendable, tasks))
+        else SameProcess()
+    )
+    if tasks:
+        executor(job, tasks, report)
+
+
+def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
+    """Join labels and seeds to the stored tables; rows are in the order of the plan."""
+    named: dict[str, list[Asked]] = {}
+    for one in asked:
+        named.setdefault(one.name, []).append(one)
+    tables = {}
+    for name, group in named.items():
+        stored = {(a.owner, a.part): i for i, a in enumerate(group)}
+        rows = pl.concat(
+            [store.read(*key).with_columns(_table=pl.lit(i)) for key, i in stored.items()],
+            how="diagonal_relaxed",
+        )
+        labels = _labels(group).with_columns(
+            _table=pl.Series([stored[a.owner, a.part] for a in group], dtype=rows["_table"].dtype)
+        )
+        tables[name] = labels.join(
+            rows, on="_table", how="inner", maintain_order="left_right"
+        ).drop("_table")
+    return tables
+
+
+def _labels(group: Iterable[Asked]) -> pl.DataFrame:
+    frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def execute(
+    recipe: Recipe,
+    scale: str,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] = (),
+    store: RunStore | None = None,
+    fresh: bool = False,
+    effort: Effort | None = None,
+    publish: Callable[[Outcome, Path], None] | None = None,
+) -> Outcome:
+    """Run a recipe, or read it back where the same config has run already.
+
+    While another process is at work on the same config, this one waits for it.
+
+    Args:
+        recipe: What to run.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of replicates, or their seeds, if not the recipe's.
+        overrides: Changes of settings, ``key=value``.
+        store: Where runs are kept.
+        fresh: Whether all of it is made again.
+        effort: Who does the work, and with what.
+        publish: Called with the outcome and the folder before it is sealed, to add figures and a
+            page.
+
+    Raises:
+        ConfigError: Scale, seeds or overrides do not fit.
+        RunError: The run failed, or its folder is damaged.
+    """
+    effort = effort or Effort()
+    store = store or RunStore()
+    settings, chosen, config = recipe.resolve(scale, seeds, overrides)
+    folder = store.folder(recipe.name, config)
+    if folder.complete and not folder.leftovers and not fresh:
+        return load(recipe, folder)
+
+    def waiting() -> None:
+        if effort.progress:
+            effort.progress(0, 1, "waiting for another process that makes this run")
+
+    with folder.held(waiting):
+        if fresh:
+            folder.discard()
+        folder.recover()
+        if folder.complete:
+            return load(recipe, folder)
+        plan = recipe.plan(settings)
+        started = time.monotonic()
+        work = folder.begin()
+        before = _seconds(work)
+        try:
+            tables = collect(
+                plan, chosen, Store(store.root / "store"), effort,
+                version=recipe.version, fresh=fresh,
+            )  # fmt: skip
+        except (ConfigError, DataError):
+            folder.discard()  # it asks for what does not exist
+            raise
+        except BaseException:
+            folder.check()
+            write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
+            raise
+        folder.check()
+        if recipe.derive:
+            tables |= recipe.derive(tables)
+        outcome = Outcome(
+            recipe=recipe,
+            scale=scale,
+            seeds=chosen,
+            settings=config["settings"],
+            overrides=tuple(overrides),
+            seconds=round(before + time.monotonic() - started, 2),
+            folder=folder,
+            cached=False,
+            tables=tables,
+            claims=judge_all(recipe, tables, scale, strict=not overrides),
+            environment=environment(),
+            plugins=effort.plugins,
+        )
+        _write(outcome, work, publish)
+        folder.seal()
+    return outcome
+
+
+def load(recipe: Recipe, folder: RunFolder) -> Outcome:
+    """Read a complete run back, after checking that nothing in it was changed.
+
+    Verdicts are not read but computed, from the tables.
+
+    Raises:
+        FolderError: The run is damaged.
+    """
+    outcome = _read(recipe, folder)
+    claims = judge_all(recipe, outcome.tables, outcome.scale, strict=False)
+    return replace(outcome, claims=claims)
+
+
+def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
+    folder.verify()
+    about = read_json(folder.path / "outcome.json", _About)
+    return Outcome(
+        recipe=recipe,
+        scale=about.scale,
+        seeds=about.seeds,
+        settings=about.settings,
+        overrides=about.overrides,
+        seconds=about.seconds,
+        folder=folder,
+        cached=True,
+        tables=folder.tables(),
+        claims=(),
+        environment=read_json(folder.path / "environment.json", dict[str, Any]),
+        plugins=about.plugins,
+    )
+
+
+def refresh(
+    recipe: Recipe, folder: RunFolder, publish: Callable[[Outcome, Path], None] | None = None
+) -> Outcome:
+    """Judge a complete run again, and draw it again, with the claims and figures of this version.
+
+    Nothing is trained. The run stays as it was if anything fails.
+
+    Raises:
+        FolderError: The run is damaged.
+    """
+    with folder.held():
+        folder.recover()
+        old = _read(recipe, folder)
+        tables = dict(old.tables)
+        if recipe.derive:
+            tables |= recipe.derive(tables)
+        claims = judge_all(recipe, tables, old.scale, strict=not old.overrides)
+        new = replace(old, tables=tables, claims=claims)
+        _write(new, folder.reopen(), publish)
+        folder.seal()
+    return new
+
+
+def judge_all(
+    recipe: Recipe, tables: Mapping[str, pl.DataFrame] | None, scale: str, *, strict: bool = True
+) -> tuple[ClaimResult, ...]:
+    """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown."""
+    if tables is None:
+        why = f"no run at scale '{scale}' yet"
+        return tuple(unjudged(claim, why) for claim in recipe.claims)
+    targets = scale != "smoke"
+    return tuple(judge(c, tables, targets=targets, strict=strict) for c in recipe.claims)
+
+
+_CLOCK = "clock.json"
+
+
+class _About(msgspec.Struct):
+    """What is read back of a finished run; runs of earlier versions may say more."""
+
+    scale: str
+    seeds: tuple[int, ...]
+    settings: dict[str, Any]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+
+
+def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None] | None) -> None:
+    about = {
+        "recipe": outcome.recipe.name,
+        "scale": outcome.scale,
+        "seeds": outcome.seeds,
+        "settings": outcome.settings,
+        "overrides": outcome.overrides,
+        "seconds": outcome.seconds,
+        "plugins": outcome.plugins,
+        "claims": [to_dict(claim) for claim in outcome.claims],
+    }
+    write_json(work / "outcome.json", about)
+    write_json(work / "environment.json", outcome.environment)
+    write_tables(work / "tables", outcome.tables)
+    if publish:
+        publish(outcome, work)
+
+
+def _seconds(work: Path) -> float:
+    """Seconds that an interrupted run had spent."""
+    try:
+        return float(msgspec.json.decode((work / _CLOCK).read_bytes())["seconds"])
+    except (OSError, KeyError, TypeError, ValueError, msgspec.DecodeError):
+        return 0.0

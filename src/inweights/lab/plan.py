@@ -1,0 +1,260 @@
+"""From a plan to tasks: which runs there are, what is missing of them, and what trains together.
+
+A **run** is one world, model, learner and seed, whoever asks for it: two recipes, or two labels of
+one, share it. A run's numbers are the same to the last bit alone and in company, so that grouping
+is scheduling and never identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from inweights.config import digest, identity
+from inweights.lab.trial import Computation, Measure, Plan, Trial
+from inweights.training.learner import Curriculum, Learner
+
+__all__ = ["Asked", "ComputeTask", "LearnTask", "Run", "Task", "asked_of", "tasks_of"]
+
+#: Raised by hand when the same run would give other numbers: stored results are then made again.
+VERSION = 1
+#: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
+#: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
+MAX_REPLICAS = 24
+#: The table of every training: its loss over time.
+LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
+_KEY = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what is learnt, by whom, how, and from which seed."""
+
+    key: str
+    trial: Trial
+    seed: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One table of one run, or of one computation, and the labels under which it was asked for.
+
+    Attributes:
+        name: Table of the result that it belongs to.
+        owner: Key of the run or computation.
+        part: Key of the measure.
+        labels: Columns that are added.
+        seed: Root seed, also a column.
+    """
+
+    name: str
+    owner: str
+    part: str
+    labels: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class LearnTask:
+    """Runs that may train as one program, and what is measured of them.
+
+    Attributes:
+        runs: They differ in seeds, initial scales, rates and decays only.
+        measures: All that is measured.
+        parts: Keys of the measures that are stored of each run.
+    """
+
+    runs: tuple[Run, ...]
+    measures: tuple[Measure, ...]
+    parts: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Its name: which parts of which runs it makes."""
+        return digest([[run.key for run in self.runs], self.parts], _KEY)
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """Every table that it makes, by run and part."""
+        return [
+            (run.key, part)
+            for run, parts in zip(self.runs, self.parts, strict=True)
+            for part in parts
+        ]
+
+    @property
+    def title(self) -> str:
+        """What is learnt, in a few words."""
+        labels = ", ".join(str(value) for value in self.runs[0].trial.labels.values())
+        return f"{len(self.runs)} × {labels}"
+
+    @property
+    def replicas(self) -> int:
+        """How many runs there are."""
+        return len(self.runs)
+
+    @property
+    def learner(self) -> Learner:
+        """How they learn: the first one's, of which the others differ in rate and decay only."""
+        return self.runs[0].trial.learner
+
+    @property
+    def steps(self) -> int:
+        """Updates of all of them together."""
+        return len(self.runs) * self.learner.steps
+
+
+@dataclass(frozen=True)
+class ComputeTask:
+    """A computation for one seed."""
+
+    key: str
+    computation: Computation
+    seed: int
+    replicas: int = 1
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """The table that it makes."""
+        return [(self.key, "table")]
+
+    @property
+    def title(self) -> str:
+        """What is computed, in a few words."""
+        labels = ", ".join(str(value) for value in self.computation.labels.values())
+        return f"{self.computation.name} of {labels}" if labels else self.computation.name
+
+    @property
+    def steps(self) -> int:
+        """How much of the progress this is, in updates that take about as long."""
+        return self.computation.effort
+
+
+Task = LearnTask | ComputeTask
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that a plan asks for, and what makes it."""
+
+    asked: tuple[Asked, ...]
+    runs: Mapping[str, Run]
+    measures: Mapping[str, Mapping[str, Measure]]
+    computations: Mapping[str, ComputeTask]
+
+
+def asked_of(plan: Plan, seeds: Sequence[int], version: int = 1) -> Work:
+    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
+
+    Args:
+        plan: Trials without seeds.
+        seeds: Root seeds of every trial.
+        version: The recipe's, raised by hand when its results change.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.probes import accuracy
+        >>> from inweights.worlds import TwoHop
+        >>> trials = [Trial(labels={"name": name}, world=TwoHop(n=3), model=EmbMLPConfig(),
+        ...                 learner=Curriculum()) for name in ("one", "other")]
+        >>> plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=accuracy)])
+        >>> work = asked_of(plan, seeds=[0, 1])
+        >>> len(work.runs), len(work.asked)  # accuracy and losses, by label and seed
+        (2, 8)
+    """
+    asked: list[Asked] = []
+    runs: dict[str, Run] = {}
+    wanted: dict[str, dict[str, Measure]] = {}
+    keys = {id(m): measure_key(m) for m in plan.measures}
+    for trial in plan.trials:
+        about = [identity(part) for part in (trial.world, trial.model, trial.learner)]
+        looks = [m for m in plan.measures if m.fits(trial)]
+        for place, seed in enumerate(seeds):
+            key = digest([VERSION, version, *about, seed], _KEY)
+            run = runs.setdefault(key, Run(key, trial, seed))
+            parts = wanted.setdefault(key, {})
+            if isinstance(trial.learner, Curriculum):
+                parts["losses"] = LOSSES
+                asked.append(Asked("losses", run.key, "losses", trial.labels, seed))
+            for measure in looks:
+                if place and measure.first_seed:
+                    continue
+                part = keys[id(measure)]
+                parts[part] = measure
+                asked.append(Asked(measure.name, run.key, part, trial.labels, seed))
+    computations: dict[str, ComputeTask] = {}
+    for one in plan.computations:
+        about = [plain(one.compute), plain(dict(one.options))]
+        for seed in seeds if one.seeded else seeds[:1]:
+            # What no seed decides is one result, whichever seed its rows bear.
+            key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
+            computations.setdefault(key, ComputeTask(key, one, seed))
+            asked.append(Asked(one.name, key, "table", one.labels, seed))
+    return Work(tuple(asked), runs, wanted, computations)
+
+
+def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
+    """Return what is left to do, in order of first appearance: any order, any process.
+
+    Args:
+        work: What is asked for.
+        missing: Whether a part of a run is not stored, by both keys.
+    """
+    tasks: list[Task] = [task for key, task in work.computations.items() if missing(key, "table")]
+    groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
+    shapes: dict[int, Any] = {}
+    for key, run in work.runs.items():
+        left = {part: m for part, m in work.measures[key].items() if missing(key, part)}
+        if not left:
+            continue
+        trial = run.trial
+        if id(trial) not in shapes:
+            shapes[id(trial)] = _shape(trial)
+        # The first seed trains with the others, though more may be measured of it.
+        everywhere = sorted(part for part, m in left.items() if not m.first_seed)
+        group = digest([shapes[id(trial)], everywhere], _KEY)
+        groups.setdefault(group, []).append((run, left))
+    for members in groups.values():
+        for start in range(0, len(members), MAX_REPLICAS):
+            block = members[start : start + MAX_REPLICAS]
+            measures = {part: m for _, left in block for part, m in left.items()}
+            parts = tuple(tuple(left) for _, left in block)
+            runs = tuple(run for run, _ in block)
+            tasks.append(LearnTask(runs, tuple(measures.values()), parts))
+    return tasks
+
+
+def _shape(trial: Trial) -> Any:
+    """What runs that train together have in common: all but seeds, initial scales and rates."""
+    model = identity(trial.model)
+    if isinstance(model, dict):
+        model = {key: value for key, value in model.items() if key != "init"}
+    learner = trial.learner
+    how = learner.shape if isinstance(learner, Curriculum) else learner
+    return [identity(trial.world), model, identity(how)]
+
+
+def measure_key(measure: Measure) -> str:
+    """Return what a measure is stored under: its probe and options, not its name."""
+    if measure is LOSSES:
+        return "losses"
+    return digest([plain(measure.probe), plain(dict(measure.options)), measure.every], _KEY)
+
+
+def plain(value: Any) -> Any:
+    """Return options as plain values: configs become mappings, functions their names."""
+    if callable(value):
+        # Where the library keeps its functions is its own business; their names are public.
+        home = value.__module__
+        return f"{'inweights' if home.startswith('inweights.') else home}:{value.__qualname__}"
+    if isinstance(value, msgspec.Struct):
+        return [type(value).__qualname__, identity(value)]
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(one) for one in value]
+    return value

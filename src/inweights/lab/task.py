@@ -1,0 +1,194 @@
+"""Does a task: lets models learn, looks at them, and stores a table for each run and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import polars as pl
+import torch
+from threadpoolctl import threadpool_limits
+
+from inweights.config import digest, identity
+from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task, measure_key
+from inweights.lab.store import Store
+from inweights.lab.trial import Measure
+from inweights.models.base import Model
+from inweights.models.layers import Init
+from inweights.training import Checkpoint, Observer, train
+from inweights.training.learner import Curriculum, Descent, Optimum
+from inweights.worlds.world import World
+
+__all__ = ["use_threads", "work_on"]
+
+#: Bytes that the parameters, gradients and optimizer of runs that train together may take.
+MAX_BYTES = 4 * 2**30
+
+Progress = Callable[[int], None]
+#: A run, the keys of what is stored of it, and its world.
+Member = tuple[Run, tuple[str, ...], World]
+
+
+def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
+    """Do a task and store its tables.
+
+    Args:
+        task: Runs that learn, or a computation.
+        store: Where tables go, and where an interrupted training is resumed from.
+        device: Where models live.
+        progress: Told how many updates are done, of all replicas together.
+    """
+    if all(store.has(owner, part) for owner, part in task.wanted):
+        return  # another process did it in the meantime
+    if isinstance(task, ComputeTask):
+        one = task.computation
+        options = {**one.options, "seed": task.seed} if one.seeded else one.options
+        store.write(task.key, "table", one.compute(**options))
+        return
+    done = 0
+    for members in _blocks(task):
+        learner = members[0][0].trial.learner
+        if isinstance(learner, Curriculum):
+            _train(members, task.measures, store, device, partial(_add, progress, done))
+        else:
+            for run, parts, world in members:
+                asked = [m for m in task.measures if measure_key(m) in parts]
+                _derive(run, world, learner, asked, store)
+        done += learner.steps * len(members)
+        progress(done)
+
+
+def _add(progress: Progress, before: int, done: int) -> None:
+    progress(before + done)
+
+
+def _blocks(task: LearnTask) -> Iterator[list[Member]]:
+    """Build the worlds; runs of one shape of world are a block, as large as the memory allows."""
+    shapes: dict[str, list[Member]] = {}
+    for run, parts in zip(task.runs, task.parts, strict=True):
+        world = run.trial.world.build(run.seed)
+        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
+    for members in shapes.values():
+        size = _capacity(members[0])
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
+
+
+def _train(
+    members: Sequence[Member],
+    measures: Sequence[Measure],
+    store: Store,
+    device: str,
+    progress: Progress,
+) -> None:
+    """Train runs as one program; an interrupted training goes on from its checkpoint."""
+    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
+    trials, seeds = [run.trial for run in runs], [run.seed for run in runs]
+    config = trials[0].model
+    assert config is not None
+    key = digest([[run.key for run in runs], [measure_key(m) for m in measures]], 20)
+    checkpoint = Checkpoint(store.state(key), key=key)
+    model = config.build(
+        vocabulary=len(worlds[0].vocabulary),
+        seeds=seeds,
+        inits=[getattr(trial.model, "init", Init()) for trial in trials],
+        candidates=worlds[0].outputs.tolist(),
+    ).to(device)
+
+    def look(measure: Measure, seen: Model) -> pl.DataFrame:
+        table: pl.DataFrame = measure.probe(seen, worlds, **measure.options)
+        return table
+
+    looks = [m for m in measures if m is not LOSSES]
+    observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
+    result = train(
+        model,
+        worlds,
+        [trial.learner for trial in trials],  # type: ignore[misc]  # all of them are curricula
+        seeds=seeds,
+        observers=observers,
+        checkpoint=checkpoint,
+        progress=lambda step: progress(step * len(runs)),
+    )
+    tables = {"losses": result.losses, **result.observed}
+    for measure in looks:
+        if not measure.every:
+            tables[measure_key(measure)] = look(measure, model)
+    for replica, (run, parts, _) in enumerate(members):
+        for part in parts:
+            own = tables[part].filter(pl.col("replica") == replica).drop("replica")
+            _store(store, run, part, own)
+    checkpoint.clear()
+
+
+def _derive(
+    run: Run, world: World, learner: Descent | Optimum, measures: Sequence[Measure], store: Store
+) -> None:
+    """Look at a model that a descent or a program leads to; one way serves all that look alike."""
+    for every in dict.fromkeys(measure.every for measure in measures):
+        looks = [m for m in measures if m.every == every]
+        frames: dict[str, list[pl.DataFrame]] = {}
+        for step, model in _models(run, world, learner, every):
+            for measure in looks:
+                table = measure.probe(model, world, **measure.options).drop("replica")
+                stamped = table.with_columns(step=pl.lit(step)) if every else table
+                frames.setdefault(measure_key(measure), []).append(stamped)
+        for part, tables in frames.items():
+            _store(store, run, part, pl.concat(tables))
+
+
+def _models(
+    run: Run, world: World, learner: Descent | Optimum, every: int
+) -> Iterator[tuple[int, Model]]:
+    if isinstance(learner, Optimum):
+        yield 0, learner.learn(world)
+    else:
+        yield from learner.models(world, run.trial.model, run.seed, every)  # type: ignore[arg-type]
+
+
+def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
+    trial = run.trial
+    about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
+    store.describe(run.key, {**about, "seed": run.seed})
+    store.write(run.key, part, table)
+
+
+def _capacity(member: Member) -> int:
+    """How many runs like this one train together without filling the memory."""
+    run, _, world = member
+    if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
+        return 1
+    lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    # Values, gradients and the two moments of Adam.
+    state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
+    return max(1, MAX_BYTES // max(1, state))
+
+
+def _shape(world: World) -> list[Any]:
+    return [
+        len(world.vocabulary),
+        digest(world.outputs.tolist()),
+        *(
+            [
+                part.role_names,
+                part.roles.tolist(),
+                part.prompt_ends.tolist(),
+                part.answer_ends.tolist(),
+            ]
+            for part in (world.facts, world.queries)
+        ),
+    ]
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Let torch and the linear algebra of NumPy use so many threads for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(threads, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)

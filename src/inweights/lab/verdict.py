@@ -1,0 +1,239 @@
+"""Verdicts: what the interval of a score says of a claim.
+
+A claim is *reproduced* when the whole 95% interval of its score lies in the target, in every case;
+*not reproduced* when all of it lies outside, in one case; *undecided* when it crosses the edge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from inweights.config import Config
+from inweights.errors import DataError, unknown_name
+from inweights.lab.claim import Claim
+from inweights.lab.score import Score, Target
+
+__all__ = ["VERDICTS", "ClaimResult", "Verdict", "interval", "judge", "unjudged"]
+
+Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
+
+#: Fewer replicates than this give no verdict.
+MIN_REPLICATES = 3
+#: Share of true means that an interval may miss.
+ALPHA = 0.05
+
+
+class ClaimResult(Config):
+    """A claim with its verdict, as it stands on the board.
+
+    Attributes:
+        measured: Mean over replicates; of the deciding case where the claim has several.
+        low: Lower end of the confidence interval of the mean; none for what is computed.
+        high: Upper end.
+        replicates: How many seeds were judged.
+        case: Which case decided: the one that is farthest from reproducing.
+        why: Why there is no verdict, where there is none.
+        needed: About how many seeds would decide an undecided claim, if mean and spread stay.
+        level: Confidence of the interval.
+    """
+
+    id: str
+    text: str
+    place: str
+    source: str
+    published: str | None
+    target: Target
+    verdict: Verdict
+    measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+    replicates: int = 0
+    case: str = ""
+    why: str = ""
+    needed: int | None = None
+    level: float = 1 - ALPHA
+    check: bool = False
+
+
+def interval(
+    values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
+) -> tuple[float, float, float]:
+    """Return mean, low and high of the Student interval of the mean of ``values``.
+
+    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so that
+    cutting drops no value that it could have: the coverage stays what it was.
+
+    Args:
+        values: One number a replicate.
+        alpha: Share of true means that the interval may miss.
+        bounds: Least and largest value that a mean can have.
+
+    Example:
+        >>> mean, low, high = interval([1.0, 2.0, 3.0])
+        >>> mean, round(low, 2), round(high, 2)
+        (2.0, -0.48, 4.48)
+        >>> interval([0.9, 1.0, 1.0], bounds=(0.0, 1.0))[2]
+        1.0
+    """
+    sample = np.asarray(values, dtype=float)
+    mean = float(sample.mean())
+    if len(sample) < 2:
+        return mean, mean, mean
+    half = _quantile(len(sample), alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    low, high = mean - half, mean + half
+    if bounds:
+        # Rounding may push a mean of ones beyond one.
+        low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
+    return mean, low, high
+
+
+def _quantile(count: int, alpha: float) -> float:
+    from scipy import stats
+
+    return float(stats.t.ppf(1 - alpha / 2, count - 1))
+
+
+def judge(
+    claim: Claim,
+    tables: Mapping[str, pl.DataFrame],
+    *,
+    alpha: float = ALPHA,
+    targets: bool = True,
+    strict: bool = True,
+) -> ClaimResult:
+    """Return the verdict on ``claim`` from the tables of a finished run.
+
+    Args:
+        claim: What is claimed.
+        tables: Measured and derived tables.
+        alpha: Share of true means that an interval may miss.
+        targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
+        strict: Whether rows that the claim asks for and that are not there are an error. They may
+            be missing where a setting was changed.
+
+    Raises:
+        DataError: The claim names a table, a column or a value that is not there.
+    """
+    cases = _cases(claim, tables, strict)
+    if not cases:
+        return unjudged(claim, "no row of the table matches the claim")
+    exact = claim.score.exact
+    spans = {c: interval(v, alpha, claim.score.bounds) for c, v in cases.items()}
+    for case, (mean, _, _) in spans.items():
+        if math.isnan(mean):
+            return unjudged(claim, f"not a number for {case or 'it'}")
+    # The case that is farthest from reproducing: by its mean, and among equal means by its end.
+    target = claim.target
+    ranked = sorted(
+        spans, key=lambda c: (_RANK[_verdict(target, spans[c])], _far(target, spans[c]))
+    )
+    worst = ranked[0]
+    mean, low, high = spans[worst]
+    result = {"measured": mean, "replicates": len(cases[worst]), "case": worst, "level": 1 - alpha}
+    if not exact:
+        result |= {"low": low, "high": high}
+    fewest = min(len(values) for values in cases.values())
+    if not targets:
+        return unjudged(claim, "this scale is too small to judge", **result)
+    if fewest < MIN_REPLICATES and not exact:
+        return unjudged(claim, f"{fewest} replicate(s); a verdict needs {MIN_REPLICATES}", **result)
+    verdict = _verdict(target, spans[worst])
+    needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
+    return _result(claim, verdict, needed=needed, **result)
+
+
+def unjudged(claim: Claim, why: str, **result: Any) -> ClaimResult:
+    """Return the result of a claim that is not judged, with the reason."""
+    return _result(claim, "not judged", why=why, **result)
+
+
+def _result(claim: Claim, verdict: Verdict, **result: Any) -> ClaimResult:
+    about = {
+        name: getattr(claim, name)
+        for name in ("id", "text", "place", "source", "published", "target", "check")
+    }
+    return ClaimResult(**about, verdict=verdict, **result)
+
+
+#: Order in which cases decide: one failure fails the claim, one open case leaves it open.
+_RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
+
+
+def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
+    _, low, high = span
+    if target.distance(low) >= 0 and target.distance(high) >= 0:
+        return "reproduced"
+    below = target.least is not None and high < target.least
+    above = target.most is not None and low > target.most
+    return "not reproduced" if below or above else "undecided"
+
+
+def _far(target: Target, span: tuple[float, float, float]) -> float:
+    return target.distance(span[0])
+
+
+def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None:
+    """About how many seeds give an interval that ends at the target's edge, if all else stays."""
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    edges = [edge for edge in (target.least, target.most) if edge is not None]
+    gap = min(abs(mean - edge) for edge in edges)
+    if gap == 0:
+        return None
+    count = len(values)
+    while count < 10_000 and _quantile(count, alpha) * spread / math.sqrt(count) > gap:
+        count = max(count + 1, int(count * 1.05))
+    return count if count < 10_000 else None
+
+
+def _cases(
+    claim: Claim, tables: Mapping[str, pl.DataFrame], strict: bool
+) -> dict[str, list[float]]:
+    score = claim.score
+    hint = f"Claim {claim.id}."
+    if score.table not in tables:
+        raise unknown_name("table", score.table, tables, error=DataError, hint=hint)
+    table = tables[score.table]
+    for column in score.columns - set(table.columns):
+        raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
+    judged = _per_seed(table, score, score.where, hint if strict else "")
+    keys = [*score.each, "seed"]
+    if score.minus:
+        other = _per_seed(table, score, score.minus, hint if strict else "")
+        judged = judged.join(
+            other.rename({score.column: "_other"}), on=keys, how="inner"
+        ).with_columns(pl.col(score.column) - pl.col("_other"))
+    groups: dict[str, list[float]] = {}
+    for row in judged.sort(keys).iter_rows(named=True):
+        case = ", ".join(f"{column} = {_plain(row[column])}" for column in score.each)
+        value = row[score.column]
+        groups.setdefault(case, []).append(math.nan if value is None else float(value))
+    return groups
+
+
+def _per_seed(
+    table: pl.DataFrame, score: Score, where: Mapping[str, Any], strict: str
+) -> pl.DataFrame:
+    for column, value in where.items():
+        left = table.filter(pl.col(column) == value)
+        if strict and not len(left):
+            known = [_plain(one) for one in table[column].unique(maintain_order=True)]
+            raise unknown_name(
+                f"value of {column}", _plain(value), known, error=DataError, hint=strict
+            )
+        table = left
+    keys = [*score.each, "seed"]
+    return (
+        table.group_by(keys)
+        .agg(pl.col(score.column).cast(pl.Float64).mean())
+        .select([*keys, score.column])
+    )
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,138 @@
+"""Learners: how a model comes about.
+
+A curriculum trains it, a descent moves it in closed form, an optimum solves for it. Whatever the
+way, a model comes out, so that every probe looks at every model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.training.curriculum import Curriculum
+
+if TYPE_CHECKING:
+    from inweights.models.emb_mlp import EmbMLP
+    from inweights.models.node2vec import Node2Vec, Node2VecConfig
+    from inweights.theory.node2vec import Trajectory
+    from inweights.worlds.world import World
+
+__all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
+
+
+class Descent(Config, tag_field="kind", tag="descent"):
+    """Node2Vec's descent in closed form (Geometric Memory, appendix F, Lemma 1).
+
+    ``train`` takes the mean over facts; the paper's Node2Vec takes the mean over the neighbours of
+    a node, which differs where degrees do. So its updates are those of
+    :func:`inweights.theory.node2vec.descend`, from the model's own start.
+
+    Attributes:
+        rate: Learning rate ``η``, of the sum over nodes.
+        steps: Number of updates.
+
+    Example:
+        >>> from inweights.models.node2vec import Node2VecConfig
+        >>> from inweights.probes import hop_correlation
+        >>> from inweights.worlds import Graph
+        >>> ring = Graph(shape="cycle").build()
+        >>> model = Descent().learn(ring, Node2VecConfig(), seed=0)
+        >>> bool(hop_correlation(model, ring)["spearman"].item() < -0.95)
+        True
+    """
+
+    rate: float = 0.01
+    steps: int = 10_000
+
+    def trajectory(
+        self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
+    ) -> Trajectory:
+        """Return the descent of one Node2Vec, ``R = 1``, from the model's own start.
+
+        Args:
+            world: A graph.
+            model: Width, whether tied, and initial scale.
+            seed: Root seed of the start.
+            record: Steps at which vectors, loss and eigenvalues are kept; the last one always is.
+
+        Raises:
+            DataError: The world is no graph, or a step to record does not exist.
+            SolverError: The vectors diverged.
+        """
+        from inweights.theory.node2vec import descend
+        from inweights.theory.spectral import adjacency
+
+        a = adjacency(world)
+        fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
+        start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()
+        head = None if fresh.head is None else fresh.head.weight.detach()
+        targets = None if head is None else head[:, : len(a)].double().numpy()
+        return descend(start, a, rate=self.rate, steps=self.steps, record=record, targets=targets)
+
+    def models(
+        self, world: World, model: Node2VecConfig, seed: int, every: int = 0
+    ) -> Iterator[tuple[int, Node2Vec]]:
+        """Yield step and model on the way, from the start on; only the last where ``every`` is 0.
+
+        The model is one and the same, moved on from look to look.
+
+        Raises:
+            ConfigError: An untied model is to be looked at on the way.
+        """
+        import torch
+
+        if every and not model.tied:
+            raise ConfigError(
+                "a descent keeps the targets of its last step only, so that an untied model is "
+                "looked at in its end alone; leave 'every' out, or descend for fewer steps"
+            )
+        record = range(0, self.steps + 1, every) if every else ()
+        run = self.trajectory(world, model, seed, record)
+        seen = model.build(vocabulary=len(world.vocabulary), seeds=[seed]).requires_grad_(False)
+        for step, frame in zip(run.steps.tolist(), run.frames, strict=True):
+            seen.tokens.weight[:, : frame.shape[1]] = torch.from_numpy(frame)
+            if seen.head is not None and run.targets is not None:
+                seen.head.weight[:, : frame.shape[1]] = torch.from_numpy(run.targets)
+            yield step, seen
+
+    def learn(self, world: World, model: Node2VecConfig, seed: int) -> Node2Vec:
+        """Return the model at the end, one replica."""
+        return list(self.models(world, model, seed))[-1][1]
+
+
+class Optimum(Config, tag_field="kind", tag="optimum"):
+    """The optimum of program (2), the least nuclear norm under all margins (Identity Bridge §4.3).
+
+    Attributes:
+        gap: Certified relative gap of the solution.
+
+    Example:
+        >>> from inweights.probes import accuracy
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=3, identity=True).build()
+        >>> accuracy(Optimum().learn(world), world).filter(part="queries")["accuracy"].to_list()
+        [1.0]
+    """
+
+    gap: float = 1e-4
+
+    @property
+    def steps(self) -> int:
+        """Updates of a small model that take about as long, for the progress display."""
+        return 100
+
+    def learn(self, world: World) -> EmbMLP:
+        """Return the optimum of a world as an Emb-MLP of one replica.
+
+        Raises:
+            SolverError: The facts exclude each other.
+        """
+        from inweights.theory.nuclear_norm import solve
+        from inweights.theory.to_model import to_model
+
+        return to_model(solve(world, gap=self.gap))
+
+
+Learner = Curriculum | Descent | Optimum
