@@ -13,7 +13,16 @@ import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["Config", "apply_overrides", "decode", "digest", "identity", "load_toml", "to_dict"]
+__all__ = [
+    "Config",
+    "apply_overrides",
+    "as_overrides",
+    "decode",
+    "digest",
+    "identity",
+    "load_toml",
+    "to_dict",
+]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -156,6 +165,37 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     return decode(type(config), values)
 
 
+def as_overrides(
+    config: msgspec.Struct, changes: Iterable[str] | Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return changes of ``config`` as they are written on the command line.
+
+    Example:
+        >>> class Ring(Config):
+        ...     nodes: int = 15
+        >>> class Settings(Config):
+        ...     ring: Ring = Ring()
+        ...     models: tuple[str, ...] = ()
+        >>> as_overrides(Settings(), {"ring": {"nodes": 5}, "models": ["gpt"]})
+        ('ring.nodes=5', 'models=["gpt"]')
+        >>> as_overrides(Settings(), ["ring.nodes=5"])
+        ('ring.nodes=5',)
+    """
+    if not isinstance(changes, Mapping):
+        return tuple(changes)
+    written: list[str] = []
+    for key, value in changes.items():
+        plain = to_dict(value) if isinstance(value, msgspec.Struct) else value
+        current: Any = config
+        for step in key.split("."):
+            current = getattr(current, step, None)
+        if isinstance(plain, Mapping) and isinstance(current, msgspec.Struct):
+            written += [f"{key}.{inner}" for inner in as_overrides(current, plain)]
+        else:
+            written.append(f"{key}={msgspec.json.encode(plain).decode()}")
+    return tuple(written)
+
+
 def _set(values: dict[str, Any], key: str, value: Any) -> None:
     *path, last = key.split(".")
     inner: Any = values
@@ -171,11 +211,20 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
 
 
 def _value(text: str) -> Any:
+    """A value as TOML, as JSON, or a list whose quotes a shell took away; else the text itself."""
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
+        parsed = {}
+    if set(parsed) == {"value"}:
+        return parsed["value"]
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else ""
+        if inner and not set(inner) & set("[]{}\"'"):
+            return [_value(part.strip()) for part in inner.split(",") if part.strip()]
         return text
-    return parsed["value"] if set(parsed) == {"value"} else text
 
 
 def load_toml(path: Path) -> dict[str, Any]:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.lab.engine import (
+    Effort,
+    Outcome,
+    Progress,
+    execute,
+    judge_all,
+    load,
+    refresh,
+    unjudged_all,
+)
+from inweights.lab.recipe import Recipe
+from inweights.lab.verdict import ClaimResult
 from inweights.recipes import get_recipe, recipe_names
-from inweights.recipes.claim import ClaimResult
-from inweights.recipes.engine import Outcome, Progress, execute, judge_all, load, refresh
-from inweights.recipes.recipe import Recipe
 from inweights.report.publish import publish
 from inweights.runs import RunStore
 
@@ -20,8 +30,8 @@ def run(
     recipe: str | Recipe,
     scale: str = "cpu",
     *,
-    seeds: int | None = None,
-    overrides: Sequence[str] = (),
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
     fresh: bool = False,
     device: str = "cpu",
@@ -29,60 +39,80 @@ def run(
     threads: int = 1,
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
+    command: Sequence[str] = (),
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, if not the recipe's own.
-        overrides: Changes of settings, such as ``n=10``.
+        seeds: Number of replicates, or their seeds, if not the recipe's own.
+        overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-        fresh: Whether an earlier run of the same config is discarded.
+        fresh: Whether all of it is made again.
         device: Where models live: ``cpu``, ``cuda``.
-        jobs: Processes that train side by side.
+        jobs: Processes that work side by side.
         threads: Threads of each.
-        plugins: Modules that the processes import first, to find the recipe.
-        progress: Called with steps done, all steps, and what is being done.
+        plugins: Modules that the processes import first.
+        progress: Called with updates done, all updates, and what is being done.
+        command: Words of the command that makes this run again, if it is not ``inweights run``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     return execute(
-        chosen,
+        get_recipe(recipe) if isinstance(recipe, str) else recipe,
         scale,
         seeds=seeds,
         overrides=overrides,
         store=RunStore(runs),
         fresh=fresh,
-        device=device,
-        jobs=jobs,
-        threads=threads,
-        plugins=plugins,
-        progress=progress,
+        effort=Effort(
+            device=device, jobs=jobs, threads=threads, plugins=tuple(plugins), progress=progress
+        ),
         publish=publish,
+        command=command,
     )
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
-    """Return the finished run of a recipe's own config at a scale, if there is one."""
+    """Return the finished run of a recipe's own config at a scale, if there is one.
+
+    Where it ran with more seeds, counted from the same first one, that run is taken.
+    """
     chosen = get_recipe(recipe)
-    _, _, config = chosen.resolve(scale)
-    folder = RunStore(runs).folder(chosen.name, config)
-    return load(chosen, folder) if folder.complete else None
+    best = max(_own_runs(chosen, scale, RunStore(runs)), default=None, key=lambda f: f[0])
+    return load(chosen, best[1]) if best else None
+
+
+def _own_runs(recipe: Recipe, scale: str, store: RunStore) -> Iterator[tuple[int, Any]]:
+    """Complete runs of a recipe with its own settings and at least its own seeds."""
+    if scale not in recipe.scales:
+        return
+    _, own, config = recipe.resolve(scale)
+    for folder in store.of(recipe.name):
+        seeds = folder.config.get("seeds", [])
+        if folder.complete and {**folder.config, "seeds": []} == {**config, "seeds": []}:
+            counted = seeds == list(range(own[0], own[0] + len(seeds)))
+            if counted and len(seeds) >= len(own):
+                yield len(seeds), folder
 
 
 def board(scale: str = "cpu", *, runs: str | Path | None = None) -> tuple[ClaimResult, ...]:
-    """Return every claim of every recipe with its verdict; ``not run`` where there is no run."""
+    """Return every claim of every recipe with its verdict; ``not judged`` where there is no run.
+
+    A damaged run takes no other one down: its claims are not judged, and say why.
+    """
     results: list[ClaimResult] = []
     for name in recipe_names():
-        outcome = find(name, scale, runs=runs)
-        if outcome is None:
-            results += judge_all(get_recipe(name), None, scale)
-        else:
-            results += outcome.claims
+        recipe = get_recipe(name)
+        try:
+            outcome = find(name, scale, runs=runs)
+        except InweightsError as error:
+            results += unjudged_all(recipe, str(error))
+            continue
+        results += outcome.claims if outcome else judge_all(recipe, None, scale)
     return tuple(results)
 
 
@@ -115,5 +145,8 @@ def open_run(
     if not matches or not matches[0].complete:
         hashes = [folder.path.name for folder in folders if folder.complete]
         raise unknown_name("run", name, [*recipe_names(), *hashes])
-    recipe = get_recipe(matches[0].config["recipe"])
+    home = matches[0].config.get("recipe")
+    if not isinstance(home, str):
+        raise ConfigError(f"{matches[0].path} does not say of which recipe it is; run it again")
+    recipe = get_recipe(home)
     return refresh(recipe, matches[0], publish) if again else load(recipe, matches[0])

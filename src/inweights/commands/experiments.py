@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, app
 
 if TYPE_CHECKING:
-    from inweights.recipes.engine import Outcome
+    from inweights.lab.engine import Outcome
 
 __all__ = ["demo", "list_recipes", "list_runs", "run", "show", "verify"]
 
@@ -28,7 +28,8 @@ def list_recipes(*, json: Json = False, plugin: Plugins = ()) -> int:
         A Python module that adds recipes of your own; may be repeated.
     """
     from inweights import console
-    from inweights.recipes import get_recipe, load_plugins, recipe_names
+    from inweights.lab.plugins import load_plugins
+    from inweights.recipes import get_recipe, recipe_names
 
     load_plugins(plugin)
     console.recipes([get_recipe(name) for name in recipe_names()], json=json)
@@ -41,7 +42,7 @@ def run(
     /,
     *,
     scale: str = "cpu",
-    seeds: int | None = None,
+    seeds: str | None = None,
     set: Overrides = (),  # noqa: A002
     config: Path | None = None,
     runs: Runs = None,
@@ -62,7 +63,7 @@ def run(
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
     seeds
-        Number of replicates.
+        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     config
@@ -86,7 +87,8 @@ def run(
     """
     from inweights import console, laboratory
     from inweights.config import load_toml
-    from inweights.recipes import load_plugins
+    from inweights.lab.plugins import load_plugins
+    from inweights.lab.recipe import parse_seeds
 
     load_plugins(plugin)
     changes = [*(console.flat(load_toml(config)) if config else ()), *set]
@@ -94,7 +96,7 @@ def run(
         outcome = laboratory.run(
             recipe,
             scale,
-            seeds=seeds,
+            seeds=parse_seeds(seeds) if seeds else None,
             overrides=changes,
             runs=runs,
             device=device,

@@ -41,7 +41,7 @@ def world(
         A Python module that adds worlds of your own; may be repeated.
     """
     from inweights import console
-    from inweights.recipes import load_plugins
+    from inweights.lab.plugins import load_plugins
     from inweights.worlds import open_world, save_world
 
     load_plugins(plugin)
@@ -98,7 +98,7 @@ def predict(
         A Python module that adds worlds of your own; may be repeated.
     """
     from inweights import console
-    from inweights.recipes import load_plugins
+    from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
     from inweights.worlds import open_world
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json as plain
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inweights.commands.base import Fresh, Json, Overrides, Runs, app
 
@@ -18,7 +18,7 @@ __all__ = ["atlas"]
 def atlas(
     *graphs: str,
     scale: str = "cpu",
-    seeds: int | None = None,
+    seeds: str | None = None,
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
     device: str = "cpu",
@@ -39,7 +39,7 @@ def atlas(
     scale
         smoke (seconds), cpu (minutes) or paper.
     seeds
-        Number of replicates.
+        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set steps=1000; may be repeated.
     runs
@@ -54,7 +54,10 @@ def atlas(
         Print one JSON object.
     """
     from inweights import console, laboratory
+    from inweights.config import as_overrides
     from inweights.errors import ConfigError
+    from inweights.lab.recipe import parse_seeds
+    from inweights.recipes.beyond.real_graphs import Settings
 
     found: dict[str, Graph] = {}
     for given in graphs:
@@ -68,8 +71,9 @@ def atlas(
         outcome = laboratory.run(
             "beyond/real-graphs",
             scale,
-            seeds=seeds,
-            overrides=[*_settings(found), *set],
+            seeds=parse_seeds(seeds) if seeds else None,
+            command=_words(graphs, scale, seeds, set),
+            overrides=[*as_overrides(Settings(), _settings(found)), *set],
             runs=runs,
             device=device,
             jobs=jobs or console.cores(device, scale),
@@ -78,6 +82,15 @@ def atlas(
         )
     console.outcome(outcome, json=json)
     return 0
+
+
+def _words(
+    graphs: Sequence[str], scale: str, seeds: str | None, changes: Sequence[str]
+) -> list[str]:
+    """The command that makes this page again."""
+    words = ["atlas", *graphs, "--scale", scale]
+    words += ["--seeds", seeds] if seeds else []
+    return words + [word for change in changes for word in ("--set", change)]
 
 
 def _graph(given: str) -> tuple[str, Graph]:
@@ -98,22 +111,14 @@ def _graph(given: str) -> tuple[str, Graph]:
     raise unknown_name("graph", given, known, hint="Or name a file of edges.")
 
 
-def _settings(graphs: dict[str, Graph]) -> list[str]:
-    """The graphs as changes of the recipe's settings. JSON of texts and lists is TOML as well.
+def _settings(graphs: dict[str, Graph]) -> dict[str, Any]:
+    """The graphs as changes of the recipe's settings.
 
     Associative storage needs about as much width as a graph has nodes.
     """
     from inweights.recipes.beyond.real_graphs import Settings
 
-    def text(value: object) -> str:
-        return plain.dumps(value, ensure_ascii=False)
-
-    own = ", ".join(
-        f'{text(name)} = {{kind = "graph", shape = "edges", links = {text(graph.links)}, '
-        f"lone = {text(graph.lone)}}}"
-        for name, graph in graphs.items()
-    )
     nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
     width = 1 << (nodes - 1).bit_length()
-    wider = [f"width={width}"] if width > Settings().width else []
-    return ["graphs=[]", f"own={{{own}}}", *wider]
+    wider = {"width": width} if width > Settings().width else {}
+    return {"graphs": [], "own": graphs, **wider}

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from inweights.recipes.engine import Progress as Report
+    from inweights.lab.engine import Progress as Report
 
 __all__ = ["cores", "flat", "out", "print_json", "progress", "solving", "table"]
 

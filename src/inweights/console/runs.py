@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
 from rich.text import Text
 
 from inweights.config import to_dict
 from inweights.console.base import out, print_json, table
-from inweights.recipes.claim import ClaimResult
+from inweights.lab.verdict import ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.recipes.engine import Outcome
-    from inweights.recipes.recipe import Recipe
+    from inweights.lab.engine import Outcome
+    from inweights.lab.recipe import Recipe
     from inweights.runs import RunFolder
     from inweights.worlds import World
 
 __all__ = ["board", "outcome", "recipes", "runs", "world"]
 
-_COLOURS = {"reproduced": "green", "not reproduced": "red", "not run": "dim"}
-_MARKS = {"reproduced": "✓", "not reproduced": "✗", "not run": "·"}
+_COLOURS: dict[Verdict, str] = {
+    "reproduced": "green",
+    "not reproduced": "red",
+    "undecided": "yellow",
+    "not judged": "dim",
+}
+_MARKS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "undecided": "?",
+    "not judged": "·",
+}
+_JUDGED = ("reproduced", "not reproduced", "undecided")
 
 
 def recipes(known: Sequence[Recipe], *, json: bool) -> None:
@@ -105,31 +117,50 @@ def board(
     claims: Sequence[ClaimResult], scale: str, *, json: bool = False, markdown: bool = False
 ) -> None:
     """Print every claim with its verdict."""
-    counts = {verdict: sum(c.verdict == verdict for c in claims) for verdict in _COLOURS}
     if markdown:
-        _markdown(claims, scale, counts)
+        _markdown(claims, scale)
         return
     if json:
         print_json(
             {
                 "scale": scale,
-                "counts": counts,
+                "counts": tally(claims),
                 "environment": environment(),
                 "claims": [to_dict(claim) for claim in claims],
             }
         )
         return
     _claims(claims, ids=True)
-    out.print("\n" + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+    out.print()
+    for line in _counts(claims):
+        out.print(line)
 
 
-def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, int]) -> None:
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+def _counts(claims: Sequence[ClaimResult]) -> list[str]:
+    """How many claims have which verdict, a line for the papers', our own, and checks."""
+    titles = {
+        "papers": "claims of the papers",
+        "ours": "claims of our own",
+        "checks": "checks, which hold by construction and are not counted",
+    }
+    lines = []
+    for kind, counts in tally(claims).items():
+        known = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+        if known:
+            lines.append(f"{sum(counts.values())} {titles[kind]}: {known}")
+    return lines
+
+
+def _markdown(claims: Sequence[ClaimResult], scale: str) -> None:
     print("# The board\n")
     print(
         "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
+        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside, or "
+        "\nacross its edge (undecided)."
     )
-    print(f"Written by `inweights verify --scale {scale} --markdown`: {summary}.")
+    print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
+    for line in _counts(claims):
+        print(f"- {line}")
     recipe = ""
     for claim in claims:
         home, _, name = claim.id.rpartition("/")
@@ -139,15 +170,14 @@ def _markdown(claims: Sequence[ClaimResult], scale: str, counts: Mapping[str, in
             print("|---|---|---|---|---|")
         measured = ""
         if claim.measured is not None:
-            span = "computed"
-            if claim.low is not None and claim.high is not None:
-                span = f"{claim.low:.3g} to {claim.high:.3g}"
-            measured = f"{claim.measured:.3g} ({span})"
-        ours = " *Our own claim.*" if claim.source == "ours" else ""
-        worst = f" Worst case: {claim.case}." if claim.case else ""
+            measured = f"{claim.measured:.3g} ({_span(claim) or 'computed'})"
+        kind = " *A check: it holds by construction.*" if claim.check else ""
+        kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
+        worst = f" Deciding case: {claim.case}." if claim.case else ""
+        more = f" About {claim.needed} seeds would settle it." if claim.needed else ""
         print(
-            f"| {_MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{ours} "
-            f"({claim.place}) | {claim.target} | {measured} | {claim.replicates or ''} |"
+            f"| {_MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{more}{kind} "
+            f"({claim.place}) | {claim.target.text} | {measured} | {claim.replicates or ''} |"
         )
 
 
@@ -191,18 +221,47 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
 
 def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
     listed = table("verdict", "claim, and what was measured")
+    reasons = {claim.why for claim in claims if claim.verdict == "not judged"}
+    # One reason for all of them is said once.
+    once = len(claims) > 1 and len(reasons) == 1 and not any(c.verdict in _JUDGED for c in claims)
     for claim in claims:
         mark = Text(f"{_MARKS[claim.verdict]} {claim.verdict}", style=_COLOURS[claim.verdict])
         text = Text(f"{claim.id}\n", style="dim") if ids else Text()
         text.append(claim.text, style="not dim")
         if claim.measured is not None:
             text.append(f"\n{claim.measured:.3g}", style="bold not dim")
-            span = "computed"
-            if claim.low is not None and claim.high is not None:
-                span = f"95% interval {claim.low:.3g} to {claim.high:.3g}, {claim.replicates} seeds"
-            worst = f", worst case {claim.case}" if claim.case else ""
-            text.append(f"  target {claim.target}, {span}{worst}", style="dim")
-        elif claim.why:
+            text.append(f"  {_evidence(claim)}", style="dim")
+        if claim.why and not once:
             text.append(f"\n{claim.why}", style="dim")
         listed.add_row(mark, text)
     out.print(listed)
+    if once:
+        out.print(f"\n[dim]not judged: {escape(reasons.pop())}[/dim]")
+
+
+def _evidence(claim: ClaimResult) -> str:
+    parts = [f"target {claim.target.text}"]
+    span = _span(claim)
+    if not span:
+        parts.append("computed")
+    elif claim.replicates > 1:
+        parts += [f"{claim.level:.3g} interval {span}".replace("0.95 ", "95% "), _seeds(claim)]
+    else:
+        parts.append(_seeds(claim))
+    if claim.case:
+        parts.append(f"deciding case {claim.case}")
+    if claim.needed:
+        parts.append(f"about {claim.needed} seeds would settle it")
+    if claim.check:
+        parts.append("holds by construction")
+    return ", ".join(parts)
+
+
+def _seeds(claim: ClaimResult) -> str:
+    return f"{claim.replicates} seed{'s' * (claim.replicates != 1)}"
+
+
+def _span(claim: ClaimResult) -> str:
+    if claim.low is None or claim.high is None:
+        return ""
+    return f"{claim.low:.3g} to {claim.high:.3g}"

@@ -22,7 +22,17 @@ from inweights.lab.verdict import ClaimResult, judge, unjudged
 from inweights.lab.wire import sendable
 from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
 
-__all__ = ["Effort", "Outcome", "Progress", "collect", "execute", "judge_all", "load", "refresh"]
+__all__ = [
+    "Effort",
+    "Outcome",
+    "Progress",
+    "collect",
+    "execute",
+    "judge_all",
+    "load",
+    "refresh",
+    "unjudged_all",
+]
 
 #: Called with updates done (replicas count one by one), all updates, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -66,6 +76,7 @@ class Outcome:
     claims: tuple[ClaimResult, ...]
     environment: Mapping[str, Any]
     plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 def collect(
@@ -158,11 +169,12 @@ def execute(
     scale: str,
     *,
     seeds: int | Sequence[int] | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     store: RunStore | None = None,
     fresh: bool = False,
     effort: Effort | None = None,
     publish: Callable[[Outcome, Path], None] | None = None,
+    command: Sequence[str] = (),
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
@@ -172,12 +184,13 @@ def execute(
         recipe: What to run.
         scale: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of replicates, or their seeds, if not the recipe's.
-        overrides: Changes of settings, ``key=value``.
+        overrides: Changes of settings, ``key=value`` or a mapping.
         store: Where runs are kept.
         fresh: Whether all of it is made again.
         effort: Who does the work, and with what.
         publish: Called with the outcome and the folder before it is sealed, to add figures and a
             page.
+        command: Words of the command that makes this run again, if it is not ``inweights run``.
 
     Raises:
         ConfigError: Scale, seeds or overrides do not fit.
@@ -185,7 +198,8 @@ def execute(
     """
     effort = effort or Effort()
     store = store or RunStore()
-    settings, chosen, config = recipe.resolve(scale, seeds, overrides)
+    changes = recipe.changes(scale, overrides)
+    settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
     if folder.complete and not folder.leftovers and not fresh:
         return load(recipe, folder)
@@ -224,14 +238,15 @@ def execute(
             scale=scale,
             seeds=chosen,
             settings=config["settings"],
-            overrides=tuple(overrides),
+            overrides=changes,
             seconds=round(before + time.monotonic() - started, 2),
             folder=folder,
             cached=False,
             tables=tables,
-            claims=judge_all(recipe, tables, scale, strict=not overrides),
+            claims=judge_all(recipe, tables, scale, strict=not changes),
             environment=environment(),
             plugins=effort.plugins,
+            command=tuple(command),
         )
         _write(outcome, work, publish)
         folder.seal()
@@ -267,6 +282,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
         claims=(),
         environment=read_json(folder.path / "environment.json", dict[str, Any]),
         plugins=about.plugins,
+        command=about.command,
     )
 
 
@@ -298,10 +314,14 @@ def judge_all(
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown."""
     if tables is None:
-        why = f"no run at scale '{scale}' yet"
-        return tuple(unjudged(claim, why) for claim in recipe.claims)
+        return unjudged_all(recipe, f"no run at scale '{scale}' yet")
     targets = scale != "smoke"
     return tuple(judge(c, tables, targets=targets, strict=strict) for c in recipe.claims)
+
+
+def unjudged_all(recipe: Recipe, why: str) -> tuple[ClaimResult, ...]:
+    """Return the claims of a recipe without a verdict."""
+    return tuple(unjudged(claim, why) for claim in recipe.claims)
 
 
 _CLOCK = "clock.json"
@@ -316,6 +336,7 @@ class _About(msgspec.Struct):
     seconds: float
     overrides: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None] | None) -> None:
@@ -327,6 +348,7 @@ def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None
         "overrides": outcome.overrides,
         "seconds": outcome.seconds,
         "plugins": outcome.plugins,
+        "command": outcome.command,
         "claims": [to_dict(claim) for claim in outcome.claims],
     }
     write_json(work / "outcome.json", about)

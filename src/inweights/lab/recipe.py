@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.config import Config, apply_overrides, identity
+from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.claim import Claim, Stating
 from inweights.lab.figure import Figure
@@ -94,10 +94,9 @@ class Recipe:
         Raises:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
         """
-        if scale not in self.scales:
-            raise unknown_name("scale", scale, self.scales, hint=f"Recipe {self.name}.")
+        own = self._settings(scale)
         chosen = _chosen(self.seeds[scale] if seeds is None else seeds, self.first_seed)
-        settings = apply_overrides(self.scales[scale], overrides)
+        settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,
             "version": self.version,
@@ -106,6 +105,15 @@ class Recipe:
             "settings": identity(settings),
         }
         return settings, chosen, config
+
+    def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
+        """Return changes of a scale's settings as they are written on the command line."""
+        return as_overrides(self._settings(scale), overrides)
+
+    def _settings(self, scale: str) -> Config:
+        if scale not in self.scales:
+            raise unknown_name("scale", scale, self.scales, hint=f"Recipe {self.name}.")
+        return self.scales[scale]
 
 
 @dataclass(frozen=True)

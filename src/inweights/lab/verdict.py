@@ -7,7 +7,7 @@ A claim is *reproduced* when the whole 95% interval of its score lies in the tar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.lab.claim import Claim
 from inweights.lab.score import Score, Target
 
-__all__ = ["VERDICTS", "ClaimResult", "Verdict", "interval", "judge", "unjudged"]
+__all__ = ["VERDICTS", "ClaimResult", "Verdict", "interval", "judge", "tally", "unjudged"]
 
 Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
@@ -146,6 +146,20 @@ def judge(
     verdict = _verdict(target, spans[worst])
     needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
     return _result(claim, verdict, needed=needed, **result)
+
+
+def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
+    """Count verdicts: of the papers' claims, of our own, and of checks, which hold by construction.
+
+    Example:
+        >>> tally([])["papers"]
+        {'reproduced': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
+    """
+    counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
+    for claim in claims:
+        kind = "checks" if claim.check else "ours" if claim.source == "ours" else "papers"
+        counts[kind][claim.verdict] += 1
+    return counts
 
 
 def unjudged(claim: Claim, why: str, **result: Any) -> ClaimResult:

@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING
 from inweights.report.html import escape, prose, tag
 
 if TYPE_CHECKING:
-    from inweights.recipes.claim import ClaimResult, Verdict
+    from inweights.lab.verdict import ClaimResult, Verdict
 
-__all__ = ["bounds", "claim_row", "claims_section", "headline", "interval_bar"]
+__all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
 
-_CLASS: dict[Verdict, str] = {"reproduced": "yes", "not reproduced": "no", "not run": "open"}
+_CLASS: dict[Verdict, str] = {
+    "reproduced": "yes",
+    "not reproduced": "no",
+    "undecided": "half",
+    "not judged": "open",
+}
 _ICON: dict[Verdict, str] = {
     "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
-    "not run": "M4 8 H12",
+    "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
+    "not judged": "M4 8 H12",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
@@ -33,26 +39,14 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     """
     if not claims:
         return "No claim is stated"
-    if all(claim.verdict == "not run" for claim in claims):
-        return f"{len(claims)} {'claim' if len(claims) == 1 else 'claims'}, none judged yet"
-    good = sum(claim.verdict == "reproduced" for claim in claims)
-    noun = "claim" if len(claims) == 1 else "claims"
-    return f"{good} of {len(claims)} {noun} reproduced"
-
-
-def bounds(target: str) -> tuple[float | None, float | None]:
-    """Read the least and the most value of a target's text.
-
-    Example:
-        >>> bounds("≥ 0.9"), bounds("0.35 to 0.75"), bounds("")
-        ((0.9, None), (0.35, 0.75), (None, None))
-    """
-    numbers = [float(found) for found in re.findall(_NUMBER, target, re.IGNORECASE)]
-    if len(numbers) == 2:
-        return numbers[0], numbers[1]
-    if len(numbers) == 1:
-        return (numbers[0], None) if "≥" in target else (None, numbers[0])
-    return None, None
+    counted = [claim for claim in claims if not claim.check]
+    noun = "claim" if len(counted) == 1 else "claims"
+    if all(claim.verdict == "not judged" for claim in counted):
+        return f"{len(counted)} {noun}, none judged"
+    good = sum(claim.verdict == "reproduced" for claim in counted)
+    open_ones = sum(claim.verdict == "undecided" for claim in counted)
+    still = f", {open_ones} undecided" if open_ones else ""
+    return f"{good} of {len(counted)} {noun} reproduced{still}"
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -103,22 +97,25 @@ def _facts(claim: ClaimResult) -> str:
         if claim.low is not None and claim.high is not None:
             measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
         facts.append(("measured", measured))
-    if claim.target:
-        facts.append(("target", claim.target))
+    facts.append(("target", claim.target.text))
     if claim.published is not None:
         facts.append(("published", claim.published))
     if claim.replicates:
         sampled = claim.low is not None
         facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
     if claim.case:
-        facts.append(("worst case", claim.case))
+        facts.append(("deciding case", claim.case))
+    if claim.needed:
+        facts.append(("would settle it", f"about {claim.needed} seeds"))
+    if claim.check:
+        facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)
     return tag("dl", *rows, class_="facts")
 
 
 def interval_bar(claim: ClaimResult) -> str:
     """Return the interval of a claim against the band of its target, as an SVG element."""
-    least, most = bounds(claim.target)
+    least, most = claim.target.least, claim.target.most
     printed = _published(claim.published)
     marks = [claim.measured, claim.low, claim.high, least, most, printed]
     numbers = [m for m in marks if m is not None]
@@ -151,7 +148,7 @@ def interval_bar(claim: ClaimResult) -> str:
     shapes.append(
         tag("text", escape(_number(end)), x=f"{_WIDE - _EDGE:g}", y="37", text_anchor="end")
     )
-    label = f"measured {_number(claim.measured)}, target {claim.target}"
+    label = f"measured {_number(claim.measured)}, target {claim.target.text}"
     head = {"viewBox": f"0 0 {_WIDE:g} {_HIGH:g}", "role": "img", "aria_label": label}
     return tag("svg", *shapes, class_="bar", **head)
 

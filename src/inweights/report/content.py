@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.recipes.claim import ClaimResult
+from inweights.lab.verdict import ClaimResult
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
 
 __all__ = ["PageContent"]
 

@@ -14,7 +14,7 @@ from inweights.report import atlas, heatmaps, lines, states, sweeps, through_tim
 from inweights.report.registry import DRAWINGS, arguments, drawing, find
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
 
 __all__ = [
     "DRAWINGS",

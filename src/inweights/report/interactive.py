@@ -12,7 +12,7 @@ from inweights.report import atlas, figures, player
 from inweights.report.registry import PLAYERS, arguments, find
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
 
 __all__ = ["atlas", "figures", "interactive", "player"]
 

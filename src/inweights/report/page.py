@@ -17,7 +17,7 @@ from inweights.report.html import escape, tag
 from inweights.report.save import png, svg
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
 
 __all__ = ["PageContent", "build_page", "write_figures"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from inweights.recipes.engine import Outcome
+from inweights.lab.engine import Outcome
 from inweights.report.page import PageContent, build_page, write_figures
 
 __all__ = ["PAGE", "command_of", "publish"]
@@ -43,9 +43,14 @@ def publish(outcome: Outcome, folder: Path) -> None:
 
 def command_of(outcome: Outcome) -> str:
     """Return the command that makes this run again, quoted for a POSIX shell."""
+    if outcome.command:
+        return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
-    if len(outcome.seeds) != outcome.recipe.seeds[outcome.scale]:
-        words += ["--seeds", str(len(outcome.seeds))]
+    seeds, first = outcome.seeds, outcome.recipe.first_seed
+    if seeds != tuple(range(first, first + len(seeds))):
+        words += ["--seeds", ",".join(map(str, seeds)) + "," * (len(seeds) == 1)]
+    elif len(seeds) != outcome.recipe.seeds[outcome.scale]:
+        words += ["--seeds", str(len(seeds))]
     for change in outcome.overrides:
         words += ["--set", change]
     for module in outcome.plugins:

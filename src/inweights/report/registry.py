@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Picture
 from inweights.errors import ConfigError, DataError, unknown_name
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
 
 __all__ = ["DRAWINGS", "PLAYERS", "arguments", "drawing", "find", "player"]
 

@@ -14,7 +14,7 @@ from inweights.report.interactive import interactive
 from inweights.report.save import inline_svg, png
 
 if TYPE_CHECKING:
-    from inweights.recipes.recipe import Figure
+    from inweights.lab.figure import Figure
     from inweights.report.content import PageContent
 
 __all__ = ["again_section", "figures_section", "header", "numbers_section", "settings_section"]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.recipes.claim import MIN_REPLICATES, interval
+from inweights.lab.verdict import MIN_REPLICATES, interval
 
 __all__ = ["SEED", "Spread", "distinct", "in_order", "panels", "plain", "require", "spread"]
 

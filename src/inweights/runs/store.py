@@ -39,6 +39,11 @@ class RunStore:
         """Return the run folder of a config: the same config, the same folder."""
         return self._at(self.root / name / digest(config), config)
 
+    def of(self, name: str) -> Iterator[RunFolder]:
+        """All runs of one recipe, newest first."""
+        prefix = self.root / name
+        yield from (folder for folder in self if folder.path.parent == prefix)
+
     def __iter__(self) -> Iterator[RunFolder]:
         """All runs, newest first; runs at work included."""
         found: dict[Path, Path] = {}
