@@ -19,16 +19,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inweights import models, probes, recipes, report, runs, theory, training, worlds
+    from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
+    from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
+    from inweights.lab.sweep import sweep
     from inweights.laboratory import board, find, run
     from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
         Curriculum,
+        Descent,
         Observer,
         Optimizer,
+        Optimum,
         Phase,
         Schedule,
         Stop,
@@ -48,25 +52,33 @@ if TYPE_CHECKING:
 __all__ = [
     "GPT",
     "Checkpoint",
+    "Computation",
     "ConfigError",
     "Curriculum",
     "DataError",
+    "Descent",
     "EmbMLP",
     "EmbMLPConfig",
     "GPTConfig",
     "Init",
     "InweightsError",
+    "Measure",
     "Model",
     "Observer",
     "Optimizer",
+    "Optimum",
+    "Paper",
     "Phase",
+    "Plan",
     "Prediction",
+    "Recipe",
     "RunError",
     "Schedule",
     "Solution",
     "SolverError",
     "Statements",
     "Stop",
+    "Trial",
     "Triples",
     "TwoHop",
     "Vocabulary",
@@ -74,6 +86,7 @@ __all__ = [
     "__version__",
     "board",
     "find",
+    "lab",
     "load_world",
     "models",
     "open_world",
@@ -85,6 +98,7 @@ __all__ = [
     "runs",
     "save_world",
     "solve",
+    "sweep",
     "theory",
     "train",
     "training",
@@ -96,17 +110,31 @@ try:
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
 
-_ROOMS = ("models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
+_ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
+    "lab.sweep": ("sweep",),
+    "lab": (
+        "Claim",
+        "Computation",
+        "Figure",
+        "Measure",
+        "Paper",
+        "Plan",
+        "Recipe",
+        "Trial",
+        "share",
+    ),
     "laboratory": ("board", "find", "run"),
     "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
     "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (
         "Checkpoint",
         "Curriculum",
+        "Descent",
         "Observer",
         "Optimizer",
+        "Optimum",
         "Phase",
         "Schedule",
         "Stop",

@@ -21,6 +21,7 @@ __all__ = [
     "digest",
     "identity",
     "load_toml",
+    "replace_at",
     "to_dict",
 ]
 
@@ -156,7 +157,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
         >>> apply_overrides(Ring(), ["nodes=9"])
         Ring(nodes=9)
     """
-    values = to_dict(config)
+    values = _lists(to_dict(config))
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
@@ -196,18 +197,56 @@ def as_overrides(
     return tuple(written)
 
 
+def replace_at(config: C, values: Mapping[str, Any]) -> C:
+    """Return ``config`` with other values at dotted paths; items of a list go by their place.
+
+    Args:
+        config: The config to start from.
+        values: Such as ``{"phases.0.optimizer.rate": 0.01}``.
+
+    Raises:
+        ConfigError: A path leads nowhere (names the nearest), or a value does not fit.
+
+    Example:
+        >>> class Ring(Config):
+        ...     sizes: tuple[int, ...] = (3, 4)
+        >>> replace_at(Ring(), {"sizes.1": 9})
+        Ring(sizes=(3, 9))
+    """
+    plain = _lists(to_dict(config))
+    for path, value in values.items():
+        _set(plain, path, to_dict(value) if isinstance(value, msgspec.Struct) else value)
+    return decode(type(config), plain)
+
+
+def _lists(value: Any) -> Any:
+    """Plain values whose tuples are lists, so that items can be replaced."""
+    if isinstance(value, dict):
+        return {key: _lists(one) for key, one in value.items()}
+    return [_lists(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _set(values: dict[str, Any], key: str, value: Any) -> None:
-    *path, last = key.split(".")
+    steps = key.split(".")
     inner: Any = values
-    for depth, step in enumerate([*path, last]):
-        if not isinstance(inner, dict):
-            raise ConfigError(f"key '{key}': '{'.'.join(path[:depth])}' holds a value, not keys")
-        if step not in inner:
-            prefix = ".".join([*path[:depth], ""]) if depth else ""
-            raise unknown_name("key", key, [prefix + name for name in inner])
-        if depth < len(path):
-            inner = inner[step]
-    inner[last] = value
+    for depth, step in enumerate(steps):
+        where = ".".join(steps[:depth])
+        if isinstance(inner, list):
+            if not step.isdigit() or int(step) >= len(inner):
+                raise ConfigError(
+                    f"key '{key}': '{where}' has {len(inner)} items, from 0 on; there is no {step}"
+                )
+            place: Any = int(step)
+        elif isinstance(inner, dict):
+            if step not in inner:
+                prefix = f"{where}." if where else ""
+                raise unknown_name("key", key, [prefix + name for name in inner])
+            place = step
+        else:
+            raise ConfigError(f"key '{key}': '{where}' holds a value, not keys")
+        if depth + 1 < len(steps):
+            inner = inner[place]
+    inner[place] = value
 
 
 def _value(text: str) -> Any:

@@ -17,7 +17,7 @@ from inweights.lab.claim import Claim, Stating
 from inweights.lab.figure import Figure
 from inweights.lab.trial import Plan
 
-__all__ = ["SCALES", "Paper", "Recipe", "parse_seeds"]
+__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds"]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
@@ -95,7 +95,7 @@ class Recipe:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
         """
         own = self._settings(scale)
-        chosen = _chosen(self.seeds[scale] if seeds is None else seeds, self.first_seed)
+        chosen = choose_seeds(self.seeds[scale] if seeds is None else seeds, self.first_seed)
         settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,
@@ -202,7 +202,16 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         ) from None
 
 
-def _chosen(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
+def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
+    """Return the seeds: so many from ``first`` on, or those that are given.
+
+    Raises:
+        ConfigError: There is none, one is given twice, or there are too many.
+
+    Example:
+        >>> choose_seeds(3, 100), choose_seeds((7, 9), 100)
+        ((100, 101, 102), (7, 9))
+    """
     chosen: Sequence[int] = (
         range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
     )
