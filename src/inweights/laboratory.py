@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from inweights.lab.engine import (
     unjudged_all,
 )
 from inweights.lab.recipe import Recipe
+from inweights.lab.settle import Settled
+from inweights.lab.settle import settle as settle_one
 from inweights.lab.verdict import ClaimResult
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.publish import publish
 from inweights.runs import RunStore
 
-__all__ = ["board", "find", "open_run", "run"]
+__all__ = ["board", "find", "open_run", "recipes_like", "run", "settle"]
 
 
 def run(
@@ -99,13 +102,20 @@ def _own_runs(recipe: Recipe, scale: str, store: RunStore) -> Iterator[tuple[int
                 yield len(seeds), folder
 
 
-def board(scale: str = "cpu", *, runs: str | Path | None = None) -> tuple[ClaimResult, ...]:
+def board(
+    scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
+) -> tuple[ClaimResult, ...]:
     """Return every claim of every recipe with its verdict; ``not judged`` where there is no run.
 
     A damaged run takes no other one down: its claims are not judged, and say why.
+
+    Args:
+        scale: Which run of each recipe.
+        only: Recipes whose name contains this.
+        runs: Folder of all runs.
     """
     results: list[ClaimResult] = []
-    for name in recipe_names():
+    for name in recipes_like(only):
         recipe = get_recipe(name)
         try:
             outcome = find(name, scale, runs=runs)
@@ -114,6 +124,51 @@ def board(scale: str = "cpu", *, runs: str | Path | None = None) -> tuple[ClaimR
             continue
         results += outcome.claims if outcome else judge_all(recipe, None, scale)
     return tuple(results)
+
+
+def recipes_like(part: str) -> tuple[str, ...]:
+    """Return the names of all recipes that contain ``part``.
+
+    Raises:
+        ConfigError: There is none; says which comes closest.
+    """
+    names = tuple(name for name in recipe_names() if part in name)
+    if not names:
+        raise unknown_name("recipe", part, recipe_names(), hint="'inweights list' shows them all.")
+    return names
+
+
+def settle(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    minutes: float = 60.0,
+    runs: str | Path | None = None,
+    effort: Effort | None = None,
+) -> Iterator[Settled]:
+    """Run more seeds for what is undecided, recipe by recipe, until it is settled.
+
+    Recipes that have run go from quick to slow, so that a budget settles as much as it can.
+
+    Args:
+        scale: Which run of each recipe.
+        only: Recipes whose name contains this.
+        minutes: Time for all of them.
+        runs: Folder of all runs.
+        effort: Who does the work, and with what.
+
+    Yields:
+        What more seeds gave, of each recipe with undecided claims.
+    """
+    ends = time.monotonic() + 60 * minutes
+    found = [find(name, scale, runs=runs) for name in recipes_like(only)]
+    for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
+        if any(claim.verdict == "undecided" for claim in outcome.claims):
+            left = ends - time.monotonic()
+            yield settle_one(
+                outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
+                publish=publish,
+            )  # fmt: skip
 
 
 def open_run(

@@ -179,9 +179,14 @@ def show(
 
 @app.command
 def verify(
+    only: str = "",
+    /,
     *,
     scale: str = "cpu",
     runs: Runs = None,
+    settle: Annotated[bool, Parameter(name="--settle", negative=())] = False,
+    minutes: float = 60.0,
+    jobs: int = 0,
     json: Json = False,
     markdown: Annotated[bool, Parameter(name="--markdown", negative=())] = False,
     strict: Strict = False,
@@ -190,8 +195,16 @@ def verify(
 
     Parameters
     ----------
+    only
+        Recipes whose name contains this, such as identity-bridge.
     scale
         smoke, cpu or paper.
+    settle
+        First run more seeds for claims that are undecided, until they are settled.
+    minutes
+        Time that this may take.
+    jobs
+        Processes that work side by side; 0 takes the cores of this machine.
     runs
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     json
@@ -203,7 +216,16 @@ def verify(
     """
     from inweights import console, laboratory
 
-    claims = laboratory.board(scale, runs=runs)
+    if settle:
+        from inweights.lab.engine import Effort
+
+        with console.progress() as progress:
+            effort = Effort(jobs=jobs or console.cores("cpu", scale), progress=progress)
+            done = list(
+                laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
+            )
+        console.settled(done)
+    claims = laboratory.board(scale, only=only, runs=runs)
     console.board(claims, scale, json=json, markdown=markdown)
     return _code(claims, strict)
 

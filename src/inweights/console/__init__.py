@@ -4,7 +4,7 @@ from inweights.console.audits import audit, augmented
 from inweights.console.base import cores, flat, progress, solving
 from inweights.console.forecast import prediction
 from inweights.console.language import evaluated, finetuned, mask
-from inweights.console.runs import board, outcome, recipes, runs, world
+from inweights.console.runs import board, outcome, recipes, runs, settled, world
 
 __all__ = [
     "audit",
@@ -20,6 +20,7 @@ __all__ = [
     "progress",
     "recipes",
     "runs",
+    "settled",
     "solving",
     "world",
 ]

@@ -16,9 +16,10 @@ from rich.table import Table
 if TYPE_CHECKING:
     from inweights.lab.engine import Progress as Report
 
-__all__ = ["cores", "flat", "out", "print_json", "progress", "solving", "table"]
+__all__ = ["cores", "err", "flat", "out", "print_json", "progress", "solving", "table"]
 
 out = Console(highlight=False)
+err = Console(highlight=False, stderr=True)
 
 
 @contextmanager

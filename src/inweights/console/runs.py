@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from inweights.config import to_dict
-from inweights.console.base import out, print_json, table
+from inweights.console.base import err, out, print_json, table
 from inweights.lab.verdict import ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from inweights.lab.engine import Outcome
     from inweights.lab.recipe import Recipe
+    from inweights.lab.settle import Settled
     from inweights.runs import RunFolder
     from inweights.worlds import World
 
-__all__ = ["board", "outcome", "recipes", "runs", "world"]
+__all__ = ["board", "outcome", "recipes", "runs", "settled", "world"]
 
 _COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
@@ -136,6 +137,17 @@ def board(
         out.print(line)
 
 
+def settled(done: Sequence[Settled]) -> None:
+    """Say on the error stream what more seeds gave."""
+    for one in done:
+        name, seeds = one.outcome.recipe.name, len(one.outcome.seeds)
+        won = len(one.before) - len(one.left)
+        told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds} seeds"
+        err.print(escape(told + (f"; {one.why}" if one.why else "")))
+    if not done:
+        err.print("nothing that has run is undecided")
+
+
 def _counts(claims: Sequence[ClaimResult]) -> list[str]:
     """How many claims have which verdict, a line for the papers', our own, and checks."""
     titles = {
@@ -155,8 +167,8 @@ def _markdown(claims: Sequence[ClaimResult], scale: str) -> None:
     print("# The board\n")
     print(
         "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
-        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside, or "
-        "\nacross its edge (undecided)."
+        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside, "
+        "\nor across its edge (undecided)."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
     for line in _counts(claims):

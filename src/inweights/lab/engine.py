@@ -18,7 +18,7 @@ from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.recipe import Recipe
 from inweights.lab.store import Store
 from inweights.lab.trial import Plan
-from inweights.lab.verdict import ClaimResult, judge, unjudged
+from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.lab.wire import sendable
 from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
 
@@ -243,7 +243,7 @@ def execute(
             folder=folder,
             cached=False,
             tables=tables,
-            claims=judge_all(recipe, tables, scale, strict=not changes),
+            claims=judge_all(recipe, tables, scale, seeds=chosen, strict=not changes),
             environment=environment(),
             plugins=effort.plugins,
             command=tuple(command),
@@ -262,7 +262,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
-    claims = judge_all(recipe, outcome.tables, outcome.scale, strict=False)
+    claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds, strict=False)
     return replace(outcome, claims=claims)
 
 
@@ -302,7 +302,7 @@ def refresh(
         tables = dict(old.tables)
         if recipe.derive:
             tables |= recipe.derive(tables)
-        claims = judge_all(recipe, tables, old.scale, strict=not old.overrides)
+        claims = judge_all(recipe, tables, old.scale, seeds=old.seeds, strict=not old.overrides)
         new = replace(old, tables=tables, claims=claims)
         _write(new, folder.reopen(), publish)
         folder.seal()
@@ -310,13 +310,25 @@ def refresh(
 
 
 def judge_all(
-    recipe: Recipe, tables: Mapping[str, pl.DataFrame] | None, scale: str, *, strict: bool = True
+    recipe: Recipe,
+    tables: Mapping[str, pl.DataFrame] | None,
+    scale: str,
+    *,
+    seeds: Sequence[int] = (),
+    strict: bool = True,
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown."""
+    """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown.
+
+    Seeds beyond those that the recipe states, counted on from its own, are a further look.
+    """
     if tables is None:
         return unjudged_all(recipe, f"no run at scale '{scale}' yet")
     targets = scale != "smoke"
-    return tuple(judge(c, tables, targets=targets, strict=strict) for c in recipe.claims)
+    more = tuple(seeds[:1]) == (recipe.first_seed,)
+    alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
+    return tuple(
+        judge(c, tables, alpha=alpha, targets=targets, strict=strict) for c in recipe.claims
+    )
 
 
 def unjudged_all(recipe: Recipe, why: str) -> tuple[ClaimResult, ...]:

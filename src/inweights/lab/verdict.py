@@ -18,7 +18,16 @@ from inweights.errors import DataError, unknown_name
 from inweights.lab.claim import Claim
 from inweights.lab.score import Score, Target
 
-__all__ = ["VERDICTS", "ClaimResult", "Verdict", "interval", "judge", "tally", "unjudged"]
+__all__ = [
+    "VERDICTS",
+    "ClaimResult",
+    "Verdict",
+    "alpha_of",
+    "interval",
+    "judge",
+    "tally",
+    "unjudged",
+]
 
 Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
@@ -146,6 +155,21 @@ def judge(
     verdict = _verdict(target, spans[worst])
     needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
     return _result(claim, verdict, needed=needed, **result)
+
+
+def alpha_of(seeds: int, stated: int) -> float:
+    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
+
+    More seeds are another look, which pays for being one: see :mod:`inweights.lab.settle`.
+
+    Example:
+        >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
+        [0.95, 0.9917, 0.9958]
+    """
+    if seeds <= stated:
+        return ALPHA
+    look = 1 + math.ceil(math.log2(seeds / stated))
+    return ALPHA / (look * (look + 1))
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
