@@ -5,8 +5,9 @@ each further look pays: seeds are doubled from look to look, and the interval of
 the true mean with probability ``α / (k (k + 1))`` at most, for ``k = 2, 3, …``. These sum to
 ``α / 2`` over all looks (``1/2 − 1/3 + 1/3 − 1/4 + …``), however many there are: a union bound, the
 simplest way of spending an error over looks (Lan and DeMets, *Discrete sequential boundaries for
-clinical trials*, Biometrika 70, 1983). With the first look at ``α = .05`` a verdict against a target
-with one edge is wrong with a probability of at most .0375, as an interval misses on both sides alike.
+clinical trials*, Biometrika 70, 1983). With the first look at ``α = .05`` a verdict against a
+target with one edge is wrong with a probability of at most .0375, as an interval misses on both
+sides alike.
 """
 
 from __future__ import annotations
