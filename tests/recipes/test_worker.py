@@ -82,6 +82,8 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
         for child in children:
             if _lives(child):
                 os.kill(int(child), signal.SIGKILL)
+        process.kill()
+        process.communicate(timeout=30)
 
 
 def _lives(process: str) -> bool:
