@@ -1,0 +1,93 @@
+"""Processes that train: what they import, and when they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: Runs the demonstration in two processes, as the console script does: without the current folder.
+RUN = (
+    "import sys; from inweights.cli import main; "
+    "sys.exit(main(['run', sys.argv[1], '--scale', 'smoke', '--jobs', '2', *sys.argv[2:]]))"
+)
+PLUGIN = """
+from dataclasses import replace
+from inweights.recipes import get_recipe, register
+register(replace(get_recipe("demo/two-hop"), name="mine/demo", claims=()))
+"""
+
+
+def start(here: Path, *words: str, path: tuple[Path, ...] = ()) -> subprocess.Popen[str]:
+    search = os.pathsep.join(map(str, (ROOT / "src", *path)))
+    environment = os.environ | {"PYTHONPATH": search, "INWEIGHTS_RUNS": str(here / "runs")}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", RUN, *words],
+        cwd=here,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+def test_nothing_is_imported_from_the_current_folder(tmp_path) -> None:
+    marker = tmp_path / "HIT"
+    for name in ("polars", "queue"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    _, error = (process := start(tmp_path, "demo/two-hop")).communicate(timeout=200)
+    assert process.returncode == 0, error
+    assert not marker.exists()
+
+
+@pytest.mark.slow
+def test_plugins_are_found_on_the_path(tmp_path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "my_recipes.py").write_text(PLUGIN)
+    words = ("mine/demo", "--plugin", "my_recipes")
+    process = start(tmp_path, *words, path=(tmp_path / "lib",))
+    _, error = process.communicate(timeout=200)
+    assert process.returncode == 0, error
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc")
+def test_processes_end_with_their_parent(tmp_path) -> None:
+    """kill -9 of the parent alone; no process of it may go on writing."""
+    process = start(tmp_path, "demo/two-hop", "--set", "gpt.phase.steps=100000")
+    deadline = time.monotonic() + 120
+    children: list[str] = []
+    while len(children) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) == 2
+    try:
+        while not list(tmp_path.glob("runs/*/*/*/parts/*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.kill()
+        process.wait(10)
+        patience = time.monotonic() + 10
+        while any(_lives(child) for child in children) and time.monotonic() < patience:
+            time.sleep(0.05)
+        assert not any(_lives(child) for child in children)
+    finally:
+        for child in children:
+            if _lives(child):
+                os.kill(int(child), signal.SIGKILL)
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def _lives(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,85 @@
+"""The command that a page offers to copy: a shell hands on each word as it is, and runs nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+from tests.runs.tiny import RECIPE
+
+from inweights.config import apply_overrides
+from inweights.recipes import get_recipe
+from inweights.recipes.engine import execute, load
+from inweights.report.publish import command_of
+from inweights.runs import RunStore
+
+HOSTILE = (
+    "$(touch HIT)",
+    "`touch HIT`",
+    "; touch HIT;",
+    "a & touch HIT",
+    "a | touch HIT > HIT",
+    "'; touch HIT; '",
+    '"; touch HIT; "',
+    "two\nlines; touch HIT",
+    "${HOME} $HOME ~ * !! \\ # 'one' \"two\" ä",
+    'models=["emb-mlp"]',
+    'graphs={"a\'b" = {kind = "graph", links = [["c", "$(touch HIT)"]]}}',
+)
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    return execute(RECIPE, "smoke", seeds=2, store=RunStore(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.fixture
+def words(tmp_path):
+    """Paste a command into bash, where ``inweights`` writes down what it is given."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("needs bash")
+    stub = tmp_path / "bin" / "inweights"
+    stub.parent.mkdir()
+    stub.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > "$WORDS"\n')
+    stub.chmod(0o755)
+    here = tmp_path / "here"
+    here.mkdir()
+
+    def paste(command: str) -> list[str]:
+        given = tmp_path / "words"
+        path = f"{stub.parent}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "WORDS": str(given)}
+        done = subprocess.run([bash], input=command + "\n", text=True, cwd=here, env=environment)
+        assert done.returncode == 0
+        assert list(here.iterdir()) == [], "something in the command was run"
+        return given.read_text().split("\0")[:-1]
+
+    return paste
+
+
+def test_hostile_names_arrive_unchanged(outcome, words) -> None:
+    changed = replace(outcome, overrides=HOSTILE, plugins=("mine", "$(touch HIT)"))
+    expected = ["run", RECIPE.name, "--scale", "smoke", "--seeds", "2"]
+    expected += [word for change in HOSTILE for word in ("--set", change)]
+    expected += ["--plugin", "mine", "--plugin", "$(touch HIT)"]
+    assert words(command_of(changed)) == expected
+
+
+def test_a_list_of_names_means_the_same_again(outcome, words) -> None:
+    change = 'models=["emb-mlp"]'
+    given = words(command_of(replace(outcome, overrides=(change,))))
+    assert given[-2:] == ["--set", change]
+    settings = get_recipe("demo/two-hop").scales["smoke"]
+    assert apply_overrides(settings, given[-1:]).models == ("emb-mlp",)
+
+
+def test_plugins_are_remembered(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    made = execute(RECIPE, "smoke", store=store, plugins=["my_recipes"])
+    again = load(RECIPE, made.folder)
+    assert again.plugins == made.plugins == ("my_recipes",)
+    assert command_of(again) == "inweights run tests/tiny --scale smoke --plugin my_recipes"

@@ -1,0 +1,126 @@
+"""A program that kills a run before its k-th operation on files, for one k after another.
+
+``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP]`` does so for each k until one is not
+reached, lets the run go on each time, and compares its tables with those of a run that nothing
+disturbed. It prints the number of kills. Processes are forked, so that torch is imported once; this
+one never touches polars, whose threads would not survive that.
+
+WHAT is ``run``, ``fresh`` (a complete run is made again) or ``refresh`` (it is drawn again). FROM
+is ``start``, or ``seal`` to count only from where the run is about to be published.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.runs.tiny import RECIPE
+
+from inweights.recipes import engine, get_recipe
+from inweights.recipes.engine import Outcome, execute, refresh
+from inweights.recipes.recipe import Recipe
+from inweights.runs import RunFolder, RunStore
+
+OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir")
+
+
+def arm(k: int) -> None:
+    """Let the k-th operation from now on be the one that never happens."""
+    count = itertools.count(1)
+
+    def wrapped(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if next(count) == k:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return operation(*args, **kwargs)
+
+    for name in OPERATIONS:
+        setattr(os, name, partial(wrapped, getattr(os, name)))
+
+
+def publish(outcome: Outcome, work: Path) -> None:
+    (work / "figures").mkdir(exist_ok=True)
+    (work / "figures" / "one.svg").write_text("<svg/>")
+
+
+def folder_of(recipe: Recipe, root: Path) -> RunFolder:
+    return RunStore(root).folder(recipe.name, recipe.resolve("smoke")[2])
+
+
+def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int) -> None:
+    def late(outcome: Outcome, work: Path) -> None:
+        publish(outcome, work)
+        if start == "seal":
+            arm(k)
+
+    if start == "start":
+        arm(k)
+    if what == "refresh":
+        refresh(recipe, folder_of(recipe, root), late)
+    else:
+        execute(recipe, "smoke", store=RunStore(root), fresh=what == "fresh", publish=late)
+
+
+def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) -> None:
+    folder = folder_of(recipe, root)
+    if start == "seal":
+
+        def refused(*args: object) -> None:
+            raise AssertionError("work that was done is done again")
+
+        engine.work_on = refused
+    assert what != "refresh" or folder.complete, "the complete run is not found"
+    outcome = execute(recipe, "smoke", store=RunStore(root), publish=publish)
+    folder.verify()
+    assert not folder.leftovers
+    assert {p.name for p in folder.path.parent.iterdir()} == {folder.path.name}
+    assert not list(folder.path.rglob("*.partial"))
+    assert (folder.path / "figures" / "one.svg").exists()
+    expected = folder_of(recipe, reference).tables()
+    for found in (dict(outcome.tables), folder.tables()):
+        assert set(found) == set(expected)
+        for name, table in expected.items():
+            assert found[name].equals(table, null_equal=True), name
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Do something in a process of its own; return its exit code, below 0 for a signal."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main(root: str, name: str, what: str, start: str, step: str = "1") -> None:
+    recipe = RECIPE if name == RECIPE.name else get_recipe(name)
+    reference = Path(root) / "reference"
+    whole = partial(execute, recipe, "smoke", store=RunStore(reference), publish=publish)
+    assert forked(whole) == 0
+    for k in itertools.count(1, int(step)):
+        here = Path(root) / str(k)
+        if what != "run":
+            shutil.copytree(reference, here)
+        code = forked(lambda here=here, k=k: disturbed(recipe, here, what, start, k))
+        assert code in (0, -signal.SIGKILL), f"the run failed with {code} (k = {k})"
+        again = forked(lambda here=here: resumed(recipe, here, what, start, reference))
+        assert again == 0, f"killed before operation {k}, the run does not end as it should"
+        shutil.rmtree(here)
+        if code == 0:
+            sys.stdout.write(str(k - 1))
+            return
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

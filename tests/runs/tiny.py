@@ -1,0 +1,56 @@
+"""A recipe that takes milliseconds: three parts of two tables each, nothing trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from inweights.config import Config
+from inweights.recipes import Deduction, Plan, Recipe
+from inweights.recipes.recipe import SCALES
+
+
+class Settings(Config):
+    """Settings of the tiny recipe."""
+
+    rows: int = 3
+
+
+def powers(base: int, rows: int) -> pl.DataFrame:
+    return pl.DataFrame({"x": range(rows), "y": [base**x / 3 for x in range(rows)]})
+
+
+def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+    return Plan(
+        deductions=[
+            Deduction(
+                name=name,
+                labels={"base": base},
+                seed=seeds[0],
+                compute=powers,
+                options={"base": base, "rows": settings.rows + extra},
+            )
+            for base in (2, 3, 5)
+            for name, extra in (("short", 0), ("long", 4))
+        ]
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return {"totals": tables["long"].group_by("base", maintain_order=True).agg(pl.sum("y"))}
+
+
+RECIPE = Recipe(
+    name="tests/tiny",
+    title="Powers",
+    paper="inweights",
+    place="tests",
+    summary="Powers of three bases.",
+    scales=dict.fromkeys(SCALES, Settings()),
+    seeds=dict.fromkeys(SCALES, 1),
+    plan=plan,
+    claims=(),
+    figures=(),
+    derive=derive,
+)
