@@ -255,8 +255,9 @@ def test_edited_run_is_refused(runs, capsys) -> None:
 
 
 def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
-    from inweights import laboratory
     from inweights.recipes.claim import ClaimResult
+
+    from inweights import laboratory
 
     failed = ClaimResult(
         id="a/b/c", text="It works.", place="", source="ours", published=None, target="≥ 1",

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from inweights.recipes.stats import (
     blocks,
     compositions,

@@ -11,8 +11,8 @@ import pytest
 from tests.runs.tiny import RECIPE
 
 from inweights.config import apply_overrides
+from inweights.lab.engine import Effort, execute, load
 from inweights.recipes import get_recipe
-from inweights.recipes.engine import execute, load
 from inweights.report.publish import command_of
 from inweights.runs import RunStore
 
@@ -79,7 +79,7 @@ def test_a_list_of_names_means_the_same_again(outcome, words) -> None:
 
 def test_plugins_are_remembered(tmp_path) -> None:
     store = RunStore(tmp_path)
-    made = execute(RECIPE, "smoke", store=store, plugins=["my_recipes"])
+    made = execute(RECIPE, "smoke", store=store, effort=Effort(plugins=("my_recipes",)))
     again = load(RECIPE, made.folder)
     assert again.plugins == made.plugins == ("my_recipes",)
     assert command_of(again) == "inweights run tests/tiny --scale smoke --plugin my_recipes"

@@ -24,9 +24,9 @@ from typing import Any
 
 from tests.runs.tiny import RECIPE
 
-from inweights.recipes import engine, get_recipe
-from inweights.recipes.engine import Outcome, execute, refresh
-from inweights.recipes.recipe import Recipe
+from inweights.lab import Recipe, task
+from inweights.lab.engine import Outcome, execute, refresh
+from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
 OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir")
@@ -75,7 +75,7 @@ def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) 
         def refused(*args: object) -> None:
             raise AssertionError("work that was done is done again")
 
-        engine.work_on = refused
+        task.work_on = refused
     assert what != "refresh" or folder.complete, "the complete run is not found"
     outcome = execute(recipe, "smoke", store=RunStore(root), publish=publish)
     folder.verify()

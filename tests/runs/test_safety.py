@@ -1,4 +1,4 @@
-"""Damaged parts, removed folders, two at once, and what a kill leaves: nothing is lost silently."""
+"""Damaged tables, removed folders, two at once, and what a kill leaves: nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import polars as pl
 import pytest
 from tests.runs.tiny import RECIPE
 
 from inweights import cli, recipes
 from inweights.errors import FolderError, RunError
-from inweights.recipes import engine
-from inweights.recipes.engine import execute, refresh
-from inweights.runs import RunStore, read_part, write_part
+from inweights.lab.engine import Effort, execute, refresh
+from inweights.lab.executors import SameProcess
+from inweights.lab.store import Store
+from inweights.runs import RunStore
 
 make = partial(execute, RECIPE, "smoke")
 
@@ -58,49 +58,55 @@ def flip(file: Path) -> None:
     file.write_bytes(data)
 
 
+def files(store) -> list[Path]:
+    return sorted(store.root.glob("store/*/*/*.parquet"))
+
+
 @pytest.mark.parametrize("damage", [remove, empty, flip])
-@pytest.mark.parametrize("name", ["long.parquet", "files.json"])
-def test_a_damaged_part_is_made_again(store, expected, damage, name) -> None:
+def test_a_damaged_table_is_made_again(store, expected, damage) -> None:
     with pytest.raises(StopError):
         make(store=store, publish=stop)
-    (folder,) = store
-    parts = sorted(folder.work.glob("parts/*/tables"))
-    damage(parts[1] / name)
-    with pytest.raises(FolderError):
-        read_part(parts[1])
-    before = [part.stat().st_mtime_ns for part in parts]
-    outcome = make(store=store, publish=lambda _, work: before.append(_times(work)))
+    assert len(files(store)) == 6
+    before = {file: file.stat().st_mtime_ns for file in files(store)}
+    damage(files(store)[1])
+    outcome = make(store=store)
     assert same(outcome.tables, expected)
-    *old, new = before
-    assert [a == b for a, b in zip(old, new, strict=True)] == [True, False, True]
+    after = {file: file.stat().st_mtime_ns for file in files(store)}
+    assert set(after) == set(before)
+    assert sum(after[file] != before[file] for file in before) == 1
 
 
-def _times(work: Path) -> list[int]:
-    return [part.stat().st_mtime_ns for part in sorted(work.glob("parts/*/tables"))]
+@pytest.mark.parametrize("damage", [remove, empty, flip])
+def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, damage) -> None:
+    class Loses:
+        """An executor whose first table is gone when it is done."""
 
+        def __call__(self, job, tasks, report) -> None:
+            SameProcess()(job, tasks, report)
+            damage(files(store)[0])
 
-def test_a_part_that_is_gone_when_tables_are_put_together_is_an_error(store, monkeypatch) -> None:
-    def lose_one(work, piece, *, seen=[]):  # noqa: B006
-        seen.append(piece)
-        return True
-
-    monkeypatch.setattr(engine, "complete", lose_one)  # it is believed to be there
-    with pytest.raises(FolderError, match=r"cannot read .*files\.json"):
-        make(store=store)
+    with pytest.raises(FolderError, match="is missing or damaged; the same command again"):
+        make(store=store, effort=Effort(executor=Loses()))
     assert not next(iter(store)).complete
 
 
-def test_a_part_says_how_many_rows_it_has(tmp_path) -> None:
-    write_part(tmp_path / "part", {"t": pl.DataFrame({"x": [1, 2]}), "u": pl.DataFrame()})
-    assert read_part(tmp_path / "part")["t"].height == 2
-    listed = tmp_path / "part" / "files.json"
-    listed.write_text(listed.read_text().replace('"rows": 2', '"rows": 3'))
-    with pytest.raises(FolderError, match="it has 2 rows, not 3; start the run again"):
-        read_part(tmp_path / "part")
+def test_every_edit_of_a_stored_table_is_noticed(store, expected) -> None:
+    """One bit, anywhere in any file: the table is made again, and never another one is read."""
+    make(store=store)
+    whole = {file: file.read_bytes() for file in files(store)}
+    kept = Store(store.root / "store")
+    for k in range(200):
+        file = list(whole)[k % len(whole)]
+        data = bytearray(whole[file])
+        data[(k * 977) % len(data)] ^= 1 << (k % 8)
+        file.write_bytes(data)
+        assert not kept.has(file.parent.name, "table")
+        file.write_bytes(whole[file])
+        assert kept.has(file.parent.name, "table")
 
 
 @pytest.mark.parametrize("what", [".", "config.json"])
-@pytest.mark.parametrize("moment", ["between parts", "at the end"])
+@pytest.mark.parametrize("moment", ["between tables", "at the end"])
 def test_a_removed_folder_is_never_sealed(store, expected, what, moment) -> None:
     work = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2]).work
 
@@ -111,7 +117,7 @@ def test_a_removed_folder_is_never_sealed(store, expected, what, moment) -> None
         else:
             target.unlink(missing_ok=True)
 
-    told = {"progress": lose} if moment == "between parts" else {"publish": lose}
+    told = {"effort": Effort(progress=lose)} if moment == "between tables" else {"publish": lose}
     with pytest.raises(RunError, match=r"was removed or changed while|cannot write") as caught:
         make(store=store, **told)
     assert caught.value.exit_code != 0
@@ -164,7 +170,7 @@ def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> Non
 
     first = start("first", publish=hold)
     assert at_work.wait(60)
-    second = start("second", progress=told)
+    second = start("second", effort=Effort(progress=told))
     assert waits.wait(60)
     assert not outcomes
     go_on.set()
@@ -215,7 +221,7 @@ def test_what_is_not_whole_is_not_taken(store, expected) -> None:
 
 def test_stale_folders_are_cleared_at_the_next_start(store) -> None:
     folder = make(store=store).folder
-    for stale in (folder.work, folder.old, folder.path / "parts"):
+    for stale in (folder.work, folder.old):
         (stale / "some").mkdir(parents=True)
     assert make(store=store).cached
     assert not folder.leftovers
@@ -241,4 +247,4 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", denied)
         with pytest.raises(RunError, match="Permission denied"):
-            make(store=store, fresh=True, progress=stop)
+            make(store=store, fresh=True, effort=Effort(progress=stop))

@@ -1,14 +1,11 @@
-"""A recipe that takes milliseconds: three parts of two tables each, nothing trained."""
+"""A recipe that takes milliseconds: six computations of two tables, nothing trained."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import polars as pl
 
 from inweights.config import Config
-from inweights.recipes import Deduction, Plan, Recipe
-from inweights.recipes.recipe import SCALES
+from inweights.lab import SCALES, Computation, Plan, Recipe
 
 
 class Settings(Config):
@@ -21,13 +18,12 @@ def powers(base: int, rows: int) -> pl.DataFrame:
     return pl.DataFrame({"x": range(rows), "y": [base**x / 3 for x in range(rows)]})
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     return Plan(
-        deductions=[
-            Deduction(
+        computations=[
+            Computation(
                 name=name,
                 labels={"base": base},
-                seed=seeds[0],
                 compute=powers,
                 options={"base": base, "rows": settings.rows + extra},
             )
@@ -50,7 +46,5 @@ RECIPE = Recipe(
     scales=dict.fromkeys(SCALES, Settings()),
     seeds=dict.fromkeys(SCALES, 1),
     plan=plan,
-    claims=(),
-    figures=(),
     derive=derive,
 )

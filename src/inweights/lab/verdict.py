@@ -258,7 +258,13 @@ def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], strict: str
 ) -> pl.DataFrame:
     for column, value in where.items():
-        left = table.filter(pl.col(column) == value)
+        try:
+            left = table.filter(pl.col(column) == value)
+        except pl.exceptions.PolarsError:
+            kind = table.schema[column]
+            raise DataError(
+                f"{column} holds {kind}, and is compared with {value!r}. {strict}".strip()
+            ) from None
         if strict and not len(left):
             known = [_plain(one) for one in table[column].unique(maintain_order=True)]
             raise unknown_name(

@@ -2,13 +2,10 @@
 
 from inweights.runs.environment import environment
 from inweights.runs.files import (
-    part_is_whole,
     read_json,
-    read_part,
     read_tables,
     told,
     write_json,
-    write_part,
     write_tables,
 )
 from inweights.runs.folder import RunFolder
@@ -19,12 +16,9 @@ __all__ = [
     "RunStore",
     "default_root",
     "environment",
-    "part_is_whole",
     "read_json",
-    "read_part",
     "read_tables",
     "told",
     "write_json",
-    "write_part",
     "write_tables",
 ]

@@ -35,7 +35,7 @@ __all__ = ["CONFIG", "RunFolder"]
 
 #: Name of the config in a run folder.
 CONFIG = "config.json"
-_MANIFEST, _PARTS = "manifest.json", "parts"
+_MANIFEST = "manifest.json"
 
 
 class _Manifest(msgspec.Struct):
@@ -68,7 +68,7 @@ class RunFolder:
     @property
     def leftovers(self) -> bool:
         """Whether there is more than a complete run: one at work, or what a kill left behind."""
-        return any(p.exists() for p in (self.work, self.old, self.path / _PARTS))
+        return self.work.exists() or self.old.exists()
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
@@ -174,7 +174,7 @@ class RunFolder:
     def seal(self) -> None:
         """Write the manifest and give the folder its name. Only sealed folders count as whole.
 
-        Nothing is removed before: a kill at any moment leaves all parts, or the whole run.
+        Nothing is removed before: a kill at any moment leaves a whole run.
 
         Raises:
             RunError: The folder cannot be written, or is not the one that was begun.
@@ -185,8 +185,7 @@ class RunFolder:
                 _remove(unfinished)
             files = sorted(p for p in self.work.rglob("*") if p.is_file())
             names = [p.relative_to(self.work) for p in files]
-            kept = [n for n in names if n.parts[0] not in (_PARTS, _MANIFEST)]
-            hashes = {name.as_posix(): hash_of(self.work / name) for name in kept}
+            hashes = {n.as_posix(): hash_of(self.work / n) for n in names if n.name != _MANIFEST}
             write_json(self.work / _MANIFEST, {"files": hashes})
             if self.path.exists():
                 _remove(self.old)
@@ -216,7 +215,7 @@ class RunFolder:
 
     def _tidy(self) -> None:
         """Remove what a complete run needs no more. What cannot be removed does no harm."""
-        for stale in (self.work, self.old, self.path / _PARTS):
+        for stale in (self.work, self.old):
             with suppress(OSError):
                 _remove(stale)
 

@@ -70,7 +70,7 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert len(children) == 2
     try:
-        while not list(tmp_path.glob("runs/*/*/*/parts/*")) and time.monotonic() < deadline:
+        while not list(tmp_path.glob("runs/store/unfinished/*")) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.kill()
         process.wait(10)

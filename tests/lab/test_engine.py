@@ -1,0 +1,297 @@
+"""The engine: groups equal single runs, interrupted runs resume, bad input leaves nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from inweights.errors import ConfigError, DataError, RunError
+from inweights.lab import executors, plan, task
+from inweights.lab.engine import Effort, collect, execute, refresh
+from inweights.lab.executors import Processes
+from inweights.lab.plan import asked_of, tasks_of
+from inweights.lab.store import Store
+from inweights.recipes import get_recipe
+from inweights.runs import RunStore
+
+DEMO = get_recipe("demo/two-hop")
+
+
+def same(one, other) -> bool:
+    return set(one) == set(other) and all(
+        one[name].equals(other[name], null_equal=True) for name in one
+    )
+
+
+def stored(root: Path) -> dict[Path, int]:
+    return {p: p.stat().st_mtime_ns for p in root.glob("store/*/*/*.parquet")}
+
+
+@pytest.mark.parametrize("name", ["demo/two-hop", "geometric-memory/fig25-31"])
+def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, monkeypatch) -> None:
+    """What the store stands on: grouping is scheduling, and no part of a run's identity."""
+    recipe = get_recipe(name)
+    whole = execute(recipe, "smoke", seeds=3, store=RunStore(tmp_path / "a"))
+    monkeypatch.setattr(plan, "MAX_REPLICAS", 1)
+    split = execute(recipe, "smoke", seeds=3, store=RunStore(tmp_path / "b"))
+    assert same(whole.tables, split.tables)
+
+
+def test_groups_are_split_by_memory(tmp_path, monkeypatch) -> None:
+    sizes: list[int] = []
+    train = task.train
+
+    def counted(model, *args, **kwargs):
+        sizes.append(model.replicas)
+        return train(model, *args, **kwargs)
+
+    monkeypatch.setattr(task, "train", counted)
+    execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
+    whole = list(sizes)
+    sizes.clear()
+    monkeypatch.setattr(task, "MAX_BYTES", 1)
+    execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
+    assert set(sizes) == {1}
+    assert max(whole) >= 4
+    assert sum(whole) == len(sizes)
+
+
+def test_more_seeds_train_the_new_ones_alone(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    few = execute(DEMO, "smoke", seeds=2, store=store)
+    before = stored(tmp_path)
+    more = execute(DEMO, "smoke", seeds=3, store=store)
+    after = stored(tmp_path)
+    assert all(after[path] == stamp for path, stamp in before.items())
+    assert 2 * (len(after) - len(before)) == len(before)
+    alone = execute(DEMO, "smoke", seeds=3, store=RunStore(tmp_path / "other"))
+    assert same(more.tables, alone.tables)
+    old = more.tables["accuracy"].filter(pl.col("seed") < DEMO.first_seed + 2)
+    assert old.equals(few.tables["accuracy"])
+
+
+def test_recipes_share_runs(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    execute(DEMO, "smoke", store=store)
+    before = stored(tmp_path)
+    execute(replace(DEMO, name="mine/other", claims=()), "smoke", store=store)
+    assert stored(tmp_path) == before
+    newer = replace(DEMO, version=DEMO.version + 1)
+    execute(newer, "smoke", store=store)
+    assert len(stored(tmp_path)) == 2 * len(before)
+
+
+def test_seeds_can_be_chosen(tmp_path) -> None:
+    outcome = execute(DEMO, "smoke", seeds=(907, 5), store=RunStore(tmp_path))
+    assert set(outcome.tables["accuracy"]["seed"]) == {907, 5}
+    for wrong, match in (((), "at least one"), ((1, 1), "twice"), ((-1,), "from 0"), (0, "least")):
+        with pytest.raises(ConfigError, match=match):
+            execute(DEMO, "smoke", seeds=wrong, store=RunStore(tmp_path))
+    with pytest.raises(ConfigError, match="at most"):
+        execute(DEMO, "smoke", seeds=10**18, store=RunStore(tmp_path))
+
+
+def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
+    """Ctrl-C in the middle of a group: finished groups are kept, the rest is made again."""
+    store = RunStore(tmp_path)
+
+    def stop(done: int, total: int, what: str) -> None:
+        if done > 0.6 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(DEMO, "smoke", store=store, effort=Effort(progress=stop))
+    (folder,) = store
+    assert not folder.complete
+    stamps = stored(tmp_path)
+    assert stamps
+    outcome = execute(DEMO, "smoke", store=store)
+    assert stamps.items() <= stored(tmp_path).items()
+    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"))
+    assert not outcome.cached
+    assert same(fresh.tables, outcome.tables)
+
+
+@pytest.mark.slow
+def test_processes_side_by_side_change_nothing(tmp_path) -> None:
+    seen: list[tuple[int, int]] = []
+    effort = Effort(jobs=2, progress=lambda done, total, what: seen.append((done, total)))
+    alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"))
+    beside = execute(DEMO, "smoke", store=RunStore(tmp_path / "b"), effort=effort)
+    assert same(alone.tables, beside.tables)
+    assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.slow
+def test_two_calls_of_one_plan_share_the_work(tmp_path) -> None:
+    """Two programs on one store: each waits for, or takes over, what the other makes."""
+    script = (
+        "import sys\n"
+        "from inweights.lab.engine import collect, Effort\n"
+        "from inweights.lab.store import Store\n"
+        "from inweights.recipes import get_recipe\n"
+        "demo = get_recipe('demo/two-hop')\n"
+        "collect(demo.plan(demo.scales['smoke']), range(4), Store(sys.argv[1]), Effort(jobs=2))\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "shared")]
+    both = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait(200) for process in both] == [0, 0]
+    settings = DEMO.scales["smoke"]
+    shared = collect(DEMO.plan(settings), range(4), Store(tmp_path / "shared"))
+    alone = collect(DEMO.plan(settings), range(4), Store(tmp_path / "alone"))
+    assert same(shared, alone)
+
+
+@pytest.mark.slow
+def test_errors_of_processes_come_through(tmp_path) -> None:
+    wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
+    with pytest.raises(RunError, match="lower the rate"):
+        execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild, effort=Effort(jobs=2))
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(executors.sys, "executable", "/bin/false")
+    with pytest.raises(RunError, match=r"3 processes that worked on it"):
+        execute(DEMO, "smoke", store=RunStore(tmp_path), effort=Effort(jobs=2))
+
+
+@pytest.mark.slow
+def test_a_killed_process_is_begun_again(tmp_path, monkeypatch) -> None:
+    """kill -9 of the first two workers; the run goes on and ends alike."""
+    killed = []
+    begin = executors._Crew._begin
+
+    def begun(crew):
+        worker = begin(crew)
+        if len(killed) < 2:
+            killed.append(worker)
+            worker.kill()
+        return worker
+
+    monkeypatch.setattr(executors._Crew, "_begin", begun)
+    outcome = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"), effort=Effort(jobs=2))
+    assert len(killed) == 2
+    assert same(execute(DEMO, "smoke", store=RunStore(tmp_path / "b")).tables, outcome.tables)
+
+
+@pytest.mark.slow
+def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
+    """kill -9 while a group trains; the end is the same to the last bit."""
+    script = (
+        "from inweights.lab import engine, task\n"
+        "from inweights.recipes import get_recipe\n"
+        "from inweights.runs import RunStore\n"
+        "old = task.Checkpoint\n"
+        "task.Checkpoint = lambda path, key: old(path, key=key, every_steps=7)\n"
+        f"engine.execute(get_recipe('demo/two-hop'), 'smoke', store=RunStore({str(tmp_path)!r}),"
+        " overrides=['gpt.phase.steps=400', 'emb_mlp.steps=30'])\n"
+    )
+    store = RunStore(tmp_path)
+    overrides = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
+    _, _, config = DEMO.resolve("smoke", overrides=overrides)
+    folder = store.folder(DEMO.name, config)
+    unfinished = tmp_path / "store" / "unfinished"
+    killed = 0
+    for _ in range(40):
+        process = subprocess.Popen([sys.executable, "-c", script])
+        deadline = time.monotonic() + 60
+        states = set(unfinished.glob("*"))
+        while process.poll() is None and time.monotonic() < deadline:
+            if set(unfinished.glob("*")) - states or killed >= 3:
+                break
+            time.sleep(0.01)
+        if killed < 3 and process.poll() is None:
+            time.sleep(0.15)
+            process.kill()
+            killed += 1
+        assert process.wait(120) in (0, -9)
+        if folder.complete:
+            break
+    assert killed >= 1
+    assert folder.complete
+    assert not list(unfinished.glob("*"))
+    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides)
+    assert same(folder.tables(), fresh.tables)
+
+
+def test_bad_settings_leave_no_folder(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    with pytest.raises(ConfigError, match="n is at least 2"):
+        execute(DEMO, "smoke", store=store, overrides=["n=1"])
+    with pytest.raises(DataError, match="Known: first_hop, identity, second_hop"):
+        execute(DEMO, "smoke", store=store, overrides=["gpt.phase.roles={firsthop=1.0}"])
+    assert list(store) == []
+
+
+def test_settings_may_be_a_mapping(tmp_path) -> None:
+    outcome = execute(
+        DEMO, "smoke", store=RunStore(tmp_path), overrides={"gpt": {"phase": {"steps": 2}}, "n": 3}
+    )
+    assert outcome.overrides == ("gpt.phase.steps=2", "n=3")
+    again = execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=list(outcome.overrides))
+    assert again.cached
+
+
+def test_full_disk_says_so_and_can_be_resumed(tmp_path, monkeypatch) -> None:
+    store = RunStore(tmp_path)
+
+    def full(self, *args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(RunError, match="No space left on device"):
+            execute(DEMO, "smoke", store=store)
+    assert execute(DEMO, "smoke", store=store).folder.complete
+
+
+def test_divergence_is_an_error(tmp_path) -> None:
+    wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
+    with pytest.raises(RunError, match="lower the rate"):
+        execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild)
+
+
+def test_a_run_is_judged_again_without_training(tmp_path) -> None:
+    store = RunStore(tmp_path)
+    first = execute(DEMO, "smoke", store=store)
+    fewer = replace(DEMO, claims=DEMO.claims[:1])
+    seen: list[int] = []
+    second = refresh(fewer, first.folder, lambda outcome, work: seen.append(len(outcome.claims)))
+    assert [len(first.claims), len(second.claims), *seen] == [2, 1, 1]
+    first.folder.verify()
+    again = execute(fewer, "smoke", store=store)
+    assert again.cached
+    assert [claim.id for claim in again.claims] == [DEMO.claims[0].id]
+    assert again.tables["losses"].equals(first.tables["losses"])
+
+
+def test_version_is_part_of_the_identity() -> None:
+    newer = replace(DEMO, version=DEMO.version + 1)
+    assert newer.resolve("smoke")[2] != DEMO.resolve("smoke")[2]
+
+
+def test_plans_of_ten_thousand_trials_are_quick_and_small() -> None:
+    """Measured in the processor's time: no world and no model is built to plan."""
+    recipe = get_recipe("identity-bridge/fig2")
+    settings = recipe.scales["cpu"]
+    began = time.process_time()
+    work = asked_of(recipe.plan(settings), range(250))
+    tasks = tasks_of(work, lambda owner, part: True)
+    assert len(work.runs) == 10_000
+    assert sum(task.replicas for task in tasks) == 10_000
+    assert time.process_time() - began < 10
+
+
+def test_processes_are_an_executor_like_any_other(tmp_path) -> None:
+    assert Processes(2).jobs == 2
+    outcome = execute(
+        DEMO, "smoke", seeds=1, store=RunStore(tmp_path), effort=Effort(executor=Processes(1))
+    )
+    assert outcome.folder.complete

@@ -1,0 +1,188 @@
+"""Verdicts are computed from the interval over replicates, and need at least three of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from inweights.errors import ConfigError, DataError
+from inweights.lab import Judged, Stating, computed, interval, judge, number, share
+from inweights.lab.verdict import alpha_of, tally, unjudged
+
+state = Stating("a/b", "ours", "Fig. 1")
+ACCURACY = share("t", "accuracy")
+
+TABLE = pl.DataFrame(
+    {
+        "model": ["a"] * 4 + ["b"] * 4,
+        "seed": [0, 1, 2, 3] * 2,
+        "accuracy": [0.6, 0.7, 0.8, 0.9, 0.1, 0.2, 0.3, 0.8],
+    }
+)
+
+
+def result(judged: Judged, table: pl.DataFrame = TABLE, **options):
+    return judge(state("c", "It works.", judged), {"t": table}, **options)
+
+
+def test_interval_is_students() -> None:
+    values = [0.2, 0.5, 0.9, 0.4]
+    mean, low, high = interval(values)
+    expected = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
+    assert mean == pytest.approx(0.5)
+    assert (low, high) == pytest.approx(expected)
+    assert interval([0.3]) == (0.3, 0.3, 0.3)
+    assert interval(values, 0.01)[1] == pytest.approx(
+        stats.t.interval(0.99, 3, np.mean(values), stats.sem(values))[0]
+    )
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_interval_of_a_share_is_students_cut_to_its_range(values: list[float]) -> None:
+    mean, low, high = interval(values)
+    cut = interval(values, bounds=(0.0, 1.0))
+    assert cut[0] == mean
+    assert cut[1:] == pytest.approx((max(0.0, low), min(1.0, high)), abs=1e-12)
+    assert cut[1] <= mean <= cut[2]
+
+
+@given(st.floats(0.3, 0.7), st.integers(0, 10_000))
+def test_cutting_loses_no_coverage(true: float, seed: int) -> None:
+    """What the whole interval covers of the values that a share can have, the cut one does, too."""
+    sample = np.random.default_rng(seed).binomial(1, true, 5).astype(float)
+    _, low, high = interval(sample)
+    _, cut_low, cut_high = interval(sample, bounds=(0.0, 1.0))
+    assert (low <= true <= high) == (cut_low <= true <= cut_high)
+
+
+@pytest.mark.parametrize(
+    ("judged", "verdict"),
+    [
+        (ACCURACY.at(model="a") >= 0.5, "reproduced"),
+        (ACCURACY.at(model="a") <= 0.99, "reproduced"),
+        (ACCURACY.at(model="a").within(0.5, 1.0), "reproduced"),
+        (ACCURACY.at(model="a") >= 0.97, "not reproduced"),
+        (ACCURACY.at(model="a") <= 0.5, "not reproduced"),
+        (ACCURACY.at(model="a").within(0.1, 0.5), "not reproduced"),
+        (ACCURACY.at(model="a") >= 0.7, "undecided"),
+        (ACCURACY.at(model="a") <= 0.8, "undecided"),
+        (ACCURACY.at(model="a").within(0.74, 0.76), "undecided"),
+        (ACCURACY.at(model="a").within(0.6, 0.8), "undecided"),
+    ],
+)
+def test_a_verdict_is_where_the_whole_interval_lies(judged: Judged, verdict: str) -> None:
+    found = result(judged)  # mean .75, interval .545 to .955
+    assert (found.measured, found.low, found.high) == pytest.approx((0.75, 0.545, 0.955), abs=1e-3)
+    assert (found.verdict, found.replicates) == (verdict, 4)
+
+
+def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
+    found = result(ACCURACY.at(model="a") >= 0.7)
+    spread = np.std([0.6, 0.7, 0.8, 0.9], ddof=1)
+    half = [stats.t.ppf(0.975, n - 1) * spread / math.sqrt(n) for n in range(2, 200)]
+    first = 2 + next(i for i, one in enumerate(half) if one <= 0.05)
+    assert found.needed is not None
+    assert first <= found.needed <= 1.06 * first
+    assert result(ACCURACY.at(model="a") >= 0.5).needed is None
+
+
+def test_each_case_has_to_hold_and_the_worst_decides() -> None:
+    found = result(ACCURACY.over("model") >= 0.5)
+    assert (found.verdict, found.case) == ("undecided", "model = b")
+    found = result(ACCURACY.over("model") >= 0.96)  # both fail, b by more
+    assert (found.verdict, found.case) == ("not reproduced", "model = b")
+    found = result(ACCURACY.over("model") <= 0.97)  # a comes closer to the edge, both are below
+    assert (found.verdict, found.case) == ("reproduced", "model = a")
+
+
+def test_a_tight_case_beyond_the_edge_decides_over_a_wide_one_further_off() -> None:
+    table = TABLE.with_columns(
+        accuracy=pl.when(pl.col("model") == "a").then(0.48).otherwise("accuracy")
+    )
+    found = result(ACCURACY.over("model") >= 0.5, table)
+    assert (found.verdict, found.case) == ("not reproduced", "model = a")
+
+
+def test_differences_are_paired_by_seed() -> None:
+    shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=0)
+    found = result(ACCURACY.at(model="a") - ACCURACY.at(model="b") >= 0.0, shuffled)
+    assert found.measured == pytest.approx(0.4)
+    assert found.low == pytest.approx(interval([0.5, 0.5, 0.5, 0.1])[1])
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "why"),
+    [
+        (TABLE.filter(pl.col("seed") < 2), {}, "2 replicate"),
+        (TABLE.clear(), {"strict": False}, "no row"),
+        (TABLE.with_columns(accuracy=pl.lit(float("nan"))), {}, "not a number"),
+        (TABLE.with_columns(accuracy=pl.lit(None, pl.Float64)), {}, "not a number"),
+        (TABLE, {"targets": False}, "too small to judge"),
+    ],
+)
+def test_no_verdict_without_evidence(table, options, why: str) -> None:
+    found = result(ACCURACY.at(model="a") >= 0.5, table, **options)
+    assert found.verdict == "not judged"
+    assert why in found.why
+
+
+def test_what_is_computed_needs_no_replicates() -> None:
+    one = TABLE.filter(pl.col("seed") == 0)
+    found = result(computed("t", "accuracy", model="a") >= 0.5, one)
+    assert (found.verdict, found.low, found.replicates) == ("reproduced", None, 1)
+    assert result(computed("t", "accuracy", model="b") >= 0.5, one).verdict == "not reproduced"
+
+
+def test_what_is_not_there_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(DataError, match="did you mean 'accuracy'"):
+        result(ACCURACY.of("acuracy") >= 0.5)
+    with pytest.raises(DataError, match="unknown table 'tt'"):
+        result(share("tt", "accuracy") >= 0.5)
+    with pytest.raises(DataError, match=r"unknown value of model 'aa'.*Claim a/b/c"):
+        result(ACCURACY.at(model="aa") >= 0.5)
+    with pytest.raises(DataError, match="unknown value of seed '7'"):
+        result(ACCURACY.at(model="a") - ACCURACY.at(seed=7) >= 0.5)
+    with pytest.raises(DataError, match=r"seed.*compared with 'one'"):
+        result(ACCURACY.at(seed="one") >= 0.5)
+
+
+def test_scores_refuse_what_cannot_be_judged() -> None:
+    with pytest.raises(ConfigError, match="least or a most"):
+        type((ACCURACY >= 0.1).target)()
+    with pytest.raises(ConfigError, match="holds no number"):
+        ACCURACY.within(0.9, 0.1)
+    with pytest.raises(ConfigError, match="within one column"):
+        _ = ACCURACY.at(model="a") - ACCURACY.at(model="b").of("recall")
+    with pytest.raises(ConfigError, match="minus itself"):
+        _ = ACCURACY.at(model="a") - ACCURACY.at(model="a")
+    with pytest.raises(ConfigError, match="difference of differences"):
+        _ = (ACCURACY.at(model="a") - ACCURACY.at(model="b")) - ACCURACY.at(model="c")
+
+
+def test_bounds_of_differences_follow() -> None:
+    assert (ACCURACY.at(model="a") - ACCURACY.at(model="b")).bounds == (-1.0, 1.0)
+    assert (number("t", "loss", model="a") - number("t", "loss", model="b")).bounds is None
+
+
+def test_further_looks_spend_half_of_the_error() -> None:
+    alphas = [alpha_of(8 * 2**k, stated=8) for k in range(1, 40)]
+    assert sum(alphas) < 0.025
+    assert alphas == sorted(alphas, reverse=True)
+    assert alpha_of(5, stated=8) == alpha_of(8, stated=8) == 0.05
+    assert alpha_of(9, stated=8) == alpha_of(16, stated=8) == pytest.approx(0.05 / 6)
+
+
+def test_checks_are_counted_apart() -> None:
+    claims = [
+        state("one", "It works.", ACCURACY >= 0.5, source="identity-bridge"),
+        state("two", "It works.", ACCURACY >= 0.5),
+        state("three", "It works.", ACCURACY >= 0.5, check=True),
+    ]
+    counts = tally(unjudged(claim, "no run") for claim in claims)
+    assert [counts[kind]["not judged"] for kind in ("papers", "ours", "checks")] == [1, 1, 1]
