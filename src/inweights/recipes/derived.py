@@ -17,6 +17,7 @@ __all__ = [
     "gain",
     "half_time",
     "memorised",
+    "over_blocks",
     "own_peaks",
 ]
 
@@ -45,6 +46,12 @@ def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     return margins.group_by([*labels, "seed"], maintain_order=True).agg(
         least=pl.col("margin").min(), largest=pl.col("margin").max()
     )
+
+
+def over_blocks(layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """Mean of columns over the blocks of a model: neither its embedding nor its output counts."""
+    blocks = layers.filter(pl.col("layer").str.starts_with("block"))
+    return blocks.group_by(list(by), maintain_order=True).agg(pl.col(list(columns)).mean())
 
 
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import ModelConfig, Paper
+from inweights.lab import ModelConfig, Paper, heatmaps
 from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 
-__all__ = ["CONDITIONS", "OURS", "PAPER", "EmbMLPTraining", "GPTTraining", "condition"]
+__all__ = [
+    "CONDITIONS",
+    "OURS",
+    "PAPER",
+    "EmbMLPTraining",
+    "GPTTraining",
+    "condition",
+    "template_panels",
+]
 
 PAPER = Paper(
     "identity-bridge", "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory"
@@ -33,6 +43,17 @@ OURS = (
     "Emb-MLP: full-batch gradient descent from σ = 0.01.",
 )
 
+#: Draws tables of logit templates, one matrix for each value of their column ``panel``.
+template_panels = partial(
+    heatmaps,
+    panel="panel",
+    row="row",
+    column="column",
+    value="value",
+    box="top",
+    column_group="column_group",
+    value_label="logit, centred by row",
+)
 
 #: Models that Figure 2 compares.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")

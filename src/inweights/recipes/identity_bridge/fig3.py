@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import product
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.probes import accuracy, margins, templates
-from inweights.recipes.claim import Statement, Target
+from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.derived import compositions, extremes, memorised, own_peaks
-from inweights.recipes.identity_bridge.common import PAPER, SOURCE, EmbMLPTraining
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
+from inweights.recipes.identity_bridge.common import PAPER, EmbMLPTraining, template_panels
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "identity-bridge/fig3"
 LABELS = ("n", "identity")
+
+#: Tables of templates, and whose rows they hold.
+_ROWS = {"tokens": "tokens", "one_hop": "first_hop", "two_hop": "composition"}
+#: Table, identity and title of every panel.
+_PANELS = (
+    ("tokens", True, "(a) single tokens, with identity"),
+    ("one_hop", True, "(b) one hop (a, r1), with identity"),
+    ("two_hop", True, "(c) two hops (a, r1, r2), with identity"),
+    ("tokens", False, "(a′) single tokens, without"),
+    ("one_hop", False, "(b′) one hop, without"),
+    ("two_hop", False, "(d) two hops, without"),
+)
 
 
 class Size(Config):
@@ -43,198 +53,133 @@ class Settings(Config):
     )
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Emb-MLP at complexity one, for every ``N``, with and without identity."""
     trials = [
         Trial(
             labels={"n": size.n, "identity": identity},
             world=TwoHop(n=size.n, complexity=1, identity=identity),
             model=size.training.model,
-            curriculum=size.training.curriculum,
-            seed=seed,
+            learner=size.training.curriculum,
         )
-        for size in settings.sizes
-        for identity in (True, False)
-        for seed in seeds
+        for size, identity in product(settings.sizes, (True, False))
     ]
-    shown: dict[str, str | float | bool] = {"n": settings.shown}
-    measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="margins", probe=margins),
-        *(
-            Measure(name=name, probe=templates, options={"rows": rows}, where=shown)
-            for name, rows in (
-                ("tokens", "tokens"),
-                ("one_hop", "first_hop"),
-                ("two_hop", "composition"),
-            )
-        ),
+    templates = [
+        Measure(
+            name=name, probe=probes.templates, options={"rows": rows}, where={"n": settings.shown}
+        )
+        for name, rows in _ROWS.items()
     ]
-    return Plan(trials=trials, measures=measures)
-
-
-_PANELS = (
-    ("tokens", True, "(a) single tokens, with identity"),
-    ("one_hop", True, "(b) one hop (a, r1), with identity"),
-    ("two_hop", True, "(c) two hops (a, r1, r2), with identity"),
-    ("tokens", False, "(a′) single tokens, without"),
-    ("one_hop", False, "(b′) one hop, without"),
-    ("two_hop", False, "(d) two hops, without"),
-)
+    accuracy = Measure(name="accuracy", probe=probes.accuracy)
+    margins = Measure(name="margins", probe=probes.margins)
+    return Plan(trials=trials, measures=[accuracy, margins, *templates])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Panels of the figure, and who wins in each row of the templates."""
-    first = tables["tokens"]["seed"].min()
-    panels = pl.concat(
+    tokens = tables["tokens"]
+    panels = [
         tables[name]
-        .filter(pl.col("identity") == identity, pl.col("seed") == first)
+        .filter(pl.col("identity") == identity, pl.col("seed") == tokens["seed"].min())
         .with_columns(panel=pl.lit(title))
         for name, identity, title in _PANELS
+    ]
+    on_bridges, on_objects = (
+        pl.col("value").filter(pl.col("column_group") == group).mean()
+        for group in ("bridge", "object")
     )
-    selectors = (
-        tables["tokens"]
-        .filter(pl.col("row_group").str.ends_with("relation"))
-        .group_by("seed", *LABELS, "row_group", maintain_order=True)
-        .agg(
-            toward_bridges=pl.col("value").filter(pl.col("column_group") == "bridge").mean()
-            - pl.col("value").filter(pl.col("column_group") == "object").mean()
-        )
-    )
+    relations = tokens.filter(pl.col("row_group").str.ends_with("relation"))
+    by_relation = relations.group_by("seed", *LABELS, "row_group", maintain_order=True)
     return {
-        "panels": panels,
-        "peaks": own_peaks(tables["tokens"], ("seed", *LABELS)),
-        "selectors": selectors,
+        "panels": pl.concat(panels),
+        "peaks": own_peaks(tokens, ("seed", *LABELS)),
+        "selectors": by_relation.agg(toward_bridges=on_bridges - on_objects),
         "compositions": compositions(tables["accuracy"]),
         "memorised": memorised(tables["accuracy"], LABELS),
         "extremes": extremes(tables["margins"], LABELS),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 3, §4.2")
+state = PAPER.stating("fig3", "Fig. 3, §4.2")
+
+toward_bridges = number("selectors", "toward_bridges").over("identity")
+own_peak = share("peaks", "own")
+subject_on_object = own_peak.at(row_group="subject", column_group="object")
+accuracy = share("compositions", "accuracy").over("n")
+margin = number("extremes", "least").over("n")
 
 CLAIMS = (
     state(
         "r1-selects-bridges",
         "r1 selects the bridges: its row is higher on bridges than on objects (logits).",
-        Target(least=0.5),
-        table="selectors",
-        column="toward_bridges",
-        where={"row_group": "first_relation"},
-        each=("identity",),
+        toward_bridges.at(row_group="first_relation") >= 0.5,
     ),
     state(
         "r2-selects-objects",
         "r2 selects the objects: its row is lower on bridges than on objects (logits).",
-        Target(most=-0.5),
-        table="selectors",
-        column="toward_bridges",
-        where={"row_group": "second_relation"},
-        each=("identity",),
+        toward_bridges.at(row_group="second_relation") <= -0.5,
     ),
     state(
         "bridge-rows-peak",
         "With identity a bridge's row peaks on itself, and on its object among the objects.",
-        Target(least=0.99),
-        table="peaks",
-        column="own",
-        where={"identity": True, "row_group": "bridge"},
-        each=("column_group",),
+        own_peak.at(identity=True, row_group="bridge").over("column_group") >= 0.99,
     ),
     state(
         "subject-inherits-peak",
         "With identity a subject's row inherits a peak on its object.",
-        Target(least=0.99),
-        table="peaks",
-        column="own",
-        where={"identity": True, "row_group": "subject", "column_group": "object"},
+        subject_on_object.at(identity=True) >= 0.99,
     ),
     state(
         "no-peak-without",
         "Without identity a subject's row tells little about its object: the peak is at chance.",
-        Target(most=0.25),
-        table="peaks",
-        column="own",
-        where={"identity": False, "row_group": "subject", "column_group": "object"},
+        subject_on_object.at(identity=False) <= 0.25,
     ),
     state(
         "composes",
         "With identity the sum of the rows selects the right object, for every N.",
-        Target(least=0.995),
-        table="compositions",
-        column="accuracy",
-        where={"identity": True},
-        each=("n",),
+        accuracy.at(identity=True) >= 0.995,
     ),
     state(
         "fails-without",
         "Without identity it selects it never, for every N.",
-        Target(most=0.005),
-        table="compositions",
-        column="accuracy",
-        where={"identity": False},
-        each=("n",),
+        accuracy.at(identity=False) <= 0.005,
     ),
     state(
         "margins-positive",
         "With identity the least margin over all queries is positive (logits), as Theorem 1 says.",
-        Target(least=0.0),
-        table="extremes",
-        column="least",
-        where={"identity": True},
-        each=("n",),
+        margin.at(identity=True) >= 0.0,
         place="§4.3, Thm 1",
     ),
     state(
         "margins-negative",
         "Without identity the largest margin over all queries is negative (logits; Theorem 2).",
-        Target(most=0.0),
-        table="extremes",
-        column="largest",
-        where={"identity": False},
-        each=("n",),
+        margin.of("largest").at(identity=False) <= 0.0,
         place="§4.3, Thm 2",
     ),
     state(
         "one-hop-known",
         "One-hop sums select the right token: every fact is memorised.",
-        Target(least=0.999),
-        table="memorised",
-        column="accuracy",
-        each=LABELS,
+        share("memorised", "accuracy").over(*LABELS) >= 0.999,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="templates",
-        kind="heatmaps",
-        title="Logit templates with identity (top) and without (bottom)",
-        caption=(
-            "Each row is the logit vector of a prompt, centred; red boxes mark the largest. With "
-            "identity the subject rows carry a second diagonal, on the objects: that is what "
-            "lets (a, r1, r2) find c. Without it the objects' block of the subjects is flat."
-        ),
-        sources=("panels",),
-        options={
-            "panel": "panel",
-            "row": "row",
-            "column": "column",
-            "value": "value",
-            "box": "top",
-            "row_group": "row_group",
-            "column_group": "column_group",
-            "order": [title for *_, title in _PANELS],
-            "value_label": "logit, centred by row",
-            "columns": 3,
-        },
+    template_panels(
+        "templates",
+        "panels",
+        "Logit templates with identity (top) and without (bottom)",
+        "Each row is the logit vector of a prompt, centred; red boxes mark the largest. With "
+        "identity the subject rows carry a second diagonal, on the objects: that is what "
+        "lets (a, r1, r2) find c. Without it the objects' block of the subjects is flat.",
+        row_group="row_group",
+        order=[title for *_, title in _PANELS],
+        columns=3,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig3",
     title="Identity writes the object into the subject's row",
-    paper=PAPER,
     place="Figure 3, §4.2",
     summary=(
         "Trains Emb-MLP by gradient descent on the two-hop world of complexity one, and reads its "

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.probes import accuracy, alignment, bridge_projection
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.derived import compositions, memorised
+from inweights.lab import Measure, Plan, Trial, cosine, lines, number, share, states
+from inweights.recipes.derived import compositions, memorised, over_blocks
 from inweights.recipes.identity_bridge.common import (
     OURS,
     PAPER,
-    SOURCE,
     EmbMLPTraining,
     GPTTraining,
     condition,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
-
-NAME = "identity-bridge/fig6"
 
 
 class Settings(Config):
@@ -43,45 +39,44 @@ class Settings(Config):
     gpt: GPTTraining = GPTTraining()
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Three GPTs on one world with identity."""
     world = TwoHop(n=settings.n, complexity=settings.complexity)
     trials = []
     for name in settings.models:
         model, curriculum = condition(name, settings.gpt, EmbMLPTraining())
-        trials += [
-            Trial(labels={"model": name}, world=world, model=model, curriculum=curriculum, seed=s)
-            for s in seeds
-        ]
+        trials.append(Trial(labels={"model": name}, world=world, model=model, learner=curriculum))
     measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="alignment", probe=alignment),
-        Measure(name="states", probe=bridge_projection, first_seed=True),
+        Measure(name="accuracy", probe=probes.accuracy),
+        Measure(name="alignment", probe=probes.alignment),
+        Measure(name="states", probe=probes.bridge_projection, first_seed=True),
     ]
     return Plan(trials=trials, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Mean alignment over the blocks, and a note on how far each projection can be trusted."""
-    blocks = tables["alignment"].filter(pl.col("layer").str.starts_with("block"))
     trust = pl.format("trustworthiness {}", pl.col("trustworthiness").round(2))
-    where = (
-        pl.when(pl.col("place") == "first_hop")
-        .then(pl.lit("(e1, r1) and (e2)"))
-        .otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))
-    )
+    r1 = pl.when(pl.col("place") == "first_hop").then(pl.lit("(e1, r1) and (e2)"))
+    compared = r1.otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))
     return {
         "states": tables["states"].with_columns(note=trust),
-        "alignment": tables["alignment"].with_columns(compared=where),
-        "by_model": blocks.group_by("model", "seed", "place", maintain_order=True).agg(
-            pl.col("cosine", "contrast", "nearest").mean()
+        "alignment": tables["alignment"].with_columns(compared=compared),
+        "by_model": over_blocks(
+            tables["alignment"], ("cosine", "contrast", "nearest"), ("model", "seed", "place")
         ),
         "compositions": compositions(tables["accuracy"]),
         "memorised": memorised(tables["accuracy"], ("model",)),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 6, §4.4")
+state = PAPER.stating("fig6", "Fig. 6, §4.4")
+
+MENDS = (("small", "Small initialisation"), ("decay", "Weight decay"))
+accuracy = share("compositions", "accuracy")
+alignment = cosine("by_model", "cosine")
+at_first_hop, at_answer = (alignment.at(place=place) for place in ("first_hop", "query"))
+contrast = number("by_model", "contrast", place="query")
 
 CLAIMS = (
     *(
@@ -89,124 +84,88 @@ CLAIMS = (
             f"{short}-tighter",
             f"{words} aligns (e1, r1) with its bridge more tightly across layers than standard "
             "GPT-2 (mean cosine over the blocks, difference).",
-            Target(least=0.01),
-            table="by_model",
-            column="cosine",
-            where={"model": name, "place": "first_hop"},
-            minus={"model": "gpt", "place": "first_hop"},
+            at_first_hop.at(model=f"gpt-{short}") - at_first_hop.at(model="gpt") >= 0.01,
         )
-        for short, name, words in (
-            ("small", "gpt-small", "Small initialisation"),
-            ("decay", "gpt-decay", "Weight decay"),
-        )
+        for short, words in MENDS
     ),
     *(
         state(
             f"{short}-recovers",
             f"{words} recovers accuracy at high complexity (difference to standard GPT-2).",
-            Target(least=0.1),
-            table="compositions",
-            column="accuracy",
-            where={"model": name},
-            minus={"model": "gpt"},
+            accuracy.at(model=f"gpt-{short}") - accuracy.at(model="gpt") >= 0.1,
             place="§4.4",
         )
-        for short, name, words in (
-            ("small", "gpt-small", "Small initialisation"),
-            ("decay", "gpt-decay", "Weight decay"),
-        )
+        for short, words in MENDS
     ),
-    *(
-        state(
-            f"small-tighter-at-answer-{column}",
-            "Where the answer is read, small initialisation aligns (e1, r1, r2) with (e2, r2) more "
-            f"tightly than standard GPT-2 ({words}, difference).",
-            Target(least=0.01),
-            table="by_model",
-            column=column,
-            where={"model": "gpt-small", "place": "query"},
-            minus={"model": "gpt", "place": "query"},
-            source="ours",
-        )
-        for column, words in (
-            ("cosine", "mean cosine over the blocks"),
-            ("contrast", "the same, minus that with other bridges"),
-        )
+    state(
+        "small-tighter-at-answer-cosine",
+        "Where the answer is read, small initialisation aligns (e1, r1, r2) with (e2, r2) more "
+        "tightly than standard GPT-2 (mean cosine over the blocks, difference).",
+        at_answer.at(model="gpt-small") - at_answer.at(model="gpt") >= 0.01,
+        source="ours",
+    ),
+    state(
+        "small-tighter-at-answer-contrast",
+        "Where the answer is read, small initialisation aligns (e1, r1, r2) with (e2, r2) more "
+        "tightly than standard GPT-2 (the same, minus that with other bridges, difference).",
+        contrast.at(model="gpt-small") - contrast.at(model="gpt") >= 0.01,
+        source="ours",
     ),
     state(
         "facts-known",
         "All facts are memorised.",
-        Target(least=0.99),
-        table="memorised",
-        column="accuracy",
-        each=("model",),
+        share("memorised", "accuracy").over("model") >= 0.99,
     ),
+)
+
+by_layer = partial(
+    lines,
+    x="depth",
+    series="model",
+    facet="compared",
+    x_label="layer, from the embedding on",
 )
 
 FIGURES = (
-    Figure(
-        id="states",
-        kind="states",
-        title="Hidden states of first hops (circles) and of their bridges (stars)",
-        caption=(
-            "t-SNE by cosine distance of six pairs through all layers; light is shallow, dark is "
-            "deep. One model of each condition, the first seed. A pair is aligned where star and "
-            "circle of one hue and depth coincide."
-        ),
-        sources=("states",),
-        options={
-            "panel": "model",
-            "x": "x",
-            "y": "y",
-            "layer": "depth",
-            "pair": "pair",
-            "kind": "kind",
-            "kinds": ["bridge", "subject"],
-            "note": "note",
-        },
+    states(
+        "states",
+        "states",
+        "Hidden states of first hops (circles) and of their bridges (stars)",
+        "t-SNE by cosine distance of six pairs through all layers; light is shallow, dark is "
+        "deep. One model of each condition, the first seed. A pair is aligned where star and "
+        "circle of one hue and depth coincide.",
+        panel="model",
+        x="x",
+        y="y",
+        layer="depth",
+        pair="pair",
+        kind="kind",
+        kinds=("bridge", "subject"),
+        note="note",
     ),
-    Figure(
-        id="cosine",
-        kind="lines",
-        title="Alignment by layer",
-        caption=(
-            "Mean cosine of the state of a subject's prompt with that of its bridge's. Left at the "
-            "first relation, where the paper looks; right where the answer is read."
-        ),
-        sources=("alignment",),
-        options={
-            "x": "depth",
-            "y": "cosine",
-            "series": "model",
-            "facet": "compared",
-            "x_label": "layer, from the embedding on",
-            "y_label": "cosine with the own bridge",
-        },
+    by_layer(
+        "cosine",
+        "alignment",
+        "Alignment by layer",
+        "Mean cosine of the state of a subject's prompt with that of its bridge's. Left at the "
+        "first relation, where the paper looks; right where the answer is read.",
+        y="cosine",
+        y_label="cosine with the own bridge",
     ),
-    Figure(
-        id="contrast",
-        kind="lines",
-        title="The same, against other bridges",
-        caption=(
-            "Cosine with the own bridge minus mean cosine with others. A cosine near 1 means "
-            "nothing where all states point the same way."
-        ),
-        sources=("alignment",),
-        options={
-            "x": "depth",
-            "y": "contrast",
-            "series": "model",
-            "facet": "compared",
-            "x_label": "layer, from the embedding on",
-            "y_label": "cosine: own minus other",
-        },
+    by_layer(
+        "contrast",
+        "alignment",
+        "The same, against other bridges",
+        "Cosine with the own bridge minus mean cosine with others. A cosine near 1 means "
+        "nothing where all states point the same way.",
+        y="contrast",
+        y_label="cosine: own minus other",
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig6",
     title="Does regularisation align a first hop with its bridge?",
-    paper=PAPER,
     place="Figure 6, §4.4",
     summary=(
         "Trains GPT-2 with standard initialisation, small initialisation and strong weight decay "

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.probes import margins, of_optimum, templates
+from inweights.lab import Claim, Computation, Measure, Optimum, Plan, Recipe, Trial, computed
 from inweights.recipes.derived import blocks, compositions, own_peaks
-from inweights.recipes.recipe import Deduction, Figure, Plan
+from inweights.recipes.identity_bridge.common import PAPER, template_panels
 from inweights.theory.proof import full_program
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["SCALES", "SEEDS", "Settings", "derive", "figure", "planner"]
+__all__ = ["Settings", "block", "certified_gap", "margin", "peak", "recipe"]
 
+#: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
     "tokens": "(a) single tokens: the rows of W",
     "first_hop": "(b) one hop (a, r1)",
@@ -37,51 +39,38 @@ class Settings(Config):
     gap: float = 1e-5
 
 
-SCALES = {
-    "smoke": Settings(n=4, sizes=(4,)),
-    "cpu": Settings(),
-    "paper": Settings(sizes=(5, 10, 20, 50, 100, 200)),
-}
-SEEDS = {"smoke": 1, "cpu": 1, "paper": 1}
-
-
-def planner(identity: bool) -> Callable[[Settings, Sequence[int]], Plan]:
-    """Return the plan of one of the two figures: nothing is trained."""
-
-    def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
-        deductions = []
-        for n in dict.fromkeys([settings.n, *settings.sizes]):
-            world = TwoHop(n=n, complexity=1, identity=identity)
-            shared = {"world": world, "gap": settings.gap}
-            views: dict[str, dict[str, Any]] = {
-                view: {"probe": templates, "rows": view} for view in _PANELS
-            }
-            views["margins"] = {"probe": margins}
-            deductions += [
-                Deduction(
-                    name=name,
-                    labels={"n": n},
-                    seed=seeds[0],
-                    compute=of_optimum,
-                    options={**shared, **options},
-                    effort=n,
-                )
-                for name, options in views.items()
-                if n == settings.n or name in ("tokens", "margins")
-            ]
-            deductions.append(
-                Deduction(
-                    name="program",
-                    labels={"n": n},
-                    seed=seeds[0],
-                    compute=full_program,
-                    options={"n": n, "complexity": 1, "identity": identity, "gap": settings.gap},
-                    effort=n,
-                )
-            )
-        return Plan(deductions=deductions)
-
-    return plan
+def plan(settings: Settings, identity: bool) -> Plan:
+    """The optimum of every size, with or without identity; nothing is trained."""
+    sizes = dict.fromkeys([settings.n, *settings.sizes])
+    trials = [
+        Trial(
+            labels={"n": n},
+            world=TwoHop(n=n, complexity=1, identity=identity),
+            learner=Optimum(gap=settings.gap),
+        )
+        for n in sizes
+    ]
+    # No seed decides an optimum.
+    look = partial(Measure, first_seed=True)
+    drawn = [
+        look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
+        for rows in ("first_hop", "composition")
+    ]
+    everywhere = [
+        look(name="tokens", probe=probes.templates, options={"rows": "tokens"}),
+        look(name="margins", probe=probes.margins),
+    ]
+    program = [
+        Computation(
+            name="program",
+            labels={"n": n},
+            compute=full_program,
+            options={"n": n, "complexity": 1, "identity": identity, "gap": settings.gap},
+            effort=n,
+        )
+        for n in sizes
+    ]
+    return Plan(trials=trials, measures=[*everywhere, *drawn], computations=program)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -89,8 +78,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     shown = tables["composition"]["n"].min()
     return {
         "panels": pl.concat(
-            tables[view].filter(pl.col("n") == shown).with_columns(panel=pl.lit(title))
-            for view, title in _PANELS.items()
+            tables[rows].filter(pl.col("n") == shown).with_columns(panel=pl.lit(title))
+            for rows, title in _PANELS.items()
         ),
         "peaks": own_peaks(tables["tokens"], ("seed", "n")),
         "blocks": blocks(tables["tokens"], ("seed", "n")),
@@ -98,24 +87,50 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-def figure(caption: str, title: str) -> Figure:
-    """Return the heat-maps of the optimum."""
-    return Figure(
-        id="optimum",
-        kind="heatmaps",
+peak = computed("peaks", "own")
+block = computed("blocks", "contrast").over("n")
+margin = computed("compositions", "margin").over("n")
+certified_gap = computed("program", "value", check="gap").over("n")
+
+
+def recipe(
+    name: str,
+    *,
+    identity: bool,
+    title: str,
+    place: str,
+    figure_title: str,
+    caption: str,
+    claims: Sequence[Claim],
+) -> Recipe:
+    """Return the recipe of one of the two figures."""
+    given = "with identities" if identity else "without identities"
+    figure = template_panels(
+        "optimum",
+        "panels",
+        figure_title,
+        caption,
+        row_group="row_group",
+        order=list(_PANELS.values()),
+        columns=3,
+    )
+    return PAPER.recipe(
+        name,
         title=title,
-        caption=caption,
-        sources=("panels",),
-        options={
-            "panel": "panel",
-            "row": "row",
-            "column": "column",
-            "value": "value",
-            "box": "top",
-            "row_group": "row_group",
-            "column_group": "column_group",
-            "order": list(_PANELS.values()),
-            "value_label": "logit, centred by row",
-            "columns": 3,
+        place=place,
+        summary=(
+            "Solves program (2), the least nuclear norm under all margins, for the two-hop world "
+            f"of complexity one {given}, and reads the optimal W. Nothing is trained."
+        ),
+        scales={
+            "smoke": Settings(n=4, sizes=(4,)),
+            "cpu": Settings(),
+            "paper": Settings(sizes=(5, 10, 20, 50, 100, 200)),
         },
+        seeds={"smoke": 1, "cpu": 1, "paper": 1},
+        plan=partial(plan, identity=identity),
+        derive=derive,
+        claims=claims,
+        figures=(figure,),
+        ours=("N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",),
     )
