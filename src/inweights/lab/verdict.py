@@ -113,6 +113,7 @@ def judge(
     tables: Mapping[str, pl.DataFrame],
     *,
     alpha: float = ALPHA,
+    minimum: int = MIN_REPLICATES,
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
@@ -122,6 +123,7 @@ def judge(
         claim: What is claimed.
         tables: Measured and derived tables.
         alpha: Share of true means that an interval may miss.
+        minimum: Replicates that a verdict needs.
         targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
         strict: Whether rows that the claim asks for and that are not there are an error. They may
             be missing where a setting was changed.
@@ -150,8 +152,8 @@ def judge(
     fewest = min(len(values) for values in cases.values())
     if not targets:
         return unjudged(claim, "this scale is too small to judge", **result)
-    if fewest < MIN_REPLICATES and not exact:
-        return unjudged(claim, f"{fewest} replicate(s); a verdict needs {MIN_REPLICATES}", **result)
+    if fewest < minimum and not exact:
+        return unjudged(claim, f"{fewest} replicate(s); a verdict needs {minimum}", **result)
     verdict = _verdict(target, spans[worst])
     needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
     return _result(claim, verdict, needed=needed, **result)
