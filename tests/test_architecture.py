@@ -57,7 +57,7 @@ def test_arrows_point_one_way(path: Path) -> None:
         allowed = FREE | {"runs"}
     elif here in ORDER:
         allowed = FREE | {"runs"} | set(ORDER[: ORDER.index(here) + 1])
-        if here not in ("recipes", "report", "laboratory"):
+        if here not in ("lab", "recipes", "report", "laboratory"):
             allowed -= {"runs"}
     else:
         assert here in FACE, f"say in ORDER, and in the design, where the room '{here}' stands"
@@ -70,10 +70,10 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     file.write_text(
         "import numpy, inweights.worlds.world\n"
         "from inweights import report\n"
-        "if TYPE_CHECKING:\n    from inweights.recipes.claim import ClaimResult\n"
+        "if TYPE_CHECKING:\n    from inweights.lab.claim import Claim\n"
         "def f():\n    from inweights.cli import main\n"
     )
-    assert imports(file) == {"worlds", "report", "recipes", "cli"}
+    assert imports(file) == {"worlds", "report", "lab", "cli"}
 
 
 @pytest.mark.parametrize(

@@ -255,15 +255,14 @@ def test_edited_run_is_refused(runs, capsys) -> None:
 
 
 def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
-    from inweights.recipes.claim import ClaimResult
-
     from inweights import laboratory
+    from inweights.lab import ClaimResult, Target
 
     failed = ClaimResult(
-        id="a/b/c", text="It works.", place="", source="ours", published=None, target="≥ 1",
+        id="a/b/c", text="It works.", place="", source="ours", published=None, target=Target(least=1.0),
         measured=0.0, low=0.0, high=0.0, replicates=5, verdict="not reproduced",
     )  # fmt: skip
-    monkeypatch.setattr(laboratory, "board", lambda scale, runs: (failed,))
+    monkeypatch.setattr(laboratory, "board", lambda scale, only, runs: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
 
@@ -273,7 +272,7 @@ def test_ctrl_c_is_one_line_and_resumes(runs) -> None:
     words = [*COMMAND, "run", "demo/two-hop", "--scale", "smoke", "--set", "gpt.phase.steps=3000"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not list(runs.glob("*/*/*.work/parts/*/tables")) and time.monotonic() < deadline:
+    while not list(runs.glob("store/*/*/*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

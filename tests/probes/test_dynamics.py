@@ -10,17 +10,25 @@ from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, Node2VecConfig
 from inweights.models.layers import Init
 from inweights.probes import graph_recall, hop_correlation, zigzag
-from inweights.probes.dynamics import along_descent, descent, of_descent, off_descent
+from inweights.probes.dynamics import along_descent, off_descent
 from inweights.probes.reference_graph import without_self_edges
 from inweights.theory.node2vec import descend
 from inweights.theory.spectral import adjacency
 from inweights.theory.stabilisation import propositions
-from inweights.training import train
+from inweights.training import Descent, train
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import Graph, TwoHop
 
 STAR = Graph(shape="path-star")
 SMALL = Node2VecConfig(width=20)
+
+
+def of_descent(
+    config: Graph, probe, *, seed: int, model, every: int = 0, **options
+) -> pl.DataFrame:
+    how = {key: options.pop(key) for key in ("rate", "steps") if key in options}
+    world = config.build(seed)
+    return Descent(**how).observe(probe, world, model, seed, every=every, **options)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -31,10 +39,10 @@ def test_a_descent_starts_from_the_model_of_its_seed(tied: bool) -> None:
     start = model.tokens.weight.detach().double().numpy()
     head = None if model.head is None else model.head.weight.detach().double().numpy()
     expected = descend(start, adjacency(world), rate=0.02, steps=30, targets=head)
-    found = descent(STAR, seed=3, model=config, rate=0.02, steps=30)
+    found = Descent(rate=0.02, steps=30).trajectory(world, config, 3)
     np.testing.assert_array_equal(found.vectors, expected.vectors)
     assert found.losses == pytest.approx(expected.losses)
-    other = descent(STAR, seed=4, model=config, rate=0.02, steps=30)
+    other = Descent(rate=0.02, steps=30).trajectory(STAR.build(4), config, 4)
     assert np.abs(other.vectors - found.vectors).max() > 0.01
 
 
@@ -44,7 +52,7 @@ def test_a_probe_sees_the_end_of_the_descent(tied: bool) -> None:
     config = Node2VecConfig(width=20, tied=tied)
     ring = Graph(shape="cycle")
     seen = of_descent(ring, graph_recall, seed=1, model=config, steps=400)
-    run = descent(ring, seed=1, model=config, steps=400)
+    run = Descent(steps=400).trajectory(ring.build(1), config, 1)
     assert seen["loss"].item() == pytest.approx(run.losses[-1].item() / 15, abs=1e-5)
     assert "replica" not in seen.columns
 
@@ -65,7 +73,8 @@ def test_a_probe_on_the_way_sees_each_moment() -> None:
 
 
 def test_what_a_trajectory_tells_goes_with_its_graph() -> None:
-    table = along_descent(STAR, propositions, seed=0, model=SMALL, steps=20, record=[0, 5])
+    how = {"descent": Descent(steps=20), "seed": 0, "model": SMALL, "record": [0, 5]}
+    table = along_descent(world=STAR, look=propositions, **how)
     assert table["step"].to_list() == [0, 5, 20]
 
 

@@ -10,9 +10,8 @@ import torch
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
 from inweights.probes import cosines, graph_recall, hop_correlation, snapshot, spectral_energy
-from inweights.probes.dynamics import of_descent
 from inweights.probes.film import align, moments, positions, render_frames
-from inweights.training import Curriculum, Observer, Optimizer, Phase, train
+from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 
 OF_FILMS = (render_frames, snapshot)
@@ -27,6 +26,14 @@ def turned(points: np.ndarray, seed: int, width: int | None = None) -> np.ndarra
     rng = np.random.default_rng(seed)
     d = points.shape[1]
     return points @ np.linalg.qr(rng.normal(size=(width or d, width or d)))[0][:d]
+
+
+def of_descent(
+    config: Graph, probe, *, seed: int, model, every: int = 0, **options
+) -> pl.DataFrame:
+    how = {key: options.pop(key) for key in ("rate", "steps") if key in options}
+    world = config.build(seed)
+    return Descent(**how).observe(probe, world, model, seed, every=every, **options)
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,12 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
-from inweights.probes import accuracy, direction, margins, of_optimum, templates
+from inweights.probes import accuracy, direction, margins, templates
 from inweights.theory import solve
 from inweights.theory.to_model import to_model
-from inweights.training import Curriculum, Observer, Optimizer, Phase, train
+from inweights.training import Curriculum, Observer, Optimizer, Optimum, Phase, train
 from inweights.worlds import TwoHop
 
-OF_OPTIMUM = (direction, of_optimum)
 WORLD = TwoHop(n=5, identity=True).build(seed=0)
 
 
@@ -30,8 +29,9 @@ def test_the_model_has_the_templates_of_the_solution() -> None:
 
 @pytest.mark.parametrize("probe", [accuracy, margins, templates])
 def test_any_probe_sees_the_optimum(probe) -> None:
-    table = of_optimum(TwoHop(n=4, identity=False), probe)
-    assert "replica" not in table.columns
+    world = TwoHop(n=4, identity=False).build()
+    table = probe(Optimum().learn(world), world)
+    assert table["replica"].unique().to_list() == [0]
     assert len(table) > 0
     if probe is accuracy:
         queries = table.filter(pl.col("part") == "queries")

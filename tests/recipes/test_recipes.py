@@ -6,6 +6,7 @@ import html
 
 import polars as pl
 import pytest
+from tests.recipes.stated import RECORD, stated
 
 import inweights as iw
 from inweights.errors import ConfigError
@@ -108,3 +109,11 @@ def test_own_recipes_can_be_registered() -> None:
         register(get_recipe("demo/two-hop"))
     with pytest.raises(ConfigError, match="did you mean 'identity-bridge/fig2'"):
         get_recipe("identity-bridge/fig22")
+
+
+def test_claims_are_those_that_were_stated() -> None:
+    """A claim changes on purpose, in the same commit as its record, or not at all."""
+    now = dict(line.split("\t", 1) for line in stated().splitlines())
+    then = dict(line.split("\t", 1) for line in RECORD.read_text(encoding="utf-8").splitlines())
+    changed = [claim for claim in now | then if now.get(claim) != then.get(claim)]
+    assert not changed, "on purpose? then 'python -m tests.recipes.stated', and say why"

@@ -195,7 +195,7 @@ def figure(
     /,
     **options: Any,
 ) -> Any:
-    """A figure as data; ``inweights.recipes.recipe.Figure`` has the same fields but needs torch."""
+    """A figure as data; ``inweights.lab.Figure`` has the same fields but needs torch."""
     fields = {"id": name, "kind": kind, "sources": sources, "title": title, "caption": caption}
     return SimpleNamespace(**fields, options=options)
 
@@ -286,7 +286,7 @@ def figures() -> list[Any]:
 
 def claim(name: str, verdict: str, **changes: Any) -> Any:
     """A judged claim."""
-    from inweights.recipes.claim import ClaimResult
+    from inweights.lab import ClaimResult, Target
 
     fields: dict[str, Any] = {
         "id": f"identity-bridge/fig2/{name}",
@@ -294,7 +294,7 @@ def claim(name: str, verdict: str, **changes: Any) -> Any:
         "place": "Fig. 2, §4.1",
         "source": "identity-bridge",
         "published": None,
-        "target": "≥ 0.9",
+        "target": Target(least=0.9),
         "measured": 0.97,
         "low": 0.94,
         "high": 1.0,
@@ -306,14 +306,16 @@ def claim(name: str, verdict: str, **changes: Any) -> Any:
 
 def claims() -> list[Any]:
     """A claim of every verdict."""
-    nothing = {"measured": None, "low": None, "high": None, "replicates": 0, "target": ""}
+    from inweights.lab import Target
+
+    nothing = {"measured": None, "low": None, "high": None, "replicates": 0}
     return [
         claim("with", "reproduced", case="model = gpt-small, C = 6", published="1.0"),
         claim(
             "without",
             "reproduced",
             text="Without identity facts the same models stay at chance, `1/C`.",
-            target="≤ 0.15",
+            target=Target(most=0.15),
             measured=0.03,
             low=-0.02,
             high=0.08,
@@ -322,13 +324,23 @@ def claims() -> list[Any]:
             "drop",
             "not reproduced",
             text="Standard GPT-2 keeps an accuracy of about a half at the highest complexity.",
-            target="0.35 to 0.75",
+            target=Target(least=0.35, most=0.75),
             measured=0.21,
             low=0.12,
             high=0.3,
             published="0.5",
         ),
-        claim("late", "not run", text="At paper scale it holds.", why="no target here", **nothing),
+        claim(
+            "decay",
+            "undecided",
+            text="Weight decay recovers accuracy at high complexity.",
+            target=Target(least=0.2),
+            measured=0.25,
+            low=0.11,
+            high=0.39,
+            needed=23,
+        ),
+        claim("late", "not judged", text="It holds later.", why="no run at this scale", **nothing),
     ]
 
 

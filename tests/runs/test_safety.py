@@ -1,4 +1,4 @@
-"""Damaged tables, removed folders, two at once, and what a kill leaves: nothing is lost silently."""
+"""Damaged tables, removed folders, two at once, what a kill leaves: nothing is lost silently."""
 
 from __future__ import annotations
 

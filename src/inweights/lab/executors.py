@@ -6,6 +6,7 @@ An executor is told tasks and reports events; it returns no tables, as every tas
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -151,11 +152,13 @@ class _Crew:
             self.workers.discard(worker)
 
     def _begin(self) -> subprocess.Popen[str]:
-        # The command is a module of the library, and nothing in it comes from outside. '-P' keeps
-        # what lies in the current folder from being imported in place of a library.
-        command = [sys.executable, "-P", "-m", "inweights.lab.worker"]
+        # The command is a module of the library, and nothing in it comes from outside. It imports
+        # from where this process does, and '-P' keeps what lies in the current folder from being
+        # imported in place of a library.
+        command = [sys.executable, "-P", "-m", "inweights.lab.worker", str(os.getpid())]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         worker = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.workers.add(worker)
         _say(worker.stdin, msgspec.to_builtins(self.job))

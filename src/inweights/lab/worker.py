@@ -20,13 +20,13 @@ from inweights.lab.executors import Job
 __all__: list[str] = []
 
 #: Seconds between two reports, and between two looks whether the parent is there.
-_EVERY, _LOOK = 0.2, 0.5
+_EVERY, _LOOK = 0.2, 0.2
 
 
 def main() -> None:
     """Do the tasks that come on the standard input."""
-    parent = os.getppid()
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
+        threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
     from inweights.lab.plugins import load_plugins
     from inweights.lab.store import Store
     from inweights.lab.task import use_threads, work_on

@@ -150,11 +150,11 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
 
     Example:
         >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes.dynamics import of_descent
+        >>> from inweights.training import Descent
         >>> from inweights.worlds import Graph
-        >>> ring = Graph(shape="cycle", shuffled=False)
-        >>> taken = of_descent(ring, snapshot, seed=0, model=Node2VecConfig(), every=500)
-        >>> pictures = render_frames(taken, ring.build())
+        >>> ring = Graph(shape="cycle", shuffled=False).build()
+        >>> taken = Descent().observe(snapshot, ring, Node2VecConfig(), seed=0, every=500)
+        >>> pictures = render_frames(taken, ring)
         >>> pictures.height, len(pictures["positions"][0]), bool(pictures["spearman"][-1] < -0.95)
         (21, 45, True)
     """

@@ -56,12 +56,12 @@ def page(
     Example:
         >>> from inweights.models import Node2VecConfig
         >>> from inweights.probes import render_frames, snapshot
-        >>> from inweights.probes.dynamics import of_descent
+        >>> from inweights.training import Descent
         >>> from inweights.worlds import Graph
-        >>> config = Graph(shape="cycle", n=8, shuffled=False)
-        >>> how = {"seed": 0, "model": Node2VecConfig(width=16), "steps": 50, "every": 10}
-        >>> film = render_frames(of_descent(config, snapshot, **how), config.build())
-        >>> page({"ring": {"Node2Vec": film}}, {"ring": config.build()}).startswith("<!doctype")
+        >>> ring, model = Graph(shape="cycle", n=8, shuffled=False).build(), Node2VecConfig(width=16)
+        >>> taken = Descent(steps=50).observe(snapshot, ring, model, seed=0, every=10)
+        >>> films = {"Node2Vec": render_frames(taken, ring)}
+        >>> page({"ring": films}, {"ring": ring}).startswith("<!doctype")
         True
     """
     missing = [name for name in films if name not in worlds]

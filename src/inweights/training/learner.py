@@ -6,14 +6,16 @@ way, a model comes out, so that every probe looks at every model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.training.curriculum import Curriculum
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from inweights.models.emb_mlp import EmbMLP
     from inweights.models.node2vec import Node2Vec, Node2VecConfig
     from inweights.theory.node2vec import Trajectory
@@ -96,6 +98,34 @@ class Descent(Config, tag_field="kind", tag="descent"):
             if seen.head is not None and run.targets is not None:
                 seen.head.weight[:, : frame.shape[1]] = torch.from_numpy(run.targets)
             yield step, seen
+
+    def observe(
+        self,
+        probe: Callable[..., pl.DataFrame],
+        world: World,
+        model: Node2VecConfig,
+        seed: int,
+        *,
+        every: int = 0,
+        **options: Any,
+    ) -> pl.DataFrame:
+        """Return what a probe says at the end; or on the way, with a column ``step``.
+
+        Args:
+            probe: ``probe(model, world, **options)``.
+            world: A graph.
+            model: Width, whether tied, and initial scale.
+            seed: Root seed of the start.
+            every: Steps between two looks, the start among them.
+            options: Keyword arguments of the probe.
+        """
+        import polars as pl
+
+        frames = []
+        for step, seen in self.models(world, model, seed, every):
+            table = probe(seen, world, **options).drop("replica")
+            frames.append(table.with_columns(step=pl.lit(step)) if every else table)
+        return pl.concat(frames)
 
     def learn(self, world: World, model: Node2VecConfig, seed: int) -> Node2Vec:
         """Return the model at the end, one replica."""

@@ -1,0 +1,38 @@
+"""What every recipe states, a line a claim: the record that claims precede the runs they judge.
+
+``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows in its diff,
+beside the change of the code; a claim that changed after its judged run is another claim.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from inweights.recipes import get_recipe, recipe_names
+
+RECORD = Path(__file__).with_name("stated.tsv")
+COLUMNS = ("claim", "kind", "table", "column", "where", "minus", "each", "target")
+
+
+def stated() -> str:
+    lines = ["\t".join(COLUMNS)]
+    for name in recipe_names():
+        for claim in get_recipe(name).claims:
+            score = claim.score
+            bounds = f" in {score.bounds[0]:g}..{score.bounds[1]:g}" if score.bounds else ""
+            kind = ("computed" if score.exact else "sampled") + bounds
+            kind += ", ours" * claim.ours + ", check" * claim.check
+            fields = (claim.id, kind, score.table, score.column, plain(score.where))
+            fields += (plain(score.minus), " ".join(score.each), claim.target.text)
+            lines.append("\t".join(fields))
+    return "\n".join(lines) + "\n"
+
+
+def plain(where: dict[str, Any]) -> str:
+    return json.dumps(where, sort_keys=True, ensure_ascii=False) if where else ""
+
+
+if __name__ == "__main__":
+    RECORD.write_text(stated(), encoding="utf-8")
