@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
+from itertools import product
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
+from inweights.lab import (
+    Computation,
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    computed,
+    cosine,
+    lines,
+    number,
+    share,
+)
 from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.layers import Init
-from inweights.probes import accuracy, direction
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.identity_bridge.common import PAPER, SOURCE
-from inweights.recipes.identity_bridge.proof_steps import NAME, STEPS
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.theory.proof import (
-    averaging,
-    full_program,
-    lemma_2,
-    point_42,
-    with_identity,
-    without,
-)
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
+from inweights.recipes.identity_bridge.common import PAPER
+from inweights.recipes.identity_bridge.proof_steps import STEPS
+from inweights.theory import proof
+from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -62,236 +66,178 @@ class Settings(Config):
     width: int = 64
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Every step at every size; then trainings with and without identity."""
-    first = seeds[0]
-    deductions = [
-        Deduction(name=name, labels={"n": n}, seed=first, compute=compute, options={"n": n})
-        for n in settings.sizes
-        for name, compute in (("with", with_identity), ("without", without), ("point", point_42))
+    steps = {"with": proof.with_identity, "without": proof.without, "point": proof.point_42}
+    sampled = {"lemma_2": proof.lemma_2, "averaging": proof.averaging}
+    worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
+    computations = [
+        *(
+            Computation(name=name, labels={"n": n}, compute=steps[name], options={"n": n})
+            for n, name in product(settings.sizes, steps)
+        ),
+        *(
+            Computation(
+                name=name, labels={"n": n}, compute=sampled[name], options={"n": n}, seeded=True
+            )
+            for n, name in product(settings.full, sampled)
+        ),
+        *(
+            Computation(
+                name="full",
+                labels={"n": n, "identity": identity, "complexity": complexity},
+                compute=proof.full_program,
+                options={"n": n, "complexity": complexity, "identity": identity},
+            )
+            for identity, (n, complexity) in product((True, False), worlds)
+        ),
     ]
-    deductions += [
-        Deduction(
-            name=name, labels={"n": n}, seed=seed, compute=compute, options={"n": n, "seed": seed}
+    trials = []
+    for identity, (training, (std, decay)) in product((True, False), TRAININGS.items()):
+        descent = Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
+        trials.append(
+            Trial(
+                labels={"identity": identity, "training": training},
+                world=TwoHop(n=settings.trained, complexity=1, identity=identity),
+                model=EmbMLPConfig(width=settings.width, init=Init(std=std)),
+                learner=Curriculum(phases=(Phase(steps=settings.steps, optimizer=descent),)),
+            )
         )
-        for n in settings.full
-        for seed in seeds
-        for name, compute in (("lemma_2", lemma_2), ("averaging", averaging))
-    ]
-    deductions += [
-        Deduction(
-            name="full",
-            labels={"n": n, "identity": identity, "complexity": complexity},
-            seed=first,
-            compute=full_program,
-            options={"n": n, "complexity": complexity, "identity": identity},
-        )
-        for identity in (True, False)
-        for n, complexity in (
-            *((n, 1) for n in settings.full),
-            *((settings.ties, c) for c in settings.complexities),
-        )
-    ]
-    trials = [
-        Trial(
-            labels={"identity": identity, "training": training},
-            world=TwoHop(n=settings.trained, complexity=1, identity=identity),
-            model=EmbMLPConfig(width=settings.width, init=Init(std=std)),
-            curriculum=Curriculum(
-                phases=(
-                    Phase(
-                        steps=settings.steps,
-                        optimizer=Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay),
-                    ),
-                )
-            ),
-            seed=seed,
-        )
-        for identity in (True, False)
-        for training, (std, decay) in TRAININGS.items()
-        for seed in seeds
-    ]
     measures = [
-        Measure(name="directions", probe=direction, every=settings.every),
-        Measure(name="ends", probe=direction),
-        Measure(name="accuracy", probe=accuracy),
+        Measure(name="directions", probe=probes.direction, every=settings.every),
+        Measure(name="ends", probe=probes.direction),
+        Measure(name="accuracy", probe=probes.accuracy),
     ]
-    return Plan(deductions=deductions, trials=trials, measures=measures)
+    return Plan(trials=trials, measures=measures, computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Margins over ``n`` for the figure, expected accuracy against 1/C, and whether signs agree."""
-    margins = pl.concat(
+    margins = [
         tables[table].filter(pl.col("check") == check).with_columns(identity=pl.lit(words))
         for table, check, words in (
             ("with", "thm 1", "with identity"),
             ("without", "thm 2", "without"),
         )
+    ]
+    expected = tables["full"].filter(
+        pl.col("check") == "expected", pl.col("complexity") > 1, pl.col("identity")
     )
-    expected = (
-        tables["full"]
-        .filter(pl.col("check") == "expected", pl.col("complexity") > 1, pl.col("identity"))
-        .with_columns(excess=pl.col("value") - 1.0 / pl.col("complexity"))
-    )
-    ends = tables["ends"].with_columns(
-        agrees=(pl.col("query_margin") * pl.col("expected") > 0).cast(pl.Float64)
-    )
-    curves = tables["directions"].with_columns(
-        condition=pl.when(pl.col("identity"))
-        .then(pl.lit("with identity"))
-        .otherwise(pl.lit("without"))
-    )
-    return {"margins": margins, "expected": expected, "ends": ends, "curves": curves}
+    # Where a fact is not known there is no margin: a not-a-number, which agrees with nothing.
+    agreement = (pl.col("query_margin") * pl.col("expected")).fill_nan(0.0)
+    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
+    return {
+        "margins": pl.concat(margins),
+        "expected": expected.with_columns(excess=pl.col("value") - 1.0 / pl.col("complexity")),
+        "ends": tables["ends"].with_columns(agrees=(agreement > 0).cast(pl.Float64)),
+        "curves": tables["directions"].with_columns(condition=given),
+    }
 
 
-state = Statement(NAME, source=SOURCE, place="§4.3")
+state = PAPER.stating("theory", "§4.3")
+
+symmetric = computed("full", "value", check="symmetric").over("n", "identity")
+direction = cosine("ends", "cosine")
+standard, small, large, decay = (direction.at(training=training) for training in TRAININGS)
 
 CLAIMS = (
     *STEPS,
     state(
         "symmetric-is-full",
         "The full program (2) has the optimum of its symmetric form (relative difference).",
-        Target(most=1e-4),
-        table="full",
-        column="value",
-        where={"check": "symmetric"},
-        each=("n", "identity"),
-        exact=True,
+        symmetric <= 1e-4,
         place="Lemma 1, Lemma 4",
     ),
     state(
         "ties-predict-one-over-c",
         "At C ≥ 2 the optimum ties or nearly ties: its expected accuracy minus 1/C.",
-        Target(least=-0.02, most=0.02),
-        table="expected",
-        column="excess",
-        each=("complexity",),
-        exact=True,
+        computed("expected", "excess").over("complexity").within(-0.02, 0.02),
         place="§4.1",
         source="ours",
     ),
     state(
         "signs-agree",
         "Trained Emb-MLP has the sign of the margin that the optimum has.",
-        Target(least=0.999),
-        table="ends",
-        column="agrees",
-        each=("identity", "training"),
+        share("ends", "agrees").over("identity", "training") >= 0.999,
     ),
     state(
         "direction-with",
         "With identity the direction of W comes close to that of the optimum (cosine).",
-        Target(least=0.95),
-        table="ends",
-        column="cosine",
-        where={"identity": True, "training": "standard"},
+        standard.at(identity=True) >= 0.95,
     ),
     state(
         "direction-without",
         "Without identity the direction of W comes as close (cosine).",
-        Target(least=0.95),
-        table="ends",
-        column="cosine",
-        where={"identity": False, "training": "standard"},
+        standard.at(identity=False) >= 0.95,
     ),
     state(
         "norm-is-least",
         "Training finds the least norm: nuclear norm at a least margin of 1, over the optimum's.",
-        Target(most=0.05),
-        table="ends",
-        column="excess",
-        where={"training": "standard"},
-        each=("identity",),
+        number("ends", "excess", training="standard").over("identity") <= 0.05,
     ),
     state(
         "small-initialisation-closer",
         "A small initialisation ends closer to the optimum than a large one (cosine).",
-        Target(least=0.0),
-        table="ends",
-        column="cosine",
-        where={"training": "small initialisation"},
-        minus={"training": "large initialisation"},
-        each=("identity",),
+        (small - large).over("identity") >= 0.0,
         source="ours",
     ),
     state(
         "decay-closer",
         "Weight decay ends closer to the optimum than none (cosine).",
-        Target(least=0.0),
-        table="ends",
-        column="cosine",
-        where={"training": "weight decay"},
-        minus={"training": "standard"},
-        each=("identity",),
+        (decay - standard).over("identity") >= 0.0,
         source="ours",
     ),
 )
 
+through_training = partial(
+    lines,
+    x="step",
+    series="training",
+    facet="condition",
+    x_label="steps of gradient descent",
+)
+
 FIGURES = (
-    Figure(
-        id="margins",
-        kind="lines",
-        title="The margin of compositions at the optimum, for any n",
-        caption=(
-            "Normalised: the facts have a margin of 1. With identity the margin falls to .541 and "
-            "stays there; without it is -n/(n+1)."
-        ),
-        sources=("margins",),
-        options={
-            "x": "n",
-            "y": "value",
-            "series": "identity",
-            "x_log": True,
-            "x_label": "n, subjects and objects",
-            "y_label": "margin of a composition",
-        },
+    lines(
+        "margins",
+        "margins",
+        "The margin of compositions at the optimum, for any n",
+        "Normalised: the facts have a margin of 1. With identity the margin falls to .541 and "
+        "stays there; without it is -n/(n+1).",
+        x="n",
+        y="value",
+        series="identity",
+        x_log=True,
+        x_label="n, subjects and objects",
+        y_label="margin of a composition",
     ),
-    Figure(
-        id="direction",
-        kind="lines",
-        title="Training turns towards the optimum",
-        caption=(
-            "Cosine of the trained W with the optimum of program (2), both centred by row (it "
-            "starts at 0). Training comes close early, and then only slowly closer; weight decay "
-            "closes more of the gap."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "cosine",
-            "series": "training",
-            "facet": "condition",
-            "x_label": "steps of gradient descent",
-            "y_label": "cosine with the optimum",
-            "y_limits": [0.8, 1.0],
-        },
+    through_training(
+        "direction",
+        "curves",
+        "Training turns towards the optimum",
+        "Cosine of the trained W with the optimum of program (2), both centred by row (it "
+        "starts at 0). Training comes close early, and then only slowly closer; weight decay "
+        "closes more of the gap.",
+        y="cosine",
+        y_label="cosine with the optimum",
+        y_limits=(0.8, 1.0),
     ),
-    Figure(
-        id="training-margin",
-        kind="lines",
-        title="The margin of compositions while Emb-MLP trains",
-        caption=(
-            "Median over the queries, normalised by the least margin of the facts, once that is "
-            "positive. Dashed: the margin at the optimum."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "query_margin",
-            "series": "training",
-            "facet": "condition",
-            "reference": {"column": "expected", "label": "optimum"},
-            "x_label": "steps of gradient descent",
-            "y_label": "margin of a composition",
-            "y_limits": [-1.5, 1.5],
-        },
+    through_training(
+        "training-margin",
+        "curves",
+        "The margin of compositions while Emb-MLP trains",
+        "Median over the queries, normalised by the least margin of the facts, once that is "
+        "positive. Dashed: the margin at the optimum.",
+        y="query_margin",
+        reference=("expected", "optimum"),
+        y_label="margin of a composition",
+        y_limits=(-1.5, 1.5),
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "theory",
     title="The proofs, step by step, and training against them",
-    paper=PAPER,
     place="§4.3, Appendix A",
     summary=(
         "Solves program (2) in its symmetric form for n up to 10,000, with certified gaps, and "
@@ -300,7 +246,13 @@ RECIPE = Recipe(
     ),
     scales={
         "smoke": Settings(
-            sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50,
+            sizes=(5, 50),
+            full=(3,),
+            ties=4,
+            complexities=(2,),
+            trained=4,
+            steps=100,
+            every=50,
             width=16,
         ),
         "cpu": Settings(),
@@ -317,4 +269,4 @@ RECIPE = Recipe(
         "Program (2) is taken with all its constraints; the paper's (4), (35) and (37) leave out "
         "the one against other objects.",
     ),
-)  # fmt: skip
+)
