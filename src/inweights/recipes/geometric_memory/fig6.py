@@ -134,15 +134,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     top = top_energy(tables["energy"], [*LABELS, "step"])
     half = half_time(top, "top", by)
     gpt = tables["correlation"].with_columns(geometry=-pl.col("spearman"))
+    lag = pl.col("half_time") - pl.col("stored")
     times = stored.join(positive, on=by, how="left").join(half, on=by, how="left")
-    times = times.with_columns(
-        lag=pl.col("half_time") - pl.col("stored"), ratio=pl.col("positive") / pl.col("stored")
-    )
-    peak = (
-        half_time(gpt, "geometry", by)
-        .join(stored, on=by)
-        .with_columns(lag=pl.col("half_time") - pl.col("stored"))
-    )
+    times = times.with_columns(lag=lag, ratio=pl.col("positive") / pl.col("stored"))
+    peak = half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag)
     late = margin.filter(pl.col("horizon") != EARLY).with_columns(
         stored=(pl.col("margin") > 0).cast(pl.Float64)
     )
