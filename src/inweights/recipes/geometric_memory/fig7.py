@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.config import Config
@@ -70,18 +72,11 @@ def plan(settings: Settings) -> Plan:
         for axis, value, model in models
     ]
     deeper = trials(settings.graphs, (GPT,), settings.most)
+    energy = partial(Measure, probe=spectral_energy, options={"draws": settings.draws})
     measures = [
-        Measure(
-            name=name,
-            probe=spectral_energy,
-            options={"draws": settings.draws},
-            where={label: value},
-        )
-        for name, label, value in (
-            ("energy", "axis", WIDTH),
-            ("energy", "axis", SCALE),
-            ("deeper", "architecture", GPT),
-        )
+        energy(name="energy", where={"axis": WIDTH}),
+        energy(name="energy", where={"axis": SCALE}),
+        energy(name="deeper", where={"architecture": GPT}),
     ]
     return Plan(trials=[*swept, *deeper], measures=measures)
 
