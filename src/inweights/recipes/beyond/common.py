@@ -1,4 +1,4 @@
-"""What our own recipes share."""
+"""What our own recipes share: where they come from."""
 
 from __future__ import annotations
 
