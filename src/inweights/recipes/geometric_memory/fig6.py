@@ -189,7 +189,7 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
 
 def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     keys = [*by, "step"]
-    both = recall.filter(pl.col("architecture") == GPT).join(gpt.select(*keys, "geometry"), on=keys)
+    both = recall.join(gpt.select(*keys, "geometry"), on=keys)
     return both.unpivot(
         on=["recall", "geometry"], index=keys, variable_name="series", value_name="value"
     )
