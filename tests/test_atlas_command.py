@@ -94,8 +94,8 @@ def test_lone_nodes_come_back_in_their_places() -> None:
     """Pictures are made from the tables alone, long after the file is gone."""
     recipe = get_recipe("beyond/real-graphs")
     graph = Graph(shape="edges", links=[["b", "a"], ["a", "c"]], lone=["z", "y"])
-    plan = recipe.plan(Settings(graphs=(), own={"odd": graph}), [0])
-    listed = next(d for d in plan.deductions if d.name == "links")
+    plan = recipe.plan(Settings(graphs=(), own={"odd": graph}))
+    (listed,) = plan.computations
     assert listed.compute(**listed.options).rows() == [
         ("b", "a"), ("a", "c"), ("z", None), ("y", None),
     ]  # fmt: skip

@@ -7,34 +7,36 @@ architectures memorise social networks, with hubs, triangles and dead ends; or a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
+from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.probes import hop_correlation
-from inweights.recipes.claim import Claim, Statement, Target
+from inweights.recipes.beyond.common import PAPER
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
     NN,
     NODE2VEC,
     SSM,
-    Descent,
+    Node2VecDescent,
     Training,
 )
-from inweights.recipes.geometric_memory.filming import FIGURES, filmed, more_geometric, pictures
-from inweights.recipes.recipe import Deduction, Measure, Plan, Recipe
+from inweights.recipes.geometric_memory.filming import (
+    arbitrary,
+    figures,
+    filmed,
+    more_geometric,
+    pictures,
+)
 from inweights.theory.spectral import adjacency, hop_distances
 from inweights.worlds.classics import CLASSICS
 from inweights.worlds.graph import Graph
 
 __all__ = ["MOST", "RECIPE", "Settings"]
 
-NAME = "beyond/real-graphs"
-LABELS = ("graph", "architecture")
 #: More nodes than this, and the page with the films is too large to be opened.
 MOST = 250
 
@@ -61,7 +63,7 @@ class Settings(Config):
     steps: int = 500
     rate: float = 0.01
     frozen_rate: float = 0.2
-    descent: Descent = Descent()
+    descent: Node2VecDescent = Node2VecDescent()
     looks: int = 200
     draws: int = 200
 
@@ -80,7 +82,7 @@ class Settings(Config):
         return Training(architecture=architecture, rate=rate, steps=self.steps, width=self.width)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Train and film every architecture on every graph, and keep the edges for the pictures."""
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
@@ -90,26 +92,25 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
         graphs,
         lambda architecture, _: settings.training(architecture),
         settings.descent,
-        seeds,
         looks=settings.looks,
         draws=settings.draws,
     )
-    how = {"least": 2, "draws": settings.draws}
-    far = Measure(name="far", probe=hop_correlation, options=how)
+    options = {"least": 2, "draws": settings.draws}
+    far = [
+        Measure(name="far", probe=hop_correlation, options=options, where={"architecture": name})
+        for name in (FROZEN, NN, GPT, SSM)
+    ]
     listed = [
-        Deduction(
+        Computation(
             name="links",
             labels={"graph": name},
-            seed=seeds[0],
             compute=_listed,
             options={"world": graph},
             effort=1,
         )
         for name, graph in graphs.items()
     ]
-    return Plan(
-        trials=made.trials, measures=[*made.measures, far], deductions=[*made.deductions, *listed]
-    )
+    return Plan(trials=made.trials, measures=[*made.measures, *far], computations=listed)
 
 
 def _check(name: str, graph: Graph) -> None:
@@ -150,79 +151,51 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source="ours", place="beyond the paper")
-GRAPH = ("graph",)
+state = PAPER.stating("real-graphs", "beyond the paper")
 
-
-def _beyond_chance(architecture: str) -> Claim:
-    return state(
-        f"{architecture.lower()}-beyond-chance",
-        f"{architecture} lies more as the graph does than random vectors: Spearman below their "
-        "lowest 2.5%.",
-        Target(least=0.0),
-        table="correlation",
-        column="beyond_chance",
-        where={"architecture": architecture},
-        each=GRAPH,
-    )
-
+stored = share("stored", "edges")
+spearman = cosine("correlation", "spearman").over("graph")
+beyond_chance = number("correlation", "beyond_chance").over("graph")
 
 CLAIMS = (
     state(
         "all-store-the-edges",
         "The trained architectures store every edge, so that the difference is in how (recall).",
-        Target(least=0.99),
-        table="stored",
-        column="edges",
-        where={"trained": True},
-        each=LABELS,
+        stored.at(trained=True).over("graph", "architecture") >= 0.99,
     ),
-    state(
-        "associative-is-arbitrary",
-        "Associative storage leaves the embeddings as they were drawn: |Spearman|, every graph.",
-        Target(most=0.2),
-        table="correlation",
-        column="size",
-        where={"architecture": FROZEN},
-        each=GRAPH,
+    arbitrary(state),
+    *(
+        state(
+            f"{name.lower()}-beyond-chance",
+            f"{name} lies more as the graph does than random vectors: Spearman below their lowest "
+            "2.5%.",
+            beyond_chance.at(architecture=name) >= 0.0,
+        )
+        for name in (NN, GPT, SSM)
     ),
-    *(_beyond_chance(architecture) for architecture in (NN, GPT, SSM)),
-    *(more_geometric(state, NODE2VEC, architecture) for architecture in (NN, GPT, SSM)),
+    *(more_geometric(state, NODE2VEC, name) for name in (NN, GPT, SSM)),
     state(
         "node2vec-is-the-graph",
         "Node2Vec lays every graph out by its hops, if less well than a regular one: Spearman of "
         "cosine against hops.",
-        Target(most=-0.75),
-        table="correlation",
-        column="spearman",
-        where={"architecture": NODE2VEC},
-        each=GRAPH,
+        spearman.at(architecture=NODE2VEC) <= -0.75,
     ),
     state(
         "transformers-know-far-pairs",
         "TinyGPT's embeddings say how far apart nodes are that no fact joins (Spearman over pairs "
         "of two hops and more).",
-        Target(most=0.0),
-        table="far",
-        column="spearman",
-        where={"architecture": GPT},
-        each=GRAPH,
+        cosine("far", "spearman", architecture=GPT).over("graph") <= 0.0,
     ),
     state(
         "node2vec-stores-edges",
         "Node2Vec stores the edges as well, once a node's own logit is left out (recall).",
-        Target(least=0.95),
-        table="stored",
-        column="edges",
-        where={"architecture": NODE2VEC},
-        each=GRAPH,
+        stored.at(architecture=NODE2VEC).over("graph") >= 0.95,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "real-graphs",
     title="Real graphs, stored as a list or as a map",
-    paper="inweights",
     place="ours",
     summary=(
         "Memorises the edges of graphs that nobody made for this with five architectures, and asks "
@@ -235,7 +208,7 @@ RECIPE = Recipe(
             graphs=("florentine-families",),
             width=16,
             steps=6,
-            descent=Descent(steps=40),
+            descent=Node2VecDescent(steps=40),
             looks=5,
             draws=20,
         ),
@@ -246,7 +219,7 @@ RECIPE = Recipe(
     plan=plan,
     derive=derive,
     claims=CLAIMS,
-    figures=FIGURES,
+    figures=figures(),
     ours=(
         "Everything; architectures are those of the paper's Figure 1. Width and steps were chosen "
         "on seeds 0 and 1 so that every edge is stored, and the bound for Node2Vec there.",

@@ -30,6 +30,7 @@ __all__ = [
     "SSM",
     "TOP",
     "Node2VecDescent",
+    "Shape",
     "Training",
     "far_correlation",
     "top_energy",

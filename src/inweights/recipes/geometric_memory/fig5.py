@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, cosine, lines, number, share
 from inweights.probes import cosines, graph_recall, hop_correlation
-from inweights.recipes.claim import Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
@@ -16,17 +16,14 @@ from inweights.recipes.geometric_memory.common import (
     OURS,
     OURS_SSM,
     PAPER,
-    SOURCE,
     SSM,
+    Shape,
     far_correlation,
-    training,
+    trials,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig5"
 LABELS = ("graph", "architecture")
 MODELS = (GPT, SSM, FROZEN)
 
@@ -41,42 +38,29 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[str, ...] = GRAPHS
+    graphs: tuple[Shape, ...] = GRAPHS
     most: int | None = None
     looks: int = 25
     draws: int = 50
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and look on the way."""
-    trials, measures = [], [Measure(name="cosines", probe=cosines)]
-    draws = {"draws": settings.draws}
-    for shape in settings.graphs:
-        for architecture in MODELS:
-            how = training(architecture, shape, most=settings.most)
-            labels = {"graph": shape, "architecture": architecture}
-            trials += [
-                Trial(
-                    labels=labels,
-                    world=Graph(shape=shape),  # type: ignore[arg-type]
-                    model=how.model,
-                    curriculum=how.curriculum,
-                    seed=seed,
-                )
-                for seed in seeds
-            ]
-            every = max(1, how.steps // settings.looks)
-            measures += [
-                Measure(
-                    name="correlation",
-                    probe=hop_correlation,
-                    options=draws,
-                    every=every,
-                    where=labels,
-                ),
-                Measure(name="recall", probe=graph_recall, every=every, where=labels),
-            ]
-    return Plan(trials=trials, measures=measures)
+    made = trials(settings.graphs, MODELS, settings.most)
+    measures = [Measure(name="cosines", probe=cosines)]
+    for trial in made:
+        every = max(1, trial.learner.steps // settings.looks)
+        measures += [
+            Measure(
+                name="correlation",
+                probe=hop_correlation,
+                options={"draws": settings.draws},
+                every=every,
+                where=trial.labels,
+            ),
+            Measure(name="recall", probe=graph_recall, every=every, where=trial.labels),
+        ]
+    return Plan(trials=made, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -108,136 +92,88 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 5, §3.1")
-GRAPH = ("graph",)
+state = PAPER.stating("fig5", "Fig. 5, §3.1")
 
-CLAIMS = (
+beyond_chance = number("last", "beyond_chance").over("graph")
+of_far_pairs = cosine("far", "far").over("graph")
+
+CLAIMS = [
     state(
         "edges-are-stored",
         "Every edge is stored (top-degree recall).",
-        Target(least=1.0),
-        table="last",
-        column="recall",
-        each=LABELS,
-    ),
-    *(
-        claim
-        for name in (GPT, SSM)
-        for claim in (
-            state(
-                f"{name.lower()}-from-edges-alone",
-                f"{name}'s embeddings follow the distance though nothing but edges was taught: "
-                "Spearman minus the 2.5% quantile of random vectors, every graph.",
-                Target(most=0.0),
-                table="last",
-                column="beyond_chance",
-                where={"architecture": name},
-                each=GRAPH,
-            ),
-            state(
-                f"{name.lower()}-of-what-was-not-taught",
-                f"So do {name}'s pairs that no edge joins, of which nothing was taught: Spearman "
-                "two hops apart and more, every graph.",
-                Target(most=-0.2),
-                table="far",
-                column="far",
-                where={"architecture": name},
-                each=GRAPH,
-            ),
-        )
-    ),
+        share("last", "recall").over(*LABELS) >= 1.0,
+    )
+]
+for name in (GPT, SSM):
+    CLAIMS += [
+        state(
+            f"{name.lower()}-from-edges-alone",
+            f"{name}'s embeddings follow the distance though nothing but edges was taught: "
+            "Spearman minus the 2.5% quantile of random vectors, every graph.",
+            beyond_chance.at(architecture=name) <= 0.0,
+        ),
+        state(
+            f"{name.lower()}-of-what-was-not-taught",
+            f"So do {name}'s pairs that no edge joins, of which nothing was taught: Spearman "
+            "two hops apart and more, every graph.",
+            of_far_pairs.at(architecture=name) <= -0.2,
+        ),
+    ]
+CLAIMS += [
     state(
         "a-list-knows-none",
         "An associative memory of the same edges has no such order: |Spearman| two hops apart "
         "and more.",
-        Target(most=0.2),
-        table="far",
-        column="size",
-        where={"architecture": FROZEN},
-        each=GRAPH,
+        share("far", "size", architecture=FROZEN).over("graph") <= 0.2,
+        check=True,
     ),
     state(
         "geometry-comes-early",
         "TinyGPT's geometry is clearest before all edges are stored, and decays: Spearman at the "
         "end minus that of the best step, every graph.",
-        Target(least=0.1),
-        table="lost",
-        column="loss",
-        where={"architecture": GPT},
-        each=GRAPH,
+        number("lost", "loss", architecture=GPT).over("graph") >= 0.1,
         source="ours",
     ),
-)
+]
+
+of_graphs = partial(lines, series="architecture", facet="graph", order=MODELS, columns=2)
+course = partial(of_graphs, x="step", x_log=True, x_label="step")
 
 FIGURES = (
-    Figure(
-        id="course",
-        kind="lines",
-        title="A geometry forms while edges are learnt, and nothing else",
-        caption=(
-            "Spearman of cosine against hop distance through training, mean over seeds with 95% "
-            "band. No sequence names more than one edge."
-        ),
-        sources=("course",),
-        options={
-            "x": "step",
-            "y": "spearman",
-            "series": "architecture",
-            "facet": "graph",
-            "order": list(MODELS),
-            "x_log": True,
-            "x_label": "step",
-            "y_label": "Spearman ρ",
-            "columns": 2,
-        },
+    course(
+        "course",
+        "course",
+        "A geometry forms while edges are learnt, and nothing else",
+        "Spearman of cosine against hop distance through training, mean over seeds with 95% band. "
+        "No sequence names more than one edge.",
+        y="spearman",
+        y_label="Spearman ρ",
     ),
-    Figure(
-        id="recall",
-        kind="lines",
-        title="Edges that are stored, in the same runs",
-        caption="Top-degree recall; all models store all edges.",
-        sources=("course",),
-        options={
-            "x": "step",
-            "y": "recall",
-            "series": "architecture",
-            "facet": "graph",
-            "order": list(MODELS),
-            "x_log": True,
-            "x_label": "step",
-            "y_label": "recall",
-            "y_limits": [0, 1.05],
-            "columns": 2,
-        },
+    course(
+        "recall",
+        "course",
+        "Edges that are stored, in the same runs",
+        "Top-degree recall; all models store all edges.",
+        y="recall",
+        y_label="recall",
+        y_limits=(0, 1.05),
     ),
-    Figure(
-        id="by-hops",
-        kind="lines",
-        title="Mean cosine by distance, at the end",
-        caption=(
-            "Only pairs at one hop were taught. The further ones fall into order all the same, "
-            "but for associative storage."
-        ),
-        sources=("by_hops",),
-        options={
-            "x": "hops",
-            "y": "cosine",
-            "series": "architecture",
-            "facet": "graph",
-            "order": list(MODELS),
-            "x_label": "hops",
-            "y_label": "mean cosine",
-            "columns": 2,
-        },
+    of_graphs(
+        "by-hops",
+        "by_hops",
+        "Mean cosine by distance, at the end",
+        "Only pairs at one hop were taught. The further ones fall into order all the same, but for "
+        "associative storage.",
+        x="hops",
+        y="cosine",
+        x_label="hops",
+        y_label="mean cosine",
     ),
 )
 
-_MINI = Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20)
-
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig5",
     title="A map from local facts alone",
-    paper=PAPER,
     place="Figure 5, §3.1",
     summary=(
         "Trains TinyGPT, TinySSM and an associative memory on the edges of four tiny graphs, each "
@@ -245,7 +181,11 @@ RECIPE = Recipe(
         "distance, also over pairs of which nothing was said. Figure 4 asks the same of large "
         "path-stars."
     ),
-    scales={"smoke": _MINI, "cpu": Settings(), "paper": Settings(looks=50, draws=500)},
+    scales={
+        "smoke": Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
+        "cpu": Settings(),
+        "paper": Settings(looks=50, draws=500),
+    },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,

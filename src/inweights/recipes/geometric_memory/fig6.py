@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Computation, Measure, Plan, lines, number, share
 from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
 from inweights.recipes.derived import half_time
 from inweights.recipes.geometric_memory.common import (
@@ -16,20 +18,20 @@ from inweights.recipes.geometric_memory.common import (
     NN,
     NODE2VEC,
     PAPER,
-    Descent,
+    Node2VecDescent,
+    Shape,
     Training,
-    deduce,
     top_energy,
     training,
+    trial,
 )
-from inweights.recipes.geometric_memory.fig6_claims import CLAIMS, EARLY, LATE, NAME, SLOW
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture", "horizon")
+EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
 class Settings(Config):
@@ -51,7 +53,7 @@ class Settings(Config):
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
 
-    graphs: tuple[str, ...] = GRAPHS
+    graphs: tuple[Shape, ...] = GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
     frozen_steps: int = 10
@@ -62,90 +64,64 @@ class Settings(Config):
     every: int = 100
     gpt_every: int = 5
     gpt_most: int | None = None
-    descent: Descent = Descent(steps=2000)
+    descent: Node2VecDescent = Node2VecDescent(steps=2000)
     widths: tuple[int, ...] = (32, 128, 512, 2048)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
-    wide = {
-        (FROZEN, EARLY): (settings.frozen_rate, settings.frozen_steps),
-        (NN, EARLY): (settings.rate, settings.early),
-        (NN, LATE): (settings.rate, settings.late),
-        (NN, SLOW): (settings.rate, settings.late),
-    }
-    trials, deductions = [], []
+    wide = partial(Training, width=settings.width)
+    frozen = wide(architecture=FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
+    free = partial(wide, architecture=NN, rate=settings.rate)
+    trials = []
     for shape in settings.graphs:
-        world = Graph(shape=shape)  # type: ignore[arg-type]
-        runs = {
-            key: Training(
-                architecture=key[0],
-                rate=rate,
-                steps=steps,
-                width=settings.width,
-                second=settings.second if key[1] == SLOW else 0.999,
-            )
-            for key, (rate, steps) in wide.items()
-            if key[1] == EARLY or shape == "cycle"
+        runs: dict[tuple[str, str], Training | Node2VecDescent] = {
+            (FROZEN, EARLY): frozen,
+            (NN, EARLY): free(steps=settings.early),
+            (GPT, LATE): training(GPT, shape, most=settings.gpt_most),
+            (NODE2VEC, LATE): settings.descent,
         }
-        runs[GPT, LATE] = training(GPT, shape, most=settings.gpt_most)
-        for (architecture, horizon), how in runs.items():
-            labels = {"graph": shape, "architecture": architecture, "horizon": horizon}
-            trials += [
-                Trial(
-                    labels=labels,
-                    world=world,
-                    model=how.model,
-                    curriculum=how.curriculum,
-                    seed=seed,
-                )
-                for seed in seeds
-            ]
-        for seed in seeds:
-            deductions += deduce(
-                {"energy": spectral_energy},
-                world,
-                settings.descent,
-                seed,
-                {"graph": shape, "architecture": NODE2VEC, "horizon": LATE},
-                draws=1,
-                every=max(1, settings.descent.steps // 200),
-            )
-            deductions += [
-                Deduction(
-                    name="one_step",
-                    labels={"graph": shape},
-                    seed=seed,
-                    compute=one_step,
-                    options={"world": world, "width": width, "seed": seed},
-                    effort=1,
-                )
-                for width in settings.widths
-            ]
-    return Plan(trials=trials, deductions=deductions, measures=_measures(settings))
+        if shape == "cycle":
+            runs[NN, LATE] = free(steps=settings.late)
+            runs[NN, SLOW] = free(steps=settings.late, second=settings.second)
+        trials += [
+            trial(how, Graph(shape=shape), graph=shape, architecture=architecture, horizon=horizon)
+            for (architecture, horizon), how in runs.items()
+        ]
+    steps = [
+        Computation(
+            name="one_step",
+            labels={"graph": shape},
+            compute=one_step,
+            options={"world": Graph(shape=shape), "width": width},
+            seeded=True,
+            effort=1,
+        )
+        for shape in settings.graphs
+        for width in settings.widths
+    ]
+    return Plan(trials=trials, measures=_measures(settings), computations=steps)
 
 
 def _measures(settings: Settings) -> list[Measure]:
     one = {"draws": 1}
-    measures = []
-    for architecture, horizon, every in (
-        (FROZEN, EARLY, 1),
-        (NN, EARLY, 1),
-        (NN, LATE, settings.every),
-        (NN, SLOW, settings.every),
-        (GPT, LATE, settings.gpt_every),
-    ):
-        where: dict[str, str | float | bool] = {"architecture": architecture, "horizon": horizon}
-        looks = [("recall", graph_recall, {}), ("energy", spectral_energy, one)]
-        if architecture == NN:
-            looks.append(("margin", geometric_margin, one))
-        if architecture == GPT:
-            looks.append(("correlation", hop_correlation, one))
-        measures += [
-            Measure(name=name, probe=probe, options=options, every=every, where=where)
-            for name, probe, options in looks
-        ]
-    return measures
+    recall = partial(Measure, name="recall", probe=graph_recall)
+    energy = partial(Measure, name="energy", probe=spectral_energy, options=one)
+    margin = partial(Measure, name="margin", probe=geometric_margin, options=one)
+    correlation = partial(Measure, name="correlation", probe=hop_correlation, options=one)
+    looks = (
+        (FROZEN, EARLY, 1, (recall, energy)),
+        (NN, EARLY, 1, (recall, energy, margin)),
+        (NN, LATE, settings.every, (recall, energy, margin)),
+        (NN, SLOW, settings.every, (recall, energy, margin)),
+        (GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
+        (NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
+    )
+    return [
+        look(every=every, where={"architecture": architecture, "horizon": horizon})
+        for architecture, horizon, every, probes in looks
+        for look in probes
+    ]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -158,15 +134,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     top = top_energy(tables["energy"], [*LABELS, "step"])
     half = half_time(top, "top", by)
     gpt = tables["correlation"].with_columns(geometry=-pl.col("spearman"))
+    lag = pl.col("half_time") - pl.col("stored")
     times = stored.join(positive, on=by, how="left").join(half, on=by, how="left")
-    times = times.with_columns(
-        lag=pl.col("half_time") - pl.col("stored"), ratio=pl.col("positive") / pl.col("stored")
-    )
-    peak = (
-        half_time(gpt, "geometry", by)
-        .join(stored, on=by)
-        .with_columns(lag=pl.col("half_time") - pl.col("stored"))
-    )
+    times = times.with_columns(lag=lag, ratio=pl.col("positive") / pl.col("stored"))
+    peak = half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag)
     late = margin.filter(pl.col("horizon") != EARLY).with_columns(
         stored=(pl.col("margin") > 0).cast(pl.Float64)
     )
@@ -218,90 +189,135 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
 
 def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     keys = [*by, "step"]
-    both = recall.filter(pl.col("architecture") == GPT).join(gpt.select(*keys, "geometry"), on=keys)
+    both = recall.join(gpt.select(*keys, "geometry"), on=keys)
     return both.unpivot(
         on=["recall", "geometry"], index=keys, variable_name="series", value_name="value"
     )
 
 
-FIGURES = (
-    Figure(
-        id="first-steps",
-        kind="lines",
-        title="The first steps of a wide TinyNN",
-        caption=(
-            "Width 512. Every edge is known after one step, whether embeddings are frozen or free. "
-            "Free ones then turn to the top eigenspaces within some ten steps, and stay there."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "value",
-            "series": "series",
-            "facet": "graph",
-            "x_label": "step",
-            "y_label": "share",
-            "y_limits": [0, 1],
-            "columns": 2,
-        },
+state = PAPER.stating("fig6", "Fig. 6, §3.2")
+
+CLAIMS = (
+    state(
+        "associative-in-two-steps",
+        "With frozen embeddings of width 512 every edge is stored in at most two steps (first step "
+        "of recall 1).",
+        number("times", "stored", architecture=FROZEN).over("graph") <= 2.0,
+        published="2",
     ),
-    Figure(
-        id="tiny-gpt",
-        kind="lines",
-        title="TinyGPT is geometric before it knows the edges",
-        caption=(
-            "Recall, and minus the Spearman correlation of cosine with hops. The correlation peaks "
-            "while edges are still missing, and falls as they are learnt."
-        ),
-        sources=("gpt_curves",),
-        options={
-            "x": "step",
-            "y": "value",
-            "series": "series",
-            "facet": "graph",
-            "x_label": "step",
-            "y_label": "recall, −ρ",
-            "labels": {"geometry": "geometry (−ρ)"},
-            "columns": 2,
-        },
+    state(
+        "one-step-of-correlation",
+        "One gradient step of the correlation loss stores every edge at width 512 (recall).",
+        share("one_step", "recall", width=512).over("graph") >= 1.0,
+        place="§3.2, Prop. 4",
     ),
-    Figure(
-        id="margins",
-        kind="lines",
-        title="TinyNN's geometric margin on the cycle comes early and goes late",
-        caption=(
-            "Mean margin over the smallest neighbour, in logits; above 0 the geometry alone stores "
-            "the edges. Rate .01 all along, no regulariser. Seeds lose it one by one after step "
-            "6,000, half of them in a spike of the loss between steps 9,500 and 10,000; with a "
-            "longer memory of AdamW's second moment most of them keep it."
-        ),
-        sources=("margins",),
-        options={
-            "x": "step",
-            "y": "margin",
-            "series": "moment",
-            "x_label": "step",
-            "y_label": "margin (logits)",
-        },
+    state(
+        "lookup-before-geometry",
+        "With free embeddings TinyNN stores the edges before it is geometric: half-time of the "
+        "energy in the top eigenspaces minus first step of recall 1.",
+        number("free", "lag").over("graph") >= 1.0,
+    ),
+    state(
+        "geometry-takes-far-longer",
+        "On the cycle a geometric storage (least margin positive) takes ten times the steps of "
+        "recall 1 or more.",
+        number("free", "ratio", graph="cycle") >= 10.0,
+    ),
+    state(
+        "node2vec-takes-long",
+        "Node2Vec, which has no lookup, takes tens of steps: half-time of its energy in the top "
+        "eigenspaces.",
+        number("node2vec", "half_time").over("graph") >= 20.0,
+    ),
+    state(
+        "gpt-lookup-first",
+        "TinyGPT, too, stores the edges before it is geometric: half-time of its Spearman minus "
+        "first step of recall 1.",
+        number("gpt", "lag").over("graph") >= 0.0,
+    ),
+    state(
+        "margin-soon",
+        "On the cycle TinyNN's geometry alone stores the edges after a hundred steps (share of "
+        "seeds whose mean margin over the smallest neighbour is positive).",
+        share("soon", "stored", horizon=LATE) >= 1.0,
+        source="ours",
+    ),
+    state(
+        "margin-later",
+        "It still does after the paper's 10,000 steps.",
+        share("end", "stored", horizon=LATE) >= 1.0,
+        place="C.3.1",
+    ),
+    state(
+        "margin-later-slow",
+        "It does where AdamW's second moment forgets half as fast.",
+        share("end", "stored", horizon=SLOW) >= 1.0,
+        source="ours",
+        place="C.3.1",
     ),
 )
 
-_MINI = Settings(
-    graphs=("cycle",), width=16, frozen_steps=3, early=4, late=6, every=3, gpt_every=2, gpt_most=4,
-    descent=Descent(steps=40), widths=(16, 512),
-)  # fmt: skip
+by_steps = partial(lines, x="step", x_label="step")
+of_graphs = partial(by_steps, y="value", series="series", facet="graph", columns=2)
 
-RECIPE = Recipe(
-    name=NAME,
+FIGURES = (
+    of_graphs(
+        "first-steps",
+        "curves",
+        "The first steps of a wide TinyNN",
+        "Width 512. Every edge is known after one step, whether embeddings are frozen or free. "
+        "Free ones then turn to the top eigenspaces within some ten steps, and stay there.",
+        y_label="share",
+        y_limits=(0, 1),
+    ),
+    of_graphs(
+        "tiny-gpt",
+        "gpt_curves",
+        "TinyGPT is geometric before it knows the edges",
+        "Recall, and minus the Spearman correlation of cosine with hops. The correlation peaks "
+        "while edges are still missing, and falls as they are learnt.",
+        y_label="recall, −ρ",
+        labels={"geometry": "geometry (−ρ)"},
+    ),
+    by_steps(
+        "margins",
+        "margins",
+        "TinyNN's geometric margin on the cycle comes early and goes late",
+        "Mean margin over the smallest neighbour, in logits; above 0 the geometry alone stores "
+        "the edges. Rate .01 all along, no regulariser. Seeds lose it one by one after step "
+        "6,000, half of them in a spike of the loss between steps 9,500 and 10,000; with a "
+        "longer memory of AdamW's second moment most of them keep it.",
+        y="margin",
+        series="moment",
+        y_label="margin (logits)",
+    ),
+)
+
+RECIPE = PAPER.recipe(
+    "fig6",
     title="Steps to store edges as a lookup and as a geometry",
-    paper=PAPER,
     place="Figures 6, 21 and 22, §3.2",
     summary=(
         "Looks at every one of the first steps of a wide TinyNN, with its embeddings frozen and "
         "free, at TinyGPT and Node2Vec through training, and at one gradient step of the "
         "correlation loss: when are the edges stored, and when are the embeddings geometric?"
     ),
-    scales={"smoke": _MINI, "cpu": Settings(), "paper": Settings()},
+    scales={
+        "smoke": Settings(
+            graphs=("cycle",),
+            width=16,
+            frozen_steps=3,
+            early=4,
+            late=6,
+            every=3,
+            gpt_every=2,
+            gpt_most=4,
+            descent=Node2VecDescent(steps=40),
+            widths=(16, 512),
+        ),
+        "cpu": Settings(),
+        "paper": Settings(),
+    },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,

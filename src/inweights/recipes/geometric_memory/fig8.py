@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import (
+    Computation,
+    Descent,
+    Measure,
+    Plan,
+    Trial,
+    computed,
+    cosine,
+    lines,
+    number,
+    share,
+)
 from inweights.models.node2vec import Node2VecConfig
 from inweights.probes.dynamics import along_descent, off_descent
-from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, TOP, Descent
-from inweights.recipes.geometric_memory.fig8_claims import CLAIMS, NAME
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
+from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, TOP, Node2VecDescent, Shape
 from inweights.theory.stabilisation import by_space, propositions
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.graph import Graph
@@ -33,53 +43,47 @@ class Settings(Config):
         nodes: Nodes of the cycle that autograd trains.
     """
 
-    graphs: tuple[str, ...] = GRAPHS
-    descent: Descent = Descent()
+    graphs: tuple[Shape, ...] = GRAPHS
+    descent: Node2VecDescent = Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
     long: int = 100_000
     nodes: int = 15
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Descend on every graph and look at C, S, V along the way; train the cycle with autograd."""
     how = settings.descent
-    deductions = []
+    computations = []
     for shape in settings.graphs:
-        world = Graph(shape=shape)  # type: ignore[arg-type]
-        for seed in seeds:
-            fixed = {"world": world, "seed": seed, "model": how.model, "rate": how.rate}
-            short = {**fixed, "steps": how.steps, "record": settings.moments}
-            last = {**fixed, "steps": settings.long, "spaces": TOP[shape]}
-            for name, look, options, effort in (
-                ("spaces", by_space, short, how.steps),
-                ("moments", propositions, {**short, "spaces": TOP[shape]}, 1),
-                ("long", propositions, last, settings.long),
-            ):
-                deductions.append(
-                    Deduction(
-                        name=name,
-                        labels={"graph": shape},
-                        seed=seed,
-                        compute=along_descent,
-                        options={"look": look, **options},
-                        effort=effort,
-                    )
-                )
+        fixed = {"world": Graph(shape=shape), "model": how.model}
+        short = {**fixed, "descent": how.learner, "record": settings.moments}
+        long = {**fixed, "descent": Descent(rate=how.rate, steps=settings.long)}
+        computations += [
+            Computation(
+                name=name,
+                labels={"graph": shape},
+                compute=along_descent,
+                options=options,
+                seeded=True,
+                effort=effort,
+            )
+            for name, options, effort in (
+                ("spaces", {**short, "look": by_space}, how.steps),
+                ("moments", {**short, "look": propositions, "spaces": TOP[shape]}, 1),
+                ("long", {**long, "look": propositions, "spaces": TOP[shape]}, settings.long),
+            )
+        ]
     # The mean over facts is the sum over nodes divided by their number.
     optimizer = Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
-    trials = [
-        Trial(
-            labels={"graph": "cycle"},
-            world=Graph(shape="cycle", n=settings.nodes),
-            model=how.model,
-            curriculum=Curriculum(phases=(Phase(steps=how.steps, optimizer=optimizer),)),
-            seed=seed,
-        )
-        for seed in seeds
-    ]
+    trained = Trial(
+        labels={"graph": "cycle"},
+        world=Graph(shape="cycle", n=settings.nodes),
+        model=how.model,
+        learner=Curriculum(phases=(Phase(steps=how.steps, optimizer=optimizer),)),
+    )
     options = {"rate": how.rate, "steps": how.steps}
     measures = [Measure(name="autograd", probe=off_descent, options=options)]
-    return Plan(deductions=deductions, trials=trials, measures=measures)
+    return Plan(trials=[trained], measures=measures, computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -88,16 +92,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     by = ["graph", "seed"]
     ends = moments.filter(pl.col("step") == pl.col("step").max())
     extremes = moments.group_by(by, maintain_order=True).agg(
-        s_low=pl.col("s_low").min(),
-        s_high=pl.col("s_high").max(),
-        s_trace=pl.col("s_trace").max(),
-        walk_low=pl.col("walk_low").min(),
-        walk_high=pl.col("walk_high").max(),
-        c_top=pl.col("c_top").max(),
-        c_second=pl.col("c_second").max(),
-        outside_c=pl.col("outside_c").max(),
-        outside_s=pl.col("outside_s").max(),
-        outside_v=pl.col("outside_v").max(),
+        pl.col("s_low", "walk_low").min(),
+        pl.col("s_high", "s_trace", "walk_high", "c_top", "c_second").max(),
+        pl.col("outside_c", "outside_s", "outside_v").max(),
     )
     spaces = (
         tables["spaces"]
@@ -136,75 +133,217 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-_LOG = {"x": "step", "facet": "graph", "x_log": True, "x_label": "step", "columns": 2}
+state = PAPER.stating("fig8", "Fig. 8, App. F")
+
+at_end = number("ends", "change").over("graph")
+share_at_end = share("ends", "top").over("graph")
+ever = number("extremes", "c_top").over("graph")
+share_ever = share("extremes", "outside_c").over("graph")
+proven = computed("extremes", "s_high").over("graph")
+
+CLAIMS = (
+    state(
+        "lemma-1",
+        "The closed form V ← V + ηCV is the update of autograd: relative distance at the end.",
+        number("autograd", "distance") <= 1e-3,
+        place="Lemma 1",
+    ),
+    state(
+        "columns-span-fiedler",
+        "The columns of V come to lie in the Fiedler-like space, though V is wider than the graph.",
+        share_at_end.of("top") >= 0.9,
+        place="Prop. 10",
+    ),
+    state(
+        "null-space-vanishes",
+        "As many eigenvalues of C as that space has dimensions vanish (largest size).",
+        at_end.of("null_size") <= 0.01,
+        place="F.2",
+    ),
+    state(
+        "null-space-stands-apart",
+        "The others do not: the next eigenvalue is several times as large.",
+        number("rest", "ratio").over("graph") >= 5.0,
+        place="F.2",
+    ),
+    state(
+        "null-space-is-fiedler",
+        "Their eigenvectors span the Fiedler-like space (sine of the largest angle).",
+        share_at_end.of("null_angle") <= 0.2,
+        place="F.2",
+    ),
+    state(
+        "null-space-exact-on-cycle",
+        "Where all degrees are equal they span it exactly (sine of the largest angle).",
+        share("ends", "null_angle", graph="cycle") <= 1e-3,
+        place="F.2",
+        source="ours",
+    ),
+    state(
+        "gradient-vanishes",
+        "The gradient goes to zero: ‖CV‖/‖V‖ at the end.",
+        at_end.of("change") <= 0.005,
+        place="§4.3",
+    ),
+    state(
+        "converges",
+        "The system converges rather than diverges: growth of ‖V‖ in ten times the steps.",
+        number("longer", "growth").over("graph") <= 0.01,
+        place="§4.3",
+    ),
+    state(
+        "starts-as-laplacian",
+        "At the start S is the identity, so that C is the negative Laplacian (least eigenvalue).",
+        number("starts", "s_low").over("graph") >= 0.99,
+        place="Fact 1",
+    ),
+    state(
+        "c-keeps-eigenvectors",
+        "C has the Laplacian's eigenspaces at all times (largest share outside).",
+        share_ever.of("outside_c") <= 0.1,
+        place="Prop. 6",
+    ),
+    state(
+        "v-keeps-eigenvectors",
+        "V Vᵀ has them at all times, the random start included (largest share outside).",
+        share_ever.of("outside_v") <= 0.1,
+        place="Prop. 6",
+    ),
+    state(
+        "v-ends-with-eigenvectors",
+        "V Vᵀ has them in the end (share outside).",
+        share_at_end.of("outside_v") <= 0.1,
+        place="Prop. 6",
+    ),
+    state(
+        "softmax-at-most-one",
+        "No eigenvalue of S is above 1, at any time and for any degrees.",
+        proven.of("s_high") <= 1.0 + 1e-6,
+        place="Prop. 7",
+    ),
+    state(
+        "softmax-at-least-zero",
+        "No eigenvalue of S is below 0, at any time and for any degrees.",
+        proven.of("s_low") >= -1e-6,
+        place="Prop. 7",
+    ),
+    state(
+        "softmax-trace",
+        "They sum to the number of nodes at most (trace over nodes).",
+        proven.of("s_trace") <= 1.0,
+        place="Prop. 7",
+    ),
+    state(
+        "walk-at-most-zero",
+        "The eigenvalues of P + Pᵀ − 2I are at most about 0.",
+        proven.of("walk_high") <= 0.1,
+        place="Prop. 8",
+    ),
+    state(
+        "walk-at-least-minus-four",
+        "They are at least about −4.",
+        proven.of("walk_low") >= -4.1,
+        place="Prop. 8",
+    ),
+    state(
+        "c-strictly-negative",
+        "All eigenvalues of C but the degenerate ones stay below 0 at all times (the largest).",
+        ever.of("c_second") <= 0.0,
+        place="Prop. 9",
+    ),
+    state(
+        "c-about-negative",
+        "They are never above 0 by more than a hundredth.",
+        ever.of("c_second") <= 0.01,
+        place="Prop. 9",
+        source="ours",
+    ),
+    state(
+        "degenerate-about-zero",
+        "The degenerate eigenvalue of C stays near 0 (the largest one at any time).",
+        ever.of("c_top") <= 0.1,
+        place="Prop. 9",
+    ),
+    state(
+        "longer-gets-degenerate",
+        "Ten times the steps make the vectors more degenerate where degrees differ (growth of that "
+        "share).",
+        cosine("uneven", "share").over("graph") >= 0.05,
+        place="Remark 6",
+    ),
+    state(
+        "cycle-does-not",
+        "They do not where all degrees are equal, since the degenerate eigenvalue is 0 there.",
+        cosine("longer", "share", graph="cycle").within(-0.001, 0.001),
+        place="Remark 6",
+        source="ours",
+    ),
+)
+
+over_steps = partial(lines, x="step", facet="graph", x_log=True, x_label="step", columns=2)
 
 FIGURES = (
-    Figure(
-        id="coefficients",
-        kind="lines",
-        title="The eigenvalues of C rise to zero, the smooth ones first",
-        caption=(
-            "Mean of vᵀCv over each eigenspace of the graph; an eigenvalue of C where C keeps the "
-            "graph's eigenvectors. C starts as the negative Laplacian; the first spaces reach "
-            "zero, the others come to rest below it."
-        ),
-        sources=("curves",),
-        options={**_LOG, "y": "coefficient", "series": "name", "y_label": "vᵀCv"},
+    over_steps(
+        "coefficients",
+        "curves",
+        "The eigenvalues of C rise to zero, the smooth ones first",
+        "Mean of vᵀCv over each eigenspace of the graph; an eigenvalue of C where C keeps the "
+        "graph's eigenvectors. C starts as the negative Laplacian; the first spaces reach zero, "
+        "the others come to rest below it.",
+        y="coefficient",
+        series="name",
+        y_label="vᵀCv",
     ),
-    Figure(
-        id="energies",
-        kind="lines",
-        title="V keeps the degenerate and the Fiedler-like directions",
-        caption=(
-            "Root mean square length of V along the vectors of each eigenspace. All start alike, "
-            "as the start is random; the rough ones are gone within some hundred steps. Where "
-            "degrees differ the degenerate direction goes on growing (Remark 6)."
-        ),
-        sources=("curves",),
-        options={**_LOG, "y": "length", "series": "name", "y_label": "length along a vector"},
+    over_steps(
+        "energies",
+        "curves",
+        "V keeps the degenerate and the Fiedler-like directions",
+        "Root mean square length of V along the vectors of each eigenspace. All start alike, as "
+        "the start is random; the rough ones are gone within some hundred steps. Where degrees "
+        "differ the degenerate direction goes on growing (Remark 6).",
+        y="length",
+        series="name",
+        y_label="length along a vector",
     ),
-    Figure(
-        id="eigenvectors",
-        kind="lines",
-        title="Do the matrices keep the graph's eigenvectors?",
-        caption=(
-            "Share of each matrix (its multiple of the identity left out) that leads from one "
-            "eigenspace of the graph to another: 0 where Proposition 6 holds. At the start S and "
-            "V Vᵀ are nearly multiples of the identity, and what is left of them is noise."
-        ),
-        sources=("shares",),
-        options={
-            **_LOG,
-            "y": "share",
-            "series": "matrix",
-            "y_label": "share outside",
-            "y_limits": [0, 1],
-            "labels": {
-                "outside_c": "C",
-                "outside_s": "S + Sᵀ",
-                "outside_v": "V Vᵀ",
-                "outside_random": "random eigenvectors",
-            },
+    over_steps(
+        "eigenvectors",
+        "shares",
+        "Do the matrices keep the graph's eigenvectors?",
+        "Share of each matrix (its multiple of the identity left out) that leads from one "
+        "eigenspace of the graph to another: 0 where Proposition 6 holds. At the start S and V Vᵀ "
+        "are nearly multiples of the identity, and what is left of them is noise.",
+        y="share",
+        series="matrix",
+        y_label="share outside",
+        y_limits=(0, 1),
+        labels={
+            "outside_c": "C",
+            "outside_s": "S + Sᵀ",
+            "outside_v": "V Vᵀ",
+            "outside_random": "random eigenvectors",
         },
     ),
 )
 
-_MINI = Settings(
-    graphs=("cycle",), descent=Descent(model=Node2VecConfig(width=24), steps=30),
-    moments=(0, 1, 10), long=60,
-)  # fmt: skip
-
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig8",
     title="Node2Vec keeps the directions that its own matrix gives up",
-    paper=PAPER,
     place="Figure 8, appendix F",
     summary=(
         "Follows the closed-form descent V ← V + ηCV of Node2Vec on four tiny graphs: the "
         "eigenvalues of C and of the softmax, the null space of C, and the directions in which V "
         "has energy. Lemma 1 and Propositions 6 to 10 are judged one by one."
     ),
-    scales={"smoke": _MINI, "cpu": Settings(), "paper": Settings()},
+    scales={
+        "smoke": Settings(
+            graphs=("cycle", "irregular"),
+            descent=Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
+            moments=(0, 1, 10),
+            long=60,
+        ),
+        "cpu": Settings(),
+        "paper": Settings(),
+    },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share, sweeps
 from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
-from inweights.recipes.claim import Claim, Statement, Target
 from inweights.recipes.geometric_memory.common import (
     FROZEN,
     GPT,
     NN,
     NODE2VEC,
     SSM,
-    Descent,
+    Node2VecDescent,
     Training,
-    deduce,
+    trial,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Trial
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
-__all__ = ["FIGURES", "ORDER", "filmed", "more_geometric", "pictures"]
+__all__ = ["ORDER", "arbitrary", "figures", "filmed", "more_geometric", "pictures"]
 
 #: From arbitrary to most geometric.
 ORDER = (FROZEN, NN, GPT, SSM, NODE2VEC)
@@ -33,58 +32,35 @@ _LABELS = ("graph", "architecture")
 def filmed(
     graphs: Mapping[str, Graph],
     training: Callable[[str, str], Training],
-    descent: Descent,
-    seeds: Sequence[int],
+    descent: Node2VecDescent,
     *,
     looks: int,
     draws: int,
 ) -> Plan:
-    """Train every architecture on every graph, and film the first seed of each.
+    """Let every architecture learn every graph, and film the first seed of each.
 
     Args:
         graphs: By name.
         training: How an architecture is trained on a graph, by both names.
-        descent: How Node2Vec descends; it is deduced, not trained.
-        seeds: Root seeds.
-        looks: Frames that are taken of a training, about.
+        descent: How Node2Vec, which is not trained, descends.
+        looks: Frames that are taken on the way, about.
         draws: Random embeddings in each null distribution.
     """
-    trials: list[Trial] = []
+    trials, films = [], []
+    for name, world in graphs.items():
+        for architecture in ORDER:
+            how = descent if architecture == NODE2VEC else training(architecture, name)
+            labels = {"graph": name, "architecture": architecture}
+            trials.append(trial(how, world, **labels))
+            every = max(1, how.steps // looks)
+            films.append(
+                Measure(name="film", probe=snapshot, every=every, where=labels, first_seed=True)
+            )
     measures = [
         Measure(name="recall", probe=graph_recall),
         Measure(name="correlation", probe=hop_correlation, options={"draws": draws}),
     ]
-    deductions = []
-    for name, world in graphs.items():
-        labels = {"graph": name, "architecture": NODE2VEC}
-        for place, seed in enumerate(seeds):
-            if place == 0:
-                every = max(1, descent.steps // looks)
-                deductions += deduce({"film": snapshot}, world, descent, seed, labels, every=every)
-            deductions += deduce({"recall": graph_recall}, world, descent, seed, labels)
-            deductions += deduce(
-                {"correlation": hop_correlation}, world, descent, seed, labels, draws=draws
-            )
-        for architecture in ORDER:
-            if architecture == NODE2VEC:
-                continue
-            how = training(architecture, name)
-            labels = {"graph": name, "architecture": architecture}
-            trials += [
-                Trial(
-                    labels=labels,
-                    world=world,
-                    model=how.model,
-                    curriculum=how.curriculum,
-                    seed=seed,
-                )
-                for seed in seeds
-            ]
-            every = max(1, how.steps // looks)
-            measures.append(
-                Measure(name="film", probe=snapshot, every=every, where=labels, first_seed=True)
-            )
-    return Plan(trials=trials, measures=measures, deductions=deductions)
+    return Plan(trials=trials, measures=[*measures, *films])
 
 
 def pictures(
@@ -124,70 +100,73 @@ def pictures(
     }
 
 
-def more_geometric(state: Statement, more: str, less: str) -> Claim:
+_size = share("correlation", "size").over("graph")
+
+
+def arbitrary(state: Stating) -> Claim:
+    """Return the claim that vectors which are not trained have nothing of the graph."""
+    return state(
+        "associative-is-arbitrary",
+        "Associative storage leaves the embeddings as they were drawn: |Spearman|, every graph.",
+        _size.at(architecture=FROZEN) <= 0.2,
+        check=True,
+    )
+
+
+def more_geometric(state: Stating, more: str, less: str) -> Claim:
     """Return the claim that an architecture is more geometric than another on every graph."""
     return state(
         f"{more.lower()}-beyond-{less.lower()}",
         f"{more} is more geometric than {less} on every graph: difference of |Spearman|.",
-        Target(least=0.0),
-        table="correlation",
-        column="size",
-        where={"architecture": more},
-        minus={"architecture": less},
-        each=("graph",),
+        _size.at(architecture=more) - _size.at(architecture=less) >= 0.0,
     )
 
 
-FIGURES = (
-    Figure(
-        id="atlas",
-        kind="atlas",
-        title="The same edges, as five architectures come to store them",
-        caption=(
+def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
+    """Return the atlas, the correlation at the end and its course.
+
+    Args:
+        seen: What is seen in the atlas on these graphs, below what is seen on any.
+        course: The same of the course.
+    """
+    return (
+        atlas(
+            "atlas",
+            "films",
+            "graphs",
+            "The same edges, as five architectures come to store them",
             "Embeddings of the nodes in their three leading directions, one seed; the lines are "
             "the edges that were trained. Each frame is turned to lie on the next one, so that "
-            "what moves has moved."
+            f"what moves has moved. {seen}".rstrip(),
+            order=ORDER,
         ),
-        sources=("films", "graphs"),
-        options={"order": [*ORDER]},
-    ),
-    Figure(
-        id="correlation",
-        kind="sweeps",
-        title="Correlation of cosine with hop distance, all seeds",
-        caption=(
+        sweeps(
+            "correlation",
+            "correlation",
+            "Correlation of cosine with hop distance, all seeds",
             "Spearman over all pairs that a path joins; −1 where the farther node is always the "
-            "less similar one. Random vectors are near 0."
+            "less similar one. Random vectors are near 0.",
+            axis="graph",
+            value="architecture",
+            columns=4,
+            y="spearman",
+            y_label="Spearman",
+            y_limits=(-1, 1),
         ),
-        sources=("correlation",),
-        options={
-            "axis": "graph",
-            "value": "architecture",
-            "columns": 4,
-            "y": "spearman",
-            "y_label": "Spearman",
-            "y_limits": [-1, 1],
-        },
-    ),
-    Figure(
-        id="curves",
-        kind="lines",
-        title="When the geometry comes, and what becomes of it",
-        caption=(
+        lines(
+            "curves",
+            "curves",
+            "When the geometry comes, and what becomes of it",
             "Spearman of cosine against hops through training, the first seed, as in the picture "
-            "above."
+            f"above. {course}".rstrip(),
+            x="step",
+            y="spearman",
+            series="architecture",
+            facet="graph",
+            x_log=True,
+            columns=2,
+            order=ORDER,
+            x_label="step",
+            y_label="Spearman",
         ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "spearman",
-            "series": "architecture",
-            "facet": "graph",
-            "x_log": True,
-            "columns": 2,
-            "order": [*ORDER],
-            "x_label": "step",
-            "y_label": "Spearman",
-        },
-    ),
-)
+    )
