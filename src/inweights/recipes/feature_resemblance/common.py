@@ -161,21 +161,21 @@ class OneLayerTraining(Config):
 
     def foretold(
         self,
+        labels: Mapping[str, Value],
         world: WorldConfig,
         roles: Mapping[str, float],
         *,
         course: str | None = None,
         rho: float = 1.0,
-        **labels: Value,
     ) -> Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1.
 
         Args:
+            labels: Columns beside ``model``.
             world: An analogy, or two hops as one.
             roles: Facts of stage 1, with how often each counts.
             course: Where given, its closed form stands beside.
             rho: ``ρ`` of the closed form.
-            labels: Columns beside ``model``.
         """
         return Computation(
             name="foretold",
