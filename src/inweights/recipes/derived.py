@@ -69,8 +69,8 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Add rows of random vectors, called ``name`` in the column ``label``.
 
-    Their value in ``column`` is the mean ``null`` of the null distribution, which is drawn for
-    every trial alike: that of the trials whose label comes first.
+    Their value in ``column`` is ``null``, the mean of a null distribution: that of the trials whose
+    label comes first.
     """
     one = table.filter(pl.col(label) == table[label].first())
     drawn = one.with_columns(pl.col(null).alias(column), pl.lit(name).alias(label))
