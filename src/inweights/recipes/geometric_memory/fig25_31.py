@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import (
@@ -19,14 +20,6 @@ from inweights.lab import (
     sweeps,
 )
 from inweights.models.tiny_nn import TinyNNConfig
-from inweights.probes import (
-    cosines,
-    geometric_margin,
-    graph_recall,
-    hop_correlation,
-    spectral_energy,
-    zigzag,
-)
 from inweights.probes.reference_graph import without_self_edges
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory.common import NN, PAPER
@@ -100,17 +93,21 @@ def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
     draws = {"draws": settings.draws}
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
-    inner_probes = {"correlation": hop_correlation, "energy": spectral_energy, "zigzag": zigzag}
+    seen = {
+        "correlation": probes.hop_correlation,
+        "energy": probes.spectral_energy,
+        "zigzag": probes.zigzag,
+    }
     return Plan(
         trials=[_trial(name, ABLATIONS[name], settings) for name in settings.ablations],
         measures=[
-            Measure(name="recall", probe=graph_recall),
-            Measure(name="margin", probe=geometric_margin, options=draws),
+            Measure(name="recall", probe=probes.graph_recall),
+            Measure(name="margin", probe=probes.geometric_margin, options=draws),
             *(
                 Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
-                for name, inner in inner_probes.items()
+                for name, inner in seen.items()
             ),
-            Measure(name="cosines", probe=cosines, first_seed=True),
+            Measure(name="cosines", probe=probes.cosines, first_seed=True),
         ],
     )
 
