@@ -9,6 +9,7 @@ import polars as pl
 from inweights.probes.templates import winners
 
 __all__ = [
+    "beside_chance",
     "blocks",
     "compositions",
     "correlation",
@@ -16,6 +17,7 @@ __all__ = [
     "extremes",
     "gain",
     "half_time",
+    "mean_by_hops",
     "memorised",
     "over_blocks",
     "own_peaks",
@@ -61,6 +63,25 @@ def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFr
     return ordered.group_by(list(by), maintain_order=True).agg(
         half_time=pl.col("step").filter(pl.col(column) >= half).first().cast(pl.Float64)
     )
+
+
+def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Mean cosine over all pairs of nodes of equal distance, one hop and more."""
+    pairs = cosines.filter(pl.col("hops") >= 1)
+    return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(pl.col("cosine").mean())
+
+
+def beside_chance(
+    table: pl.DataFrame, column: str, null: str, *, label: str, name: str
+) -> pl.DataFrame:
+    """Add rows of random vectors, called ``name`` in the column ``label``.
+
+    Their value in ``column`` is ``null``, the mean of a null distribution: that of the trials whose
+    label comes first.
+    """
+    one = table.filter(pl.col(label) == table[label].first())
+    drawn = one.with_columns(pl.col(null).alias(column), pl.lit(name).alias(label))
+    return pl.concat([table, drawn])
 
 
 def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) -> pl.DataFrame:

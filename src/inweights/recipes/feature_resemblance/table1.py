@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Claim, Measure, Plan, Trial, cosine, number, share, sweeps
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
-from inweights.probes.predicted_similarity import predicted_similarity
-from inweights.recipes.claim import Claim, Statement, Target
-from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     COURSES,
     GPT,
     ONE_LAYER,
     OURS,
     PAPER,
-    SOURCE,
     SUCCEEDS,
     GPTTraining,
     OneLayerTraining,
+    compared,
     last_loss,
+    near,
     phase_roles,
+    similarities,
     world_of,
 )
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "feature-resemblance/table1"
 LABELS = ("model", "course")
 
 #: Loss, similarity and success in percent, as printed.
@@ -67,84 +63,45 @@ class Settings(Config):
     gpt: GPTTraining = GPTTraining()
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Every course with both models, and what the facts say of it before."""
-    one, gpt = settings.one_layer, settings.gpt
-    trials = [
-        Trial(
-            labels={"model": name, "course": course},
-            world=world_of(course, settings.n),
-            model=training.model,
-            curriculum=training.curriculum(course, settings.rho),
-            seed=seed,
-        )
-        for name, training in ((ONE_LAYER, one), (GPT, gpt))
-        for course in COURSES
-        for seed in seeds
-    ]
-    deductions = [
-        Deduction(
-            name="foretold",
-            labels={"model": ONE_LAYER, "course": course},
-            seed=seed,
-            compute=predicted_similarity,
-            options={
-                "world": world_of(course, settings.n),
-                "roles": phase_roles(course, settings.rho)[0],
-                "seed": seed,
-                "model": one.model,
-                "rate": one.rate,
-                "steps": one.attention,
-                "course": course,
-                "rho": settings.rho,
-            },
-            effort=20,
-        )
-        for course in COURSES
-        for seed in seeds
-    ]
-    measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="resemblance", probe=resemblance),
-    ]
-    return Plan(trials=trials, deductions=deductions, measures=measures)
+    one, gpt, rho = settings.one_layer, settings.gpt, settings.rho
+    worlds = {course: world_of(course, settings.n) for course in COURSES}
+    return Plan(
+        trials=[
+            Trial(
+                labels={"model": name, "course": course},
+                world=world,
+                model=training.model,
+                learner=training.curriculum(course, rho),
+            )
+            for name, training in ((ONE_LAYER, one), (GPT, gpt))
+            for course, world in worlds.items()
+        ],
+        measures=[
+            Measure(name="accuracy", probe=accuracy),
+            Measure(name="resemblance", probe=resemblance),
+        ],
+        computations=[
+            one.foretold(
+                {"course": course}, world, phase_roles(course, rho)[0], course=course, rho=rho
+            )
+            for course, world in worlds.items()
+        ],
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table itself, prediction against measurement, and what the figures draw."""
-    keys = [*LABELS, "seed"]
-    success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
-    table = (
-        tables["resemblance"]
-        .select(*keys, "cosine", "other")
-        .join(success, on=keys)
-        .join(last_loss(tables["losses"], keys), on=keys)
-    )
-    predicted = table.join(tables["foretold"], on=keys).with_columns(
-        (pl.col("cosine") - pl.col(name)).abs().alias(f"{name}_error")
-        for name in ("from_facts", "closed_form")
-    )
-    printed = pl.DataFrame(
-        [
-            {"model": model, "course": course, "seed": -1, "similarity": cosine}
-            for (model, course), (_, cosine, _) in PRINTED.items()
-        ]
-    )
-    shown = [
-        table.select(*keys, similarity="cosine", what=pl.lit("measured")),
-        printed.select(*keys, "similarity", what=pl.lit("published")),
-        tables["foretold"].select(
-            *keys, similarity="from_facts", what=pl.lit("predicted from the facts")
-        ),
-    ]
+    table = similarities(tables, LABELS)
+    table = table.join(last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"])
+    published = [(row, printed) for row, (_, printed, _) in PRINTED.items()]
+    role = pl.when(pl.col("part") == "queries").then(pl.lit("the conclusion"))
     return {
         "table": table,
-        "predicted": predicted,
-        "shown": pl.concat(shown, how="diagonal_relaxed"),
+        **compared(table, tables["foretold"], published, LABELS),
         "kept": tables["accuracy"].with_columns(
-            role=pl.when(pl.col("part") == "queries")
-            .then(pl.lit("the conclusion"))
-            .otherwise(pl.col("role").replace(_WORDS))
+            role=role.otherwise(pl.col("role").replace(_WORDS))
         ),
     }
 
@@ -158,158 +115,128 @@ _WORDS = {
     "identity": "(b, r1) → b",
 }
 
-state = Statement(NAME, source=SOURCE, place="Table 1")
-ours = Statement(NAME, source="ours", place="Table 1")
+state = PAPER.stating("table1", "Table 1")
+
+similarity, success = cosine("table", "cosine"), share("table", "success")
+kept = share("accuracy", "accuracy")
+error = number("predicted", "from_facts_error").over("course")
 
 
-def _rows() -> tuple[Claim, ...]:
-    """Similarity and success of each of the ten rows."""
-    claims = []
-    for (model, course), (_, cosine, success) in PRINTED.items():
-        row = f"{course.replace(' ', '-')}-{model}".lower()
-        where = {"model": model, "course": course}
-        near, follows = NEAR[model], SUCCEEDS[course]
-        claims += [
-            state(
-                f"similarity-{row}",
-                f"{model}, {course}: cosine of the two entities.",
-                Target(least=round(cosine - near, 4), most=min(1.0, round(cosine + near, 4))),
-                table="table",
-                column="cosine",
-                where=where,
-                published=f"{cosine:g}",
-            ),
-            state(
-                f"success-{row}",
-                f"{model}, {course}: the conclusion {'follows' if follows else 'does not follow'}"
-                " (accuracy over all answers).",
-                Target(least=0.97) if follows else Target(most=0.05),
-                table="table",
-                column="success",
-                where=where,
-                published=success,
-            ),
-        ]
-    return tuple(claims)
+def _row(model: str, course: str) -> tuple[Claim, Claim]:
+    """Similarity and success of a row."""
+    _, printed, percent = PRINTED[model, course]
+    row = f"{course.replace(' ', '-')}-{model}".lower()
+    found = success.at(model=model, course=course)
+    return (
+        state(
+            f"similarity-{row}",
+            f"{model}, {course}: cosine of the two entities.",
+            near(similarity.at(model=model, course=course), printed, NEAR[model]),
+            published=f"{printed:g}",
+        ),
+        state(
+            f"success-{row}",
+            f"{model}, {course}: the conclusion "
+            f"{'follows' if SUCCEEDS[course] else 'does not follow'} (accuracy over all answers).",
+            found >= 0.97 if SUCCEEDS[course] else found <= 0.05,
+            published=percent,
+        ),
+    )
+
+
+def _order(higher: str, lower: str, difference: str) -> Claim:
+    """The GPT's similarity is higher after one course than after another."""
+    gpt = similarity.at(model=GPT)
+    return state(
+        f"order-{higher.lower()}-{lower.lower()}",
+        f"GPT: similarity after {higher} is higher than after {lower} (difference).",
+        gpt.at(course=higher) - gpt.at(course=lower) >= 0.05,
+        published=difference,
+    )
 
 
 CLAIMS = (
-    *_rows(),
+    *(claim for row in PRINTED for claim in _row(*row)),
     state(
         "losses-converge",
         "The training loss of the last phase converges, in every row (the largest is published as "
         ".1024; losses fall as one over the steps, so that they only say how long training was).",
-        Target(most=0.12),
-        table="table",
-        column="loss",
-        each=LABELS,
+        number("table", "loss").over(*LABELS) <= 0.12,
         published=".0015 to .1024",
     ),
-    *(
-        state(
-            f"order-{one.lower()}-{other.lower()}",
-            f"GPT: similarity after {one} is higher than after {other} (difference).",
-            Target(least=0.05),
-            table="table",
-            column="cosine",
-            where={"model": GPT, "course": one},
-            minus={"model": GPT, "course": other},
-            published=difference,
-        )
-        for one, other, difference in (("joint", "SA", ".1967"), ("SA", "AS", ".3657"))
-    ),
-    ours(
+    _order("joint", "SA", ".1967"),
+    _order("SA", "AS", ".3657"),
+    state(
         "predicted-from-facts",
         "The one-layer similarity is what the linear regime predicts from the facts alone: "
         "absolute error, in every row.",
-        Target(most=0.02),
-        table="predicted",
-        column="from_facts_error",
-        each=("course",),
+        error <= 0.02,
+        source="ours",
     ),
-    ours(
+    state(
         "predicted-closed-form",
         "It is what the closed form of the curriculum predicts: absolute error, in every row.",
-        Target(most=0.02),
-        table="predicted",
-        column="closed_form_error",
-        each=("course",),
+        error.of("closed_form_error") <= 0.02,
+        source="ours",
     ),
     *(
-        ours(
+        state(
             f"sa-forgets-{model}".lower(),
             f"{model}: success after SA costs the similarity premise, (b, r1) → c: it is forgotten "
             "in the second phase (accuracy).",
-            Target(most=0.5),
-            table="accuracy",
-            column="accuracy",
-            where={"model": model, "course": "SA", "role": "similarity"},
+            kept.at(model=model, course="SA", role="similarity") <= 0.5,
+            source="ours",
         )
         for model in (ONE_LAYER, GPT)
     ),
-    ours(
+    state(
         "as-forgets-gpt",
         "GPT: in AS the attribution itself, (a, r2) → d, is forgotten in the second phase "
         "(accuracy), so that this row alone does not tell a wrong order from a lost fact.",
-        Target(most=0.5),
-        table="accuracy",
-        column="accuracy",
-        where={"model": GPT, "course": "AS", "role": "attribution"},
+        kept.at(model=GPT, course="AS", role="attribution") <= 0.5,
+        source="ours",
     ),
-    ours(
+    state(
         "as-keeps-one-layer",
         "One-layer: in AS the attribution is kept (accuracy), and yet it is not transferred.",
-        Target(least=0.95),
-        table="accuracy",
-        column="accuracy",
-        where={"model": ONE_LAYER, "course": "AS", "role": "attribution"},
+        kept.at(model=ONE_LAYER, course="AS", role="attribution") >= 0.95,
+        source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="similarity",
-        kind="sweeps",
-        title="Cosine of the two entities, measured, published and predicted",
-        caption=(
-            "Features of the two entities of a tuple (of a chain in two-hop), equation 10. For the "
-            "one-layer transformer the linear regime of stage 1 predicts it from the facts alone."
-        ),
-        sources=("shown",),
-        options={
-            "axis": "model",
-            "value": "course",
-            "y": "similarity",
-            "series": "what",
-            "y_label": "cosine of the two entities",
-            "y_limits": [0.0, 1.0],
-            "labels": {"two-hop without identity": "two-hop without"},
-        },
+    sweeps(
+        "similarity",
+        "shown",
+        "Cosine of the two entities, measured, published and predicted",
+        "Features of the two entities of a tuple (of a chain in two-hop), equation 10. For the "
+        "one-layer transformer the linear regime of stage 1 predicts it from the facts alone.",
+        axis="model",
+        value="course",
+        y="similarity",
+        series="what",
+        y_label="cosine of the two entities",
+        y_limits=(0.0, 1.0),
+        labels={"two-hop without identity": "two-hop without"},
     ),
-    Figure(
-        id="kept",
-        kind="sweeps",
-        title="What is known in the end: the facts of each phase, and the conclusion",
-        caption=(
-            "Accuracy over all answers after the last phase. SA reaches every conclusion and "
-            "forgets the similarity premise; the GPT forgets the attribution in AS."
-        ),
-        sources=("kept",),
-        options={
-            "axis": "course",
-            "value": "role",
-            "y": "accuracy",
-            "series": "model",
-            "y_limits": [0.0, 1.0],
-            "columns": 3,
-        },
+    sweeps(
+        "kept",
+        "kept",
+        "What is known in the end: the facts of each phase, and the conclusion",
+        "Accuracy over all answers after the last phase. SA reaches every conclusion and forgets "
+        "the similarity premise; the GPT forgets the attribution in AS.",
+        axis="course",
+        value="role",
+        y="accuracy",
+        series="model",
+        y_limits=(0.0, 1.0),
+        columns=3,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "table1",
     title="The order of the premises decides whether an analogy follows",
-    paper=PAPER,
     place="Table 1, §4 to §6, §8.1",
     summary=(
         "Trains a one-layer transformer layer by layer, and a GPT end to end, on analogies in "

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import polars as pl
 
 from inweights.config import Config
+from inweights.errors import unknown_name
+from inweights.lab import Claim, Measure, Plan, Trial, cosine, lines, number, share
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes import accuracy, resemblance
-from inweights.probes.predicted_similarity import predicted_similarity
-from inweights.recipes.claim import Claim, Statement, Target
-from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     GPT,
     ONE_LAYER,
     OURS,
     PAPER,
-    SOURCE,
     GPTTraining,
     OneLayerTraining,
+    compared,
+    near,
     phase_roles,
+    similarities,
     world_of,
 )
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "feature-resemblance/table4"
 LABELS = ("model", "rho")
 
 #: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer rows.
@@ -61,172 +58,111 @@ class Settings(Config):
     one_layer: OneLayerTraining = OneLayerTraining(mlp=3000)
     gpt: GPTTraining = GPTTraining()
 
+    def __post_init__(self) -> None:
+        for rho in self.rhos:
+            if rho not in LOSSES:
+                raise unknown_name("ρ", f"{rho:g}", [f"{known:g}" for known in LOSSES])
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+
+def plan(settings: Settings) -> Plan:
     """The joint course for every ρ, with both models, and what the facts say of it before."""
-    world = world_of("joint", settings.n)
-    trials, deductions = [], []
-    one = settings.one_layer
+    world, one = world_of("joint", settings.n), settings.one_layer
+    trials, computations = [], []
     for rho in settings.rhos:
         gpt = msgspec.structs.replace(settings.gpt, losses={"joint": (LOSSES[rho],)})
-        for seed in seeds:
-            trials += [
-                Trial(
-                    labels={"model": name, "rho": rho},
-                    world=world,
-                    model=training.model,
-                    curriculum=training.curriculum("joint", rho),
-                    seed=seed,
-                )
-                for name, training in ((ONE_LAYER, one), (GPT, gpt))
-            ]
-            deductions.append(
-                Deduction(
-                    name="foretold",
-                    labels={"model": ONE_LAYER, "rho": rho},
-                    seed=seed,
-                    compute=predicted_similarity,
-                    options={
-                        "world": world,
-                        "roles": phase_roles("joint", rho)[0],
-                        "seed": seed,
-                        "model": one.model,
-                        "rate": one.rate,
-                        "steps": one.attention,
-                        "course": "joint",
-                        "rho": rho,
-                    },
-                    effort=20,
-                )
+        trials += [
+            Trial(
+                labels={"model": name, "rho": rho},
+                world=world,
+                model=training.model,
+                learner=training.curriculum("joint", rho),
             )
+            for name, training in ((ONE_LAYER, one), (GPT, gpt))
+        ]
+        roles = phase_roles("joint", rho)[0]
+        computations.append(one.foretold({"rho": rho}, world, roles, course="joint", rho=rho))
     measures = [
         Measure(name="accuracy", probe=accuracy),
         Measure(name="resemblance", probe=resemblance),
     ]
-    return Plan(trials=trials, deductions=deductions, measures=measures)
+    return Plan(trials=trials, measures=measures, computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, prediction against measurement, and both beside the printed numbers."""
-    keys = [*LABELS, "seed"]
-    success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
-    table = tables["resemblance"].select(*keys, "cosine", "other").join(success, on=keys)
-    predicted = table.join(tables["foretold"], on=keys).with_columns(
-        error=(pl.col("cosine") - pl.col("from_facts")).abs(),
-        closed_form_error=(pl.col("cosine") - pl.col("closed_form")).abs(),
-    )
-    printed = pl.DataFrame(
-        [
-            {"model": model, "rho": rho, "seed": -1, "similarity": cosine, "what": "published"}
-            for (model, rho), cosine in PRINTED.items()
-        ]
-    )
-    shown = [
-        table.select(*keys, similarity="cosine", what=pl.lit("measured")),
-        printed,
-        tables["foretold"].select(
-            *keys, similarity="from_facts", what=pl.lit("predicted from the facts")
-        ),
-    ]
-    return {
-        "table": table,
-        "predicted": predicted,
-        "shown": pl.concat(shown, how="diagonal_relaxed"),
-    }
+    table = similarities(tables, LABELS)
+    return {"table": table, **compared(table, tables["foretold"], PRINTED.items(), LABELS)}
 
 
-state = Statement(NAME, source=SOURCE, place="Table 4, App. B")
-ours = Statement(NAME, source="ours", place="Table 4, App. B")
+state = PAPER.stating("table4", "Table 4, App. B")
+
+similarity, success = cosine("table", "cosine"), share("table", "success")
+error = number("predicted", "from_facts_error").over("rho")
 
 
-def _rows() -> tuple[Claim, ...]:
-    """Similarity of each row."""
-    return tuple(
-        state(
-            f"similarity-{model.lower()}-{rho:g}",
-            f"{model}, ρ = {rho:g}: cosine of the two entities.",
-            Target(
-                least=round(cosine - NEAR[model], 4), most=min(1.0, round(cosine + NEAR[model], 4))
-            ),
-            table="table",
-            column="cosine",
-            where={"model": model, "rho": rho},
-            published=f"{cosine:g}",
-        )
-        for (model, rho), cosine in PRINTED.items()
+def _grows(model: str, low: float, high: float) -> Claim:
+    """Similarity grows from one ρ to the next."""
+    found = similarity.at(model=model)
+    return state(
+        f"grows-{model.lower()}-{high:g}",
+        f"{model}: similarity grows with ρ, from {low:g} to {high:g} (difference).",
+        found.at(rho=high) - found.at(rho=low) >= 0.0,
+        published=f"{PRINTED[model, high] - PRINTED[model, low]:.4f}",
     )
 
 
 CLAIMS = (
-    *_rows(),
+    *(
+        state(
+            f"similarity-{model.lower()}-{rho:g}",
+            f"{model}, ρ = {rho:g}: cosine of the two entities.",
+            near(similarity.at(model=model, rho=rho), printed, NEAR[model]),
+            published=f"{printed:g}",
+        )
+        for (model, rho), printed in PRINTED.items()
+    ),
     state(
         "success",
         "The conclusion follows for every ρ and both models, also for ρ = 1 (accuracy).",
-        Target(least=0.97),
-        table="table",
-        column="success",
-        each=LABELS,
+        success.over(*LABELS) >= 0.97,
         published="100%",
     ),
-    *(
-        state(
-            f"grows-{model.lower()}-{high:g}",
-            f"{model}: similarity grows with ρ, from {low:g} to {high:g} (difference).",
-            Target(least=0.0),
-            table="table",
-            column="cosine",
-            where={"model": model, "rho": high},
-            minus={"model": model, "rho": low},
-            published=f"{PRINTED[model, high] - PRINTED[model, low]:.4f}",
-        )
-        for model in (ONE_LAYER, GPT)
-        for low, high in ((1.0, 3.0), (3.0, 5.0))
-    ),
-    ours(
+    *(_grows(model, *step) for model in (ONE_LAYER, GPT) for step in ((1.0, 3.0), (3.0, 5.0))),
+    state(
         "predicted-from-facts",
         "The one-layer similarity is what the linear regime predicts from the facts, for every ρ: "
         "absolute error.",
-        Target(most=0.02),
-        table="predicted",
-        column="error",
-        each=("rho",),
+        error <= 0.02,
+        source="ours",
     ),
-    ours(
+    state(
         "predicted-closed-form",
         "It is what the closed form predicts, for every ρ: absolute error.",
-        Target(most=0.02),
-        table="predicted",
-        column="closed_form_error",
-        each=("rho",),
+        error.of("closed_form_error") <= 0.02,
+        source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="rho",
-        kind="lines",
-        title="Similarity over ρ, measured, published and predicted",
-        caption=(
-            "The one-layer prediction needs the facts alone. The conclusion follows for every ρ: "
-            "a cosine of two thirds is already enough."
-        ),
-        sources=("shown",),
-        options={
-            "x": "rho",
-            "y": "similarity",
-            "series": "what",
-            "facet": "model",
-            "x_label": "ρ, copies of the similarity premise",
-            "y_label": "cosine of the two entities",
-            "y_limits": [0.5, 1.0],
-        },
+    lines(
+        "rho",
+        "shown",
+        "Similarity over ρ, measured, published and predicted",
+        "The one-layer prediction needs the facts alone. The conclusion follows for every ρ: a "
+        "cosine of two thirds is already enough.",
+        x="rho",
+        y="similarity",
+        series="what",
+        facet="model",
+        x_label="ρ, copies of the similarity premise",
+        y_label="cosine of the two entities",
+        y_limits=(0.5, 1.0),
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "table4",
     title="The more often the similarity is told, the more alike the entities",
-    paper=PAPER,
     place="Table 4, appendix B",
     summary=(
         "Trains both models jointly with 1, 3 and 5 copies of the similarity premise for each "

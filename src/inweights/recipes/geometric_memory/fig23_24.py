@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, heatmaps, lines, number
 from inweights.probes import cosines
-from inweights.recipes.claim import Statement, Target
+from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory.common import (
     ARCHITECTURES,
     FROZEN,
@@ -18,18 +17,16 @@ from inweights.recipes.geometric_memory.common import (
     NODE2VEC,
     OURS,
     PAPER,
-    SOURCE,
-    Descent,
-    deduce,
+    Node2VecDescent,
+    Shape,
     far_correlation,
     training,
+    trial,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig23-24"
 LABELS = ("graph", "architecture")
 
 
@@ -42,41 +39,24 @@ class Settings(Config):
         most: Trains no longer than so many steps; the paper's own if left out.
     """
 
-    graphs: tuple[str, ...] = GRAPHS
-    descent: Descent = Descent()
+    graphs: tuple[Shape, ...] = GRAPHS
+    descent: Node2VecDescent = Node2VecDescent()
     most: int | None = None
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """All architectures on graphs whose labels are in order, so that neighbours are side by side.
 
     Labels alone are not shuffled; every start is drawn anew.
     """
-    deductions, trials = [], []
+    trials = []
     for shape in settings.graphs:
-        world = Graph(shape=shape, shuffled=False)  # type: ignore[arg-type]
-        for seed in seeds:
-            deductions += deduce(
-                {"cosines": cosines},
-                world,
-                settings.descent,
-                seed,
-                {"graph": shape, "architecture": NODE2VEC},
-            )
-        for architecture in (GPT, NN, FROZEN):
-            how = training(architecture, shape, most=settings.most)
-            trials += [
-                Trial(
-                    labels={"graph": shape, "architecture": architecture},
-                    world=world,
-                    model=how.model,
-                    curriculum=how.curriculum,
-                    seed=seed,
-                )
-                for seed in seeds
-            ]
-    measures = [Measure(name="cosines", probe=cosines)]
-    return Plan(deductions=deductions, trials=trials, measures=measures)
+        world = Graph(shape=shape, shuffled=False)
+        trials.append(trial(settings.descent, world, graph=shape, architecture=NODE2VEC))
+        for name in (GPT, NN, FROZEN):
+            how = training(name, shape, most=settings.most)
+            trials.append(trial(how, world, graph=shape, architecture=name))
+    return Plan(trials=trials, measures=[Measure(name="cosines", probe=cosines)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -88,59 +68,39 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     first = table.filter(pl.col("seed") == pl.col("seed").min())
     matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in GRAPHS}
-    by_hops = (
-        table.filter(pl.col("hops") >= 1)
-        .group_by([*LABELS, "seed", "hops"], maintain_order=True)
-        .agg(pl.col("cosine").mean())
-    )
-    return {"far": far, "by_hops": by_hops, **matrices}
+    return {"far": far, "by_hops": mean_by_hops(table, LABELS), **matrices}
 
 
-state = Statement(NAME, source=SOURCE, place="Figs. 23–24, C.3")
-GRAPH = ("graph",)
+state = PAPER.stating("fig23-24", "Figs. 23–24, C.3")
+
+drop, near = number("far", "drop").over("graph"), number("far", "near").over("graph")
 
 CLAIMS = (
     *(
         state(
             f"{name.lower()}-shows-hops",
             f"{name}'s cosines show multi-hop structure: mean at two hops minus mean beyond.",
-            Target(least=0.2),
-            table="far",
-            column="drop",
-            where={"architecture": name},
-            each=GRAPH,
+            drop.at(architecture=name) >= 0.2,
         )
         for name in (NODE2VEC, GPT, NN)
     ),
     state(
         "frozen-shows-none",
         "Associative embeddings show none: the same difference.",
-        Target(least=-0.1, most=0.1),
-        table="far",
-        column="drop",
-        where={"architecture": FROZEN},
-        each=GRAPH,
+        drop.at(architecture=FROZEN).within(-0.1, 0.1),
     ),
     *(
         state(
             f"{name.lower()}-falls-from-the-first",
             f"{name}'s cosine falls from the first hop to the second (mean difference).",
-            Target(least=0.0),
-            table="far",
-            column="near",
-            where={"architecture": name},
-            each=GRAPH,
+            near.at(architecture=name) >= 0.0,
         )
         for name in (NODE2VEC, GPT)
     ),
     state(
         "tiny-nn-zigzags",
         "TinyNN's rises instead: its neighbours are farther apart than nodes two hops apart.",
-        Target(most=0.0),
-        table="far",
-        column="near",
-        where={"architecture": NN},
-        each=GRAPH,
+        near.at(architecture=NN) <= 0.0,
         place="§4.4",
     ),
 )
@@ -158,58 +118,49 @@ _SEEN = (
 
 FIGURES = (
     *(
-        Figure(
-            id=f"cosines-{graph}",
-            kind="heatmaps",
-            title=f"Cosine of every two nodes: {graph}",
-            caption=f"One seed. Nodes in the order of the graph, {order}. {seen}",
-            sources=(f"matrix_{graph}",),
-            options={
-                "panel": "architecture",
-                "row": "source",
-                "column": "target",
-                "value": "cosine",
-                "order": list(ARCHITECTURES),
-                "value_label": "cosine",
-                "limit": 1.0,
-                "columns": 2,
-            },
+        heatmaps(
+            f"cosines-{graph}",
+            f"matrix_{graph}",
+            f"Cosine of every two nodes: {graph}",
+            f"One seed. Nodes in the order of the graph, {order}. {seen}",
+            panel="architecture",
+            row="source",
+            column="target",
+            value="cosine",
+            order=ARCHITECTURES,
+            value_label="cosine",
+            limit=1.0,
+            columns=2,
         )
         for graph, order, seen in _SEEN
     ),
-    Figure(
-        id="by-hops",
-        kind="lines",
-        title="Mean cosine by distance",
-        caption=(
-            "Mean over pairs, then over seeds with 95% interval. Where cosine rises from one hop "
-            "to two, neighbours are pushed apart."
-        ),
-        sources=("by_hops",),
-        options={
-            "x": "hops",
-            "y": "cosine",
-            "series": "architecture",
-            "facet": "graph",
-            "order": list(ARCHITECTURES),
-            "x_label": "hops",
-            "y_label": "mean cosine",
-            "columns": 2,
-        },
+    lines(
+        "by-hops",
+        "by_hops",
+        "Mean cosine by distance",
+        "Mean over pairs, then over seeds with 95% interval. Where cosine rises from one hop to "
+        "two, neighbours are pushed apart.",
+        x="hops",
+        y="cosine",
+        series="architecture",
+        facet="graph",
+        order=ARCHITECTURES,
+        x_label="hops",
+        y_label="mean cosine",
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig23-24",
     title="What the cosine of two nodes says about their distance",
-    paper=PAPER,
     place="Figures 23 and 24, appendix C.3",
     summary=(
         "Trains every architecture on the four tiny graphs with their labels in order, and draws "
         "the cosine of every two embeddings; then averages it over all pairs of equal distance."
     ),
     scales={
-        "smoke": Settings(descent=Descent(steps=40), most=3),
+        "smoke": Settings(descent=Node2VecDescent(steps=40), most=3),
         "cpu": Settings(),
         "paper": Settings(),
     },

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.models.tiny_nn import TinyNNConfig
-from inweights.probes import (
-    cosines,
-    geometric_margin,
-    graph_recall,
-    hop_correlation,
-    spectral_energy,
-    zigzag,
+from inweights.lab import (
+    Claim,
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    cosine,
+    heatmaps,
+    lines,
+    share,
+    sweeps,
 )
+from inweights.models.tiny_nn import TinyNNConfig
 from inweights.probes.reference_graph import without_self_edges
-from inweights.recipes.claim import Claim, Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
+from inweights.recipes.derived import beside_chance
+from inweights.recipes.geometric_memory.common import NN, PAPER
+from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig25-31"
 CHANCE = "random vectors"
 
 
@@ -88,42 +89,39 @@ class Settings(Config):
                 raise unknown_name("ablation", name, ABLATIONS)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
     draws = {"draws": settings.draws}
-    trials = [
-        Trial(
-            labels={"setting": name},
-            world=Graph(shape="cycle", n=settings.n, self_edges=one.self_edges, shuffled=False),
-            model=TinyNNConfig(
-                width=settings.width,
-                embedding_std=1.0 if one.unit_normal else None,
-                dropout=one.dropout,
-            ),
-            curriculum=_curriculum(one, settings.steps),
-            seed=seed,
-        )
-        for name in settings.ablations
-        for one in [ABLATIONS[name]]
-        for seed in seeds
-    ]
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
-    inner_probes = {"correlation": hop_correlation, "energy": spectral_energy, "zigzag": zigzag}
-    measures = [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="margin", probe=geometric_margin, options=draws),
-        *(
-            Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
-            for name, inner in inner_probes.items()
-        ),
-        Measure(name="cosines", probe=cosines, first_seed=True),
-    ]
-    return Plan(trials=trials, measures=measures)
+    seen = {
+        "correlation": probes.hop_correlation,
+        "energy": probes.spectral_energy,
+        "zigzag": probes.zigzag,
+    }
+    return Plan(
+        trials=[_trial(name, ABLATIONS[name], settings) for name in settings.ablations],
+        measures=[
+            Measure(name="recall", probe=probes.graph_recall),
+            Measure(name="margin", probe=probes.geometric_margin, options=draws),
+            *(
+                Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
+                for name, inner in seen.items()
+            ),
+            Measure(name="cosines", probe=probes.cosines, first_seed=True),
+        ],
+    )
 
 
-def _curriculum(one: Ablation, steps: int) -> Curriculum:
+def _trial(name: str, one: Ablation, settings: Settings) -> Trial:
     optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay)
-    return Curriculum(phases=(Phase(steps=steps, pooled=True, optimizer=optimizer),))
+    phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer)
+    std = 1.0 if one.unit_normal else None
+    return Trial(
+        labels={"setting": name},
+        world=Graph(shape="cycle", n=settings.n, self_edges=one.self_edges, shuffled=False),
+        model=TinyNNConfig(width=settings.width, embedding_std=std, dropout=one.dropout),
+        learner=Curriculum(phases=(phase,)),
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -131,53 +129,45 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     correlation = tables["correlation"].with_columns(
         geometry=-pl.col("spearman"), size=pl.col("spearman").abs()
     )
-    one = correlation.filter(pl.col("setting") == correlation["setting"].first())
-    drawn = one.with_columns(spearman=pl.col("null_mean"), setting=pl.lit(CHANCE))
+    with_chance = beside_chance(correlation, "spearman", "null_mean", label="setting", name=CHANCE)
+    neighbours = {"max": "largest neighbour", "min": "smallest neighbour"}
     margins = tables["margin"].with_columns(
         stored=(pl.col("margin") > 0).cast(pl.Float64),
         beats_chance=(pl.col("p") <= 0.05).cast(pl.Float64),
-        neighbour=pl.col("over").replace_strict(
-            {"max": "largest neighbour", "min": "smallest neighbour"}
-        ),
+        neighbour=pl.col("over").replace_strict(neighbours),
     )
-    on = pl.lit("cycle").alias("graph")
-    spectra = tables["energy"].with_columns(number=pl.col("space") + 1, model=pl.lit("TinyNN"))
     return {
         "correlation": correlation,
-        "correlations": pl.concat([correlation, drawn]).with_columns(on),
+        "correlations": with_chance.with_columns(graph=pl.lit("cycle")),
         "margins": margins,
         "zigzags": tables["zigzag"].with_columns(excess=pl.col("bottom") - pl.col("bottom_null")),
-        "spectra": spectra,
+        "spectra": tables["energy"].with_columns(number=pl.col("space") + 1, model=pl.lit(NN)),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Figs. 25–31, C.3.1")
+state = PAPER.stating("fig25-31", "Figs. 25–31, C.3.1")
+
+geometry, size = cosine("correlation", "geometry"), share("correlation", "size")
+stored = share("margins", "stored")
+positive = share("margins", "positive", over="min")
+bottom = share("zigzags", "bottom")
 
 
-def _more(name: str, text: str, more: str, less: str, place: str) -> tuple[Claim, Claim]:
+def _more(name: str, text: str, more: str, less: str, figures: str) -> tuple[Claim, Claim]:
     """One sentence by two measures: correlation, and nodes whose margin is positive."""
-    where: Mapping[str, str | float | bool] = {"setting": more}
-    minus: Mapping[str, str | float | bool] = {"setting": less}
+    place = f"{figures}, C.3.1"
     return (
         state(
             name,
             f"{text} (−Spearman, difference).",
-            Target(least=0.0),
-            table="correlation",
-            column="geometry",
-            where=where,
-            minus=minus,
+            geometry.at(setting=more) - geometry.at(setting=less) >= 0.0,
             place=place,
         ),
         state(
             f"{name}-margin",
             f"{text} (share of nodes whose margin over the smallest neighbour is positive, "
             "difference).",
-            Target(least=0.0),
-            table="margins",
-            column="positive",
-            where={**where, "over": "min"},
-            minus={**minus, "over": "min"},
+            positive.at(setting=more) - positive.at(setting=less) >= 0.0,
             place=place,
         ),
     )
@@ -187,20 +177,14 @@ CLAIMS = (
     state(
         "edges-are-stored",
         "However it is trained, TinyNN stores every edge (top-degree recall).",
-        Target(least=1.0),
-        table="recall",
-        column="recall",
-        each=("setting",),
+        share("recall", "recall").over("setting") >= 1.0,
     ),
     *(
         state(
             f"gpt-start-is-geometric-{over}",
             "The GPT-style start gives a positive geometric margin without any regulariser: share "
             f"of seeds, {over} over the neighbours{note}.",
-            Target(least=1.0),
-            table="margins",
-            column="stored",
-            where={"setting": DEFAULT, "over": over},
+            stored.at(setting=DEFAULT, over=over) >= 1.0,
             place="Fig. 26, C.3.1",
         )
         for over, note in (("max", ", which is the paper's measure and a weak test"), ("min", ""))
@@ -208,155 +192,121 @@ CLAIMS = (
     state(
         "unit-normal-is-associative",
         "From a unit normal start at a small rate the storage is associative: |Spearman|.",
-        Target(most=0.2),
-        table="correlation",
-        column="size",
-        where={"setting": UNIT},
+        size.at(setting=UNIT) <= 0.2,
         place="Fig. 28, C.3.1",
     ),
     state(
         "unit-normal-has-no-margin",
         "There the margin over the smallest neighbour is negative (share of seeds above 0).",
-        Target(most=0.0),
-        table="margins",
-        column="stored",
-        where={"setting": UNIT, "over": "min"},
+        stored.at(setting=UNIT, over="min") <= 0.0,
         place="Fig. 28, C.3.1",
     ),
     state(
         "self-edges-smooth",
         "Self-edges make the embeddings zigzag less: energy in the most negative eigenspace, "
         "with minus without.",
-        Target(most=-0.1),
-        table="zigzags",
-        column="bottom",
-        where={"setting": LOOPS},
-        minus={"setting": DEFAULT},
+        bottom.at(setting=LOOPS) - bottom.at(setting=DEFAULT) <= -0.1,
         place="Fig. 25, C.3.1",
     ),
-    *_more("self-edges-help", "They make it more geometric", LOOPS, DEFAULT, "Fig. 25, C.3.1"),
+    *_more("self-edges-help", "They make it more geometric", LOOPS, DEFAULT, "Fig. 25"),
     *_more(
         "gpt-start-helps",
         "The GPT-style start is more geometric than the unit normal one at the same rate",
         SLOW,
         UNIT,
-        "Figs. 27, 28, C.3.1",
+        "Figs. 27, 28",
     ),
     *_more(
         "rate-helps-gpt-start",
         "A higher rate makes the GPT-style start more geometric",
         DEFAULT,
         SLOW,
-        "Figs. 26, 27, C.3.1",
+        "Figs. 26, 27",
     ),
     *_more(
         "rate-helps-unit-normal",
         "A higher rate makes the unit normal start more geometric",
         FAST,
         UNIT,
-        "Figs. 28, 29, C.3.1",
+        "Figs. 28, 29",
     ),
     *_more(
         "weight-decay-helps",
         "Weight decay makes the unit normal start more geometric",
         DECAY,
         UNIT,
-        "Figs. 28, 30, C.3.1",
+        "Figs. 28, 30",
     ),
     *_more(
         "dropout-helps",
         "Dropout makes the unit normal start more geometric, at the same rate without it",
         DROPOUT,
         KEPT,
-        "Fig. 31, C.3.1",
+        "Fig. 31",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="correlation",
-        kind="sweeps",
-        title="Correlation of cosine with hop distance, by how TinyNN is trained",
-        caption=(
-            "Spearman over all pairs of nodes; −1 where the farther node is always the less "
-            "similar one, random vectors are near 0. All store the same edges."
-        ),
-        sources=("correlations",),
-        options={
-            "axis": "graph",
-            "value": "setting",
-            "y": "spearman",
-            "y_label": "Spearman ρ",
-            "y_limits": [-1, 0.4],
-        },
+    sweeps(
+        "correlation",
+        "correlations",
+        "Correlation of cosine with hop distance, by how TinyNN is trained",
+        "Spearman over all pairs of nodes; −1 where the farther node is always the less similar "
+        "one, random vectors are near 0. All store the same edges.",
+        axis="graph",
+        value="setting",
+        y="spearman",
+        y_label="Spearman ρ",
+        y_limits=(-1, 0.4),
     ),
-    Figure(
-        id="margins",
-        kind="sweeps",
-        title="Geometric margin, by how TinyNN is trained",
-        caption=(
-            "Mean over nodes, if the middle layer only stretched the embeddings' axes; above 0 the "
-            "geometry alone stores the edges. The largest neighbour is the paper's measure; the "
-            "smallest one asks for every edge."
-        ),
-        sources=("margins",),
-        options={"axis": "neighbour", "value": "setting", "y": "margin", "y_label": "logits"},
+    sweeps(
+        "margins",
+        "margins",
+        "Geometric margin, by how TinyNN is trained",
+        "Mean over nodes, if the middle layer only stretched the embeddings' axes; above 0 the "
+        "geometry alone stores the edges. The largest neighbour is the paper's measure; the "
+        "smallest one asks for every edge.",
+        axis="neighbour",
+        value="setting",
+        y="margin",
+        y_label="logits",
     ),
-    Figure(
-        id="spectra",
-        kind="lines",
-        title="Energy by eigenspace, from the smoothest to the roughest",
-        caption=(
-            "Space 1 holds the circle; neighbours differ in sign in the last ones. Most ways use "
-            "both ends; self-edges favour the smooth one, a high rate from a unit normal start the "
-            "rough one."
-        ),
-        sources=("spectra",),
-        options={
-            "x": "number",
-            "y": "energy",
-            "series": "model",
-            "facet": "setting",
-            "reference": {"column": "null_mean", "label": CHANCE},
-            "order": list(ABLATIONS),
-            "x_label": "eigenspace",
-            "y_label": "share of the energy",
-            "columns": 4,
-        },
+    lines(
+        "spectra",
+        "spectra",
+        "Energy by eigenspace, from the smoothest to the roughest",
+        "Space 1 holds the circle; neighbours differ in sign in the last ones. Most ways use both "
+        "ends; self-edges favour the smooth one, a high rate from a unit normal start the rough "
+        "one.",
+        x="number",
+        y="energy",
+        series="model",
+        facet="setting",
+        reference=("null_mean", CHANCE),
+        order=tuple(ABLATIONS),
+        x_label="eigenspace",
+        y_label="share of the energy",
+        columns=4,
     ),
-    Figure(
-        id="cosines",
-        kind="heatmaps",
-        title="Cosine of every two nodes, around the ring",
-        caption=(
-            "One seed. A band along the diagonal that fades with the distance is a map of the "
-            "ring; nothing beside the diagonal is a list."
-        ),
-        sources=("cosines",),
-        options={
-            "panel": "setting",
-            "row": "source",
-            "column": "target",
-            "value": "cosine",
-            "order": list(ABLATIONS),
-            "value_label": "cosine",
-            "limit": 1.0,
-        },
+    heatmaps(
+        "cosines",
+        "cosines",
+        "Cosine of every two nodes, around the ring",
+        "One seed. A band along the diagonal that fades with the distance is a map of the ring; "
+        "nothing beside the diagonal is a list.",
+        panel="setting",
+        row="source",
+        column="target",
+        value="cosine",
+        order=tuple(ABLATIONS),
+        value_label="cosine",
+        limit=1.0,
     ),
 )
 
-_MINI = Settings(
-    ablations=(LOOPS, DEFAULT, DROPOUT),
-    n=6,
-    width=16,
-    steps=3,
-    draws=20,
-)
-
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig25-31",
     title="What makes the memory of a cycle geometric",
-    paper=PAPER,
     place="Figures 25–31, appendix C.3.1",
     summary=(
         "Trains TinyNN of width 512 on the edges of a cycle in seven ways of the paper and one of "
@@ -364,7 +314,11 @@ RECIPE = Recipe(
         "memory is by three measures: correlation with the distance, the geometric margin, and the "
         "energy by eigenspace."
     ),
-    scales={"smoke": _MINI, "cpu": Settings(), "paper": Settings(draws=1000)},
+    scales={
+        "smoke": Settings(n=6, width=16, steps=3, draws=20),
+        "cpu": Settings(),
+        "paper": Settings(draws=1000),
+    },
     seeds={"smoke": 2, "cpu": 4, "paper": 16},
     plan=plan,
     derive=derive,
