@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from inweights.config import identity
+from inweights.config import identity as identity_of
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import EmbMLPConfig, GPTConfig, Init, Model
 from inweights.probes import accuracy
@@ -245,8 +245,8 @@ def test_what_is_frozen_stays_under_weight_decay() -> None:
 
 
 def test_freezing_nothing_leaves_the_name_of_a_run() -> None:
-    assert "freezes" not in identity(Phase())
-    assert identity(Phase(freezes=("tokens.*",)))["freezes"] == ["tokens.*"]
+    assert "freezes" not in identity_of(Phase())
+    assert identity_of(Phase(freezes=("tokens.*",)))["freezes"] == ["tokens.*"]
 
 
 def test_same_as_plain_pytorch() -> None:
