@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from inweights.config import identity as identity_of
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import EmbMLPConfig, GPTConfig, Init, Model
 from inweights.probes import accuracy
@@ -47,6 +48,12 @@ CURRICULA = {
         phases=(
             Phase(name="hops", steps=7, roles={"first_hop": 2.0, "second_hop": 1.0}, batch=4),
             Phase(name="all", steps=6, moves=("blocks.*", "head.*"), random_offset=True),
+        )
+    ),
+    "then frozen": Curriculum(
+        phases=(
+            Phase(name="all", steps=5),
+            Phase(name="rest", steps=6, freezes=("tokens.*",)),
         )
     ),
     "pooled, by role, bf16": curriculum(
@@ -219,6 +226,29 @@ def test_what_does_not_move_stays_under_weight_decay() -> None:
         assert parameter.requires_grad
 
 
+def test_what_is_frozen_stays_under_weight_decay() -> None:
+    """Every other parameter moves, as if the others had been listed one by one."""
+    decay = Optimizer(rate=1e-2, weight_decay=10.0)
+    ends = []
+    for words in (
+        {"freezes": ("tokens.*", "blocks.0.*")},
+        {"moves": ("positions.*", "blocks.1.*", "norm.*", "head.*")},
+    ):
+        model = build()
+        before = dict(zip([n for n, _ in model.named_parameters()], state(model), strict=True))
+        train(model, WORLD, curriculum(optimizer=decay, **words), seeds=[0, 1, 2])
+        for name, parameter in model.named_parameters():
+            frozen = name.startswith(("tokens.", "blocks.0."))
+            assert torch.equal(parameter, before[name]) == frozen, name
+        ends.append(state(model))
+    assert all(torch.equal(one, other) for one, other in zip(*ends, strict=True))
+
+
+def test_freezing_nothing_leaves_the_name_of_a_run() -> None:
+    assert "freezes" not in identity_of(Phase())
+    assert identity_of(Phase(freezes=("tokens.*",)))["freezes"] == ["tokens.*"]
+
+
 def test_same_as_plain_pytorch() -> None:
     """The loss curve and the end of a run equal those of torch.optim on a copy, step by step."""
     ours = build([5])
@@ -323,6 +353,25 @@ def test_bad_curricula_are_refused() -> None:
         train(build(), WORLD, curriculum(moves=("block.*",)), seeds=[0, 1, 2])
     with pytest.raises(ConfigError, match="moves no parameter"):
         curriculum(moves=())
+    with pytest.raises(ConfigError, match="moves no parameter"):
+        curriculum(moves=("head.*",), freezes=("head.*",))
+    with pytest.raises(ConfigError, match=r"did you mean 'tokens\.weight'"):
+        train(build(), WORLD, curriculum(freezes=("token.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="unknown parameter"):  # it stands still as it is
+        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("tokens.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match=r"no parameter moves.*head"):
+        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("head.w*",)), seeds=[0, 1, 2])
+    later = Phase(name="later", freezes=("token.*",))
+    steps: list[int] = []
+    with pytest.raises(ConfigError, match="unknown parameter"):  # found before the first phase
+        train(
+            build(),
+            WORLD,
+            Curriculum(phases=(Phase(steps=2), later)),
+            seeds=[0, 1, 2],
+            progress=steps.append,
+        )
+    assert not steps
     with pytest.raises(ConfigError, match="steps is at least 1"):
         curriculum(steps=0)
     for wrong in (

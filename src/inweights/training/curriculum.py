@@ -136,6 +136,7 @@ class Phase(Config):
             answer), ``every`` (every next token, prompt included), or chosen places in the answer,
             0-based.
         moves: Patterns of the names of the parameters that move, as in ``blocks.*``.
+        freezes: Patterns of those among them that stand still all the same, as in ``tokens.*``.
         optimizer: How they move.
         schedule: The rate over time.
         teacherless: Name of a token that the model reads in place of the answer's own, so that it
@@ -156,7 +157,7 @@ class Phase(Config):
         {'path': 32}
     """
 
-    later = {"pooled": False, "teacherless": "", "precision": "fp32"}
+    later = {"pooled": False, "freezes": (), "teacherless": "", "precision": "fp32"}
 
     name: str = "train"
     roles: dict[str, float] = {}
@@ -165,6 +166,7 @@ class Phase(Config):
     pooled: bool = False
     loss: Literal["last", "answer", "every"] | tuple[int, ...] = "last"
     moves: tuple[str, ...] = ("*",)
+    freezes: tuple[str, ...] = ()
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
     teacherless: str = ""
@@ -187,7 +189,7 @@ class Phase(Config):
                 raise unknown_name(f"role in batch of phase '{self.name}'", role, self.roles)
         if self.loss == ():
             raise ConfigError(f"phase '{self.name}' takes the loss nowhere; name a place")
-        if not self.moves:
+        if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(f"phase '{self.name}' moves no parameter, so that it trains nothing")
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):

@@ -47,18 +47,24 @@ class FlatParameters:
             parameter.data = self.values[:, start:end].view(parameter.shape)
             self._slots.append(self.gradients[:, start:end].view(parameter.shape))
 
-    def moving(self, patterns: Sequence[str]) -> list[int]:
-        """Return the indices of the parameters that match a pattern, and let only those move.
+    def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
+        """Return the indices of the parameters that move, and let only those move.
+
+        Args:
+            moves: Patterns of their names.
+            freezes: Patterns of those among them that stand still all the same.
 
         Raises:
-            ConfigError: A pattern matches no parameter.
+            ConfigError: A pattern matches none, or nothing is left to move.
         """
-        for pattern in patterns:
-            if not any(fnmatchcase(name, pattern) for name in self.names):
-                raise unknown_name("parameter", pattern, self.names)
-        chosen = [
-            i for i, name in enumerate(self.names) if any(fnmatchcase(name, p) for p in patterns)
-        ]
+        matched = _matching(self.names, moves)
+        frozen = _matching(matched, freezes)
+        if len(frozen) == len(matched):
+            raise ConfigError(
+                f"no parameter moves: {', '.join(freezes)} freezes all that {', '.join(moves)} "
+                "matches"
+            )
+        chosen = [i for i, n in enumerate(self.names) if n in matched and n not in frozen]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
         return chosen
@@ -69,6 +75,14 @@ class FlatParameters:
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
         )
         torch._foreach_copy_([self._slots[i] for i in moving], list(found))
+
+
+def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Return the names that match a pattern; each pattern has to match one."""
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown_name("parameter", pattern, names)
+    return [name for name in names if any(fnmatchcase(name, p) for p in patterns)]
 
 
 def build_optimizer(

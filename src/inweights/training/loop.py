@@ -82,7 +82,8 @@ def train(
         progress: Called with the number of steps done.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and weight decay, or seeds do not fit.
+        ConfigError: Curricula differ in more than rate and weight decay, seeds do not fit, or a
+            phase names a parameter that is not there, or moves none.
         DataError: A phase names facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
@@ -103,6 +104,8 @@ def train(
     each = as_worlds(worlds, replicas)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
+    for phase in plans[0].phases:
+        flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
     if state is None:
         state = State(0, 0, 0, flat.values, torch.full((replicas,), -1), tables={"losses": []})
@@ -118,7 +121,7 @@ def train(
             phase = phases[0]
             batches = Batches(model, each, phase, seeds, state.phase)
             loss = Loss(model, phase.precision)
-            moving = flat.moving(phase.moves)
+            moving = flat.moving(phase.moves, phase.freezes)
             optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving)
             _load_optimizer(optimizer, state.optimizer)
 

@@ -12,7 +12,8 @@ from functools import partial
 
 from msgspec import structs
 
-from inweights.recipes.beyond.geometry_first import Course
+from inweights.lab import share
+from inweights.recipes.beyond.common import PAPER
 from inweights.recipes.beyond.what_mends_long_paths import (
     EDGES,
     NOWHERE,
@@ -22,56 +23,40 @@ from inweights.recipes.beyond.what_mends_long_paths import (
     plan,
 )
 from inweights.recipes.beyond.what_mends_long_paths import RECIPE as FEW_ARMS
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.recipe import Recipe
+from inweights.recipes.geometric_memory.paths import PathStarTraining
 
 __all__ = ["RECIPE"]
 
-NAME = "beyond/long-paths"
+state = PAPER.stating("long-paths", "beyond the paper")
 
-state = Statement(NAME, source="ours", place="beyond the paper")
+hardest, edges = share("table", "hardest"), share("table", "edges")
 
 CLAIMS = (
     state(
         "eight-nodes",
         "With weight decay on edges the first node of the arm of held-out leaves is found on paths "
         "of 8 nodes (accuracy; a guess gets 1 in 1,000).",
-        Target(least=0.9),
-        table="table",
-        column="hardest",
-        where={"pressure": EDGES, "nodes": 8.0},
+        hardest.at(pressure=EDGES, nodes=8) >= 0.9,
     ),
     state(
         "none-without",
         "Without it, none is.",
-        Target(most=0.05),
-        table="table",
-        column="hardest",
-        where={"pressure": NOWHERE, "nodes": 8.0},
+        hardest.at(pressure=NOWHERE, nodes=8) <= 0.05,
     ),
     state(
         "edges-are-known",
         "The edges are known with it as well (top-degree recall at 8 nodes).",
-        Target(least=0.95),
-        table="table",
-        column="edges",
-        where={"pressure": EDGES, "nodes": 8.0},
+        edges.at(pressure=EDGES, nodes=8) >= 0.95,
     ),
     state(
         "nor-is-it-the-facts",
         "And without it: what it changes is how they are stored, not whether.",
-        Target(least=0.95),
-        table="table",
-        column="edges",
-        where={"pressure": NOWHERE, "nodes": 8.0},
+        edges.at(pressure=NOWHERE, nodes=8) >= 0.95,
     ),
     state(
         "ten-nodes",
         "Of paths of 10 nodes a third is found, and more.",
-        Target(least=1 / 3),
-        table="table",
-        column="hardest",
-        where={"pressure": EDGES, "nodes": 10.0},
+        hardest.at(pressure=EDGES, nodes=10) >= 1 / 3,
     ),
 )
 
@@ -82,10 +67,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "long-paths",
     title="Paths of eight nodes",
-    paper="inweights",
     place="ours",
     summary=(
         "Path-stars of a thousand arms with 6 to 10 nodes a path, edges first, with strong weight "
@@ -94,15 +78,15 @@ RECIPE = Recipe(
     scales={
         "smoke": FEW_ARMS.scales["smoke"],
         "cpu": Settings(
-            arms=1000,
             nodes=(6, 8, 10),
-            course=Course(edges=500, paths=2000, sources=1000, rehearsed=300),
+            course=PathStarTraining(arms=1000, edges=500, paths=2000, sources=1000, rehearsed=300),
             pressure=Pressure(settle=200),
         ),
         "paper": Settings(
-            arms=5000,
             nodes=(6, 7, 8, 9, 10),
-            course=Course(edges=500, paths=4000, sources=3000, rehearsed=500, leaves=128),
+            course=PathStarTraining(
+                arms=5000, edges=500, paths=4000, sources=3000, rehearsed=500, leaves=128
+            ),
             pressure=Pressure(settle=300),
         ),
     },

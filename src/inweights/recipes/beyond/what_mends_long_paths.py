@@ -11,21 +11,22 @@ does so on some seeds only. More arms do (:mod:`inweights.recipes.beyond.long_pa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Curriculum, Plan, lines, share
 from inweights.models.gpt import GPTConfig
-from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond.geometry_first import Course, Size, ends
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.training.curriculum import Curriculum, Phase
+from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond.geometry_first import MEASURES
+from inweights.recipes.derived import path_ends
+from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
+from inweights.training.curriculum import Phase
 
 __all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
 
-NAME = "beyond/what-mends-long-paths"
 #: Where the weights are pressed: nowhere, while edges are learnt, and while paths are, too.
 NOWHERE, EDGES, BOTH = "no pressure", "on edges", "on edges and paths"
 KEYS = ("pressure", "nodes", "seed")
@@ -49,20 +50,19 @@ class Settings(Config):
     """Settings of the recipe.
 
     Attributes:
-        arms: Number of arms.
-        nodes: Nodes of a path.
-        course: How a graph is learnt without pressure; ``settle`` steps on edges are added.
+        nodes: Nodes of a path, one graph for each.
+        course: The arms, and how a graph is learnt without pressure; ``settle`` steps on edges are
+            added.
         pressure: What is pressed.
     """
 
-    arms: int = 200
     nodes: tuple[int, ...] = (6, 7, 8, 10)
-    course: Course = Course(edges=300, paths=1000)
+    course: PathStarTraining = PathStarTraining(edges=300, paths=1000)
     pressure: Pressure = Pressure()
 
     def curriculum(self, where: str) -> Curriculum:
         """Return the phases: edges, edges again for a short time, paths over frozen embeddings."""
-        edges, paths = self.course.curriculum().phases
+        edges, paths = self.course.curriculum(GEOMETRY).phases
         steps = self.pressure.settle
         settle = structs.replace(
             edges,
@@ -82,32 +82,24 @@ def _pressed(phase: Phase, decay: float) -> Phase:
     return structs.replace(phase, optimizer=optimizer)
 
 
-def plan(
-    settings: Settings, seeds: Sequence[int], pressures: Sequence[str] = (NOWHERE, EDGES, BOTH)
-) -> Plan:
+def plan(settings: Settings, pressures: Sequence[str] = (NOWHERE, EDGES, BOTH)) -> Plan:
     """Every length of a path under every pressure."""
     trials = [
-        Trial(
-            labels={"pressure": where, "nodes": nodes},
-            world=Size(arms=settings.arms, nodes=nodes).world(),
-            model=settings.course.model,
-            curriculum=settings.curriculum(where),
-            seed=seed,
+        replace(
+            structs.replace(settings.course, nodes=nodes).trial(
+                {"pressure": where, "nodes": nodes}, how=GEOMETRY
+            ),
+            learner=settings.curriculum(where),
         )
         for nodes in settings.nodes
         for where in pressures
-        for seed in seeds
     ]
-    measures = [
-        Measure(name="places", probe=stepwise, options={"roles": ("edge", "reverse_edge", "path")}),
-        Measure(name="navigation", probe=navigation),
-    ]
-    return Plan(trials=trials, measures=measures)
+    return Plan(trials=trials, measures=MEASURES)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What is found and what could be, by length and pressure."""
-    table = ends(tables, KEYS)
+    table = path_ends(tables, KEYS)
     named = {
         "hardest": "found by the model",
         "ridge": "by an affine map",
@@ -118,91 +110,68 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"table": table, "shown": shown.with_columns(pl.col("of").replace_strict(named))}
 
 
-state = Statement(NAME, source="ours", place="beyond the paper")
+state = PAPER.stating("what-mends-long-paths", "beyond the paper")
+
+hardest, nearest = share("table", "hardest"), share("table", "nearest")
 
 CLAIMS = (
     state(
         "geometry-reaches",
         "With weight decay on edges a leaf's nearest first node is its own at 8 nodes a path "
         "(share of held-out leaves).",
-        Target(least=0.9),
-        table="table",
-        column="nearest",
-        where={"pressure": BOTH, "nodes": 8.0},
+        nearest.at(pressure=BOTH, nodes=8) >= 0.9,
     ),
     state(
         "not-without",
         "Without it that is so for hardly any.",
-        Target(most=0.1),
-        table="table",
-        column="nearest",
-        where={"pressure": NOWHERE, "nodes": 8.0},
+        nearest.at(pressure=NOWHERE, nodes=8) <= 0.1,
     ),
     state(
         "paths-are-found",
         "With it on paths, too, the first node of paths of 8 nodes is found (accuracy on held-out "
         "leaves; a guess gets 1 in 200).",
-        Target(least=0.3),
-        table="table",
-        column="hardest",
-        where={"pressure": BOTH, "nodes": 8.0},
+        hardest.at(pressure=BOTH, nodes=8) >= 0.3,
     ),
     state(
         "none-without",
         "Without any, none is.",
-        Target(most=0.05),
-        table="table",
-        column="hardest",
-        where={"pressure": NOWHERE, "nodes": 8.0},
+        hardest.at(pressure=NOWHERE, nodes=8) <= 0.05,
     ),
     state(
         "paths-need-it-too",
         "On edges alone it is not enough: what the embeddings show is passed over, and trained "
         "paths are memorised (accuracy at 8 nodes, both minus edges alone).",
-        Target(least=0.1),
-        table="table",
-        column="hardest",
-        where={"pressure": BOTH, "nodes": 8.0},
-        minus={"pressure": EDGES, "nodes": 8.0},
+        hardest.at(pressure=BOTH, nodes=8) - hardest.at(pressure=EDGES, nodes=8) >= 0.1,
     ),
     state(
         "ten-nodes",
         "At 10 nodes the nearest first node is a leaf's own for a third of the leaves, and more.",
-        Target(least=1 / 3),
-        table="table",
-        column="nearest",
-        where={"pressure": BOTH, "nodes": 10.0},
+        nearest.at(pressure=BOTH, nodes=10) >= 1 / 3,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="lengths",
-        kind="lines",
-        title="Weight decay carries the geometry of edges over longer paths",
-        caption=(
-            "First node of the arm of held-out leaves against the nodes of a path: by the model, "
-            "by an affine map from leaf to first node that is fitted on trained arms, and as the "
-            "nearest first node; and recall of the edges."
-        ),
-        sources=("shown",),
-        options={
-            "x": "nodes",
-            "y": "value",
-            "series": "pressure",
-            "facet": "of",
-            "y_limits": [0, 1],
-            "y_label": "share",
-            "x_label": "nodes of a path",
-            "columns": 2,
-        },
+    lines(
+        "lengths",
+        "shown",
+        "Weight decay carries the geometry of edges over longer paths",
+        "First node of the arm of held-out leaves against the nodes of a path: by the model, "
+        "by an affine map from leaf to first node that is fitted on trained arms, and as the "
+        "nearest first node; and recall of the edges.",
+        x="nodes",
+        y="value",
+        series="pressure",
+        facet="of",
+        y_limits=(0, 1),
+        y_label="share",
+        x_label="nodes of a path",
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "what-mends-long-paths",
     title="What mends long paths",
-    paper="inweights",
     place="ours",
     summary=(
         "Path-stars of 6 to 10 nodes a path, edges first, with strong weight decay while edges are "
@@ -210,15 +179,20 @@ RECIPE = Recipe(
     ),
     scales={
         "smoke": Settings(
-            arms=6,
-            nodes=(3, 4),
-            course=Course(
-                model=GPTConfig(layers=1, width=16, heads=2, context=16), edges=10, paths=10
+            nodes=(3, 8, 10),
+            course=PathStarTraining(
+                arms=6,
+                model=GPTConfig(layers=1, width=16, heads=2, context=16),
+                edges=10,
+                paths=10,
             ),
             pressure=Pressure(settle=4),
         ),
         "cpu": Settings(),
-        "paper": Settings(arms=1000, nodes=(5, 6, 7, 8, 9, 10)),
+        "paper": Settings(
+            nodes=(5, 6, 7, 8, 9, 10),
+            course=PathStarTraining(arms=1000, edges=300, paths=1000),
+        ),
     },
     seeds={"smoke": 2, "cpu": 6, "paper": 6},
     plan=plan,

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Plan, cosine, heatmaps, share
 from inweights.models.gpt import GPTConfig
-from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond.geometry_first import Course, Size, ends
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.derived import correlation
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
+from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond.geometry_first import MEASURES
+from inweights.recipes.derived import correlation, path_ends
+from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "beyond/when-does-geometry-navigate"
-KEYS = ("swept", "setting", "nodes", "seed")
+KEYS = ["swept", "setting", "nodes", "seed"]
 ARMS, WIDTH, STEPS = "arms", "width", "edge steps"
 #: Nodes of a path that is short.
 SHORT = 5
@@ -29,63 +28,50 @@ class Settings(Config):
 
     Attributes:
         nodes: Nodes of a path.
-        arms: Arms, at the base width and edge steps.
-        widths: Widths, at the base arms.
-        steps: Steps of the edge phase, at the base arms.
-        base: Arms that the sweeps over width and steps have.
-        course: How a graph is learnt.
+        arms: Arms, at the course's width and edge steps.
+        widths: Widths, at the course's arms and edge steps.
+        steps: Steps of the edge phase, at the course's arms and width.
+        course: The graph and how it is learnt.
     """
 
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 10)
     arms: tuple[int, ...] = (50, 200, 400)
     widths: tuple[int, ...] = (16, 32, 64)
     steps: tuple[int, ...] = (150, 250, 600)
-    base: int = 200
-    course: Course = Course()
+    course: PathStarTraining = PathStarTraining()
 
-    def cells(self) -> Iterator[tuple[str, int, int, Course]]:
-        """Yield ``(swept setting, its value, arms, course)`` of every row of the map."""
-        model = self.course.model
+    def cells(self) -> Iterator[tuple[str, int, PathStarTraining]]:
+        """Yield ``(swept setting, its value, course)`` of every row of the map."""
         for arms in self.arms:
-            yield ARMS, arms, arms, self.course
+            yield ARMS, arms, structs.replace(self.course, arms=arms)
         for width in self.widths:
-            wide = structs.replace(model, width=width)
-            yield WIDTH, width, self.base, structs.replace(self.course, model=wide)
+            wide = structs.replace(self.course.model, width=width)
+            yield WIDTH, width, structs.replace(self.course, model=wide)
         for steps in self.steps:
-            yield STEPS, steps, self.base, structs.replace(self.course, edges=steps)
+            yield STEPS, steps, structs.replace(self.course, edges=steps)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Every cell of the map, geometry first."""
     trials = [
-        Trial(
-            labels={"swept": swept, "setting": value, "nodes": nodes},
-            world=Size(arms=arms, nodes=nodes).world(),
-            model=course.model,
-            curriculum=course.curriculum(),
-            seed=seed,
+        structs.replace(course, nodes=nodes).trial(
+            {"swept": swept, "setting": value, "nodes": nodes}, how=GEOMETRY
         )
-        for swept, value, arms, course in settings.cells()
+        for swept, value, course in settings.cells()
         for nodes in settings.nodes
-        for seed in seeds
     ]
-    measures = [
-        Measure(name="places", probe=stepwise, options={"roles": ("edge", "reverse_edge", "path")}),
-        Measure(name="navigation", probe=navigation),
-    ]
-    return Plan(trials=trials, measures=measures)
+    return Plan(trials=trials, measures=MEASURES)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What is found, what a ridge map reaches, and how far they agree over the map."""
-    keys = list(KEYS)
-    table = ends(tables, keys).with_columns(
+    table = path_ends(tables, KEYS).with_columns(
         row=pl.format("{} {}", "setting", "swept"), over=pl.col("ridge") - pl.col("hardest")
     )
     # The base row stands in the map three times, and is counted once.
     once = table.unique(["seed", "nodes", "hardest", "ridge"], maintain_order=True)
     shown = table.unpivot(
-        ["hardest", "ridge", "nearest", "edges"], index=[*keys, "row"], variable_name="of"
+        ["hardest", "ridge", "nearest", "edges"], index=[*KEYS, "row"], variable_name="of"
     ).with_columns(length=pl.format("{} nodes", "nodes"))
     order = pl.col("swept").replace_strict({ARMS: 0, WIDTH: 1, STEPS: 2})
     shown = shown.sort(order, "setting", "nodes", maintain_order=True)
@@ -97,84 +83,64 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source="ours", place="beyond the paper")
+state = PAPER.stating("when-does-geometry-navigate", "beyond the paper")
+
+with_arms = share("table", "hardest", swept=ARMS)
 
 CLAIMS = (
     state(
         "ridge-explains",
         "What the model finds is what one affine map from leaf to first node finds: correlation "
         "of the two accuracies over the whole map.",
-        Target(least=0.9),
-        table="agreement",
-        column="correlation",
+        cosine("agreement", "correlation") >= 0.9,
     ),
     state(
         "short-paths",
         "With 200 arms and paths of 4 and 5 nodes it navigates (accuracy of the hardest token on "
         "held-out leaves).",
-        Target(least=0.95),
-        table="short",
-        column="hardest",
-        where={"swept": ARMS, "setting": 200.0},
-        each=("nodes",),
+        share("short", "hardest", swept=ARMS, setting=200).over("nodes") >= 0.95,
     ),
     state(
         "edges-are-known",
         "Everywhere on the map the edges are memorised (top-degree recall): where it fails, it is "
         "not for lack of facts.",
-        Target(least=0.95),
-        table="table",
-        column="edges",
-        each=("swept", "setting", "nodes"),
+        share("table", "edges").over("swept", "setting", "nodes") >= 0.95,
     ),
     state(
         "few-arms",
         "With 50 arms it does worse than with 400, at 6 nodes (difference of accuracies).",
-        Target(most=-0.2),
-        table="table",
-        column="hardest",
-        where={"swept": ARMS, "setting": 50.0, "nodes": 6.0},
-        minus={"swept": ARMS, "setting": 400.0, "nodes": 6.0},
+        with_arms.at(setting=50, nodes=6) - with_arms.at(setting=400, nodes=6) <= -0.2,
     ),
     state(
         "long-paths",
         "With 400 arms and 10 nodes it does not find the first node (accuracy).",
-        Target(most=0.2),
-        table="table",
-        column="hardest",
-        where={"swept": ARMS, "setting": 400.0, "nodes": 10.0},
+        with_arms.at(setting=400, nodes=10) <= 0.2,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="map",
-        kind="heatmaps",
-        title="Where the geometry of edges navigates",
-        caption=(
-            "Rows: number of arms, width and steps of the edge phase, one changed at a time; "
-            "columns: nodes of a path. Accuracy of the first node on held-out leaves; of an affine "
-            "map from leaf to first node, fitted on trained arms; of the nearest first node; and "
-            "recall of the edges, which is high where the others fail."
-        ),
-        sources=("shown",),
-        options={
-            "row": "row",
-            "column": "length",
-            "value": "value",
-            "panel": "of",
-            "row_group": "swept",
-            "value_label": "accuracy",
-            "limit": 1.0,
-            "columns": 2,
-        },
+    heatmaps(
+        "map",
+        "shown",
+        "Where the geometry of edges navigates",
+        "Rows: number of arms, width and steps of the edge phase, one changed at a time; "
+        "columns: nodes of a path. Accuracy of the first node on held-out leaves; of an affine "
+        "map from leaf to first node, fitted on trained arms; of the nearest first node; and "
+        "recall of the edges, which is high where the others fail.",
+        row="row",
+        column="length",
+        value="value",
+        panel="of",
+        row_group="swept",
+        value_label="accuracy",
+        limit=1.0,
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "when-does-geometry-navigate",
     title="When does the geometry of edges navigate?",
-    paper="inweights",
     place="ours",
     summary=(
         "Path-stars of many shapes, edges first, then paths with the embeddings frozen, beside "
@@ -182,13 +148,15 @@ RECIPE = Recipe(
     ),
     scales={
         "smoke": Settings(
-            nodes=(3, 4),
-            arms=(6,),
+            nodes=(4, 6, 10),
+            arms=(50, 200, 400),
             widths=(8,),
             steps=(10,),
-            base=6,
-            course=Course(
-                model=GPTConfig(layers=1, width=16, heads=2, context=12), edges=20, paths=10
+            course=PathStarTraining(
+                arms=6,
+                model=GPTConfig(layers=1, width=16, heads=2, context=12),
+                edges=20,
+                paths=10,
             ),
         ),
         "cpu": Settings(),
@@ -197,7 +165,7 @@ RECIPE = Recipe(
             arms=(50, 100, 200, 400, 1000, 2000),
             widths=(16, 32, 64, 128, 384),
             steps=(75, 150, 250, 600, 1500),
-            base=400,
+            course=PathStarTraining(arms=400),
         ),
     },
     seeds={"smoke": 2, "cpu": 3, "paper": 3},

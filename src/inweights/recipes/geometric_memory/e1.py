@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, share
 from inweights.models.layers import Init
-from inweights.probes.navigation import stepwise
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     INTERLEAVED,
     MINI,
     OURS,
     PAPER_STAR,
     RANDOM,
-    Star,
-    at_the_end,
-    whole,
+    RECALL,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe
 
 __all__ = ["RECIPE", "Search", "Settings"]
 
-NAME = "geometric-memory/e1"
 KEYS = ["embeddings", "seed"]
 LEARNT = "learnt"
 
@@ -59,7 +55,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    star: Star = Star(nodes=4)
+    star: PathStarTraining = PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (
         Search(),
         Search(rate=2e-3),
@@ -69,33 +65,29 @@ class Settings(Config):
     every: int = 50
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Edges and paths interleaved, with embeddings that are learnt and with frozen ones."""
     star = settings.star
-    trials = [star.trial({"embeddings": LEARNT}, seed, how=INTERLEAVED) for seed in seeds]
+    trials = [star.trial({"embeddings": LEARNT}, how=INTERLEAVED)]
     for point in settings.search:
-        frozen = msgspec.structs.replace(
+        frozen = structs.replace(
             star,
             together=settings.steps,
             rate=point.rate,
-            model=msgspec.structs.replace(star.model, init=Init(std=point.std)),
+            model=structs.replace(star.model, init=Init(std=point.std)),
         )
-        trials += [frozen.trial({"embeddings": point.name}, seed, how=RANDOM) for seed in seeds]
-    measures = [
-        Measure(name="paths", probe=path_accuracy, every=settings.every),
-        Measure(name="edges", probe=stepwise, options={"roles": ("edge", "reverse_edge")}),
-    ]
-    return Plan(trials=trials, measures=measures)
+        trials.append(frozen.trial({"embeddings": point.name}, how=RANDOM))
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    return Plan(trials=trials, measures=[curves, RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
     runs = whole(tables["paths"])
-    edges = tables["edges"].group_by(KEYS, maintain_order=True).agg(pl.col("recall").mean())
-    final = at_the_end(runs, KEYS).join(edges, on=KEYS)
-    learnt = pl.col("embeddings") == LEARNT
     best = runs.group_by(KEYS, maintain_order=True).agg(best=pl.col("hardest").max())
-    final = final.join(best, on=KEYS)
+    edges = mean_recall(tables["edges"], KEYS)
+    final = at_the_end(runs, KEYS).join(edges, on=KEYS).join(best, on=KEYS)
+    learnt = pl.col("embeddings") == LEARNT
     texts = {"hardest": "hardest token, held out", "trained": "exact match, trained"}
     curves = runs.unpivot(
         on=list(texts), index=[*KEYS, "step"], variable_name="series", value_name="accuracy"
@@ -103,79 +95,58 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"frozen": final.filter(~learnt), "learnt": final.filter(learnt), "curves": curves}
 
 
-state = Statement(NAME, source=SOURCE, place="App. E.1")
-EACH = ("embeddings",)
+state = PAPER.stating("e1", "App. E.1")
+
+frozen = share("frozen", "hardest").over("embeddings")
 
 CLAIMS = (
     state(
         "frozen-fails",
         "With frozen random embeddings the hardest token of held-out leaves is never learnt "
         "(largest accuracy over the training, at every setting tried).",
-        Target(most=0.05),
-        table="frozen",
-        column="best",
-        each=EACH,
+        frozen.of("best") <= 0.05,
     ),
     state(
         "frozen-fails-at-the-end",
         "At the end of training it is at chance (accuracy).",
-        Target(most=0.02),
-        table="frozen",
-        column="hardest",
-        each=EACH,
+        frozen <= 0.02,
     ),
     state(
         "trained-paths-are-memorised",
         "It is no failure of memory: trained paths are memorised (exact match).",
-        Target(least=0.95),
-        table="frozen",
-        column="trained",
-        each=EACH,
+        frozen.of("trained") >= 0.95,
         source="ours",
     ),
     state(
         "edges-are-memorised",
         "And so are the edges (recall).",
-        Target(least=0.95),
-        table="frozen",
-        column="recall",
-        each=EACH,
+        frozen.of("recall") >= 0.95,
         source="ours",
     ),
     state(
         "learnt-succeeds",
         "The same model whose embeddings move learns it (accuracy of the hardest token).",
-        Target(least=0.85),
-        table="learnt",
-        column="hardest",
+        share("learnt", "hardest") >= 0.85,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="frozen",
-        kind="lines",
-        title="Frozen embeddings memorise paths and compose none",
-        caption=(
-            "Interleaved edges and paths. Random embeddings that do not move let the model store "
-            "every trained path; the hardest token of other leaves stays at chance."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "accuracy",
-            "series": "series",
-            "facet": "embeddings",
-            "y_limits": [0, 1],
-            "columns": 2,
-        },
+    through_training(
+        "frozen",
+        "curves",
+        "Frozen embeddings memorise paths and compose none",
+        "Interleaved edges and paths. Random embeddings that do not move let the model store "
+        "every trained path; the hardest token of other leaves stays at chance.",
+        y="accuracy",
+        series="series",
+        facet="embeddings",
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "e1",
     title="Without a geometry no composition",
-    paper=PAPER,
     place="Appendix E.1",
     summary=(
         "Trains the Transformer on edges and paths of a path-star with its embeddings frozen where "

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
-from inweights.recipes.geometric_memory.fig12 import learnt
-from inweights.recipes.geometric_memory.paths import at_the_end
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.recipes.derived import at_the_end, learnt, token_names
+from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.paths import through_training
+from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.in_context import InContextStar
 
-__all__ = ["RECIPE", "Settings", "Star"]
+__all__ = ["RECIPE", "InContextTraining", "Settings"]
 
-NAME = "geometric-memory/fig13"
 #: The path from the root, token after token; its hardest token alone; the path from the goal;
 #: the path from the root with its own tokens hidden.
 NEXT, FIRST, REVERSE, HIDDEN = "next token", "first token alone", "reverse path", "teacherless"
@@ -32,7 +29,7 @@ KEYS = ["graph", "condition", "seed"]
 LEARNT = 0.9
 
 
-class Star(Config):
+class InContextTraining(Config):
     """Graphs in context and how they are learnt.
 
     Attributes:
@@ -58,8 +55,8 @@ class Star(Config):
         """As the paper writes it: ``(arms, nodes)``."""
         return f"({self.world.arms}, {self.world.nodes})"
 
-    def trial(self, condition: str, seed: int) -> Trial:
-        """Return a run under one of the conditions."""
+    def trial(self, condition: str) -> Trial:
+        """Return a trial under one of the conditions."""
         hidden = condition == HIDDEN
         phase = Phase(
             name=condition,
@@ -73,15 +70,14 @@ class Star(Config):
         )
         return Trial(
             labels={"graph": self.name, "arms": self.world.arms, "condition": condition},
-            world=msgspec.structs.replace(self.world, reverse=condition == REVERSE),
+            world=structs.replace(self.world, reverse=condition == REVERSE),
             model=self.model,
-            curriculum=Curriculum(phases=(phase,)),
-            seed=seed,
+            learner=Curriculum(phases=(phase,)),
         )
 
 
 #: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter one.
-_HIDDEN = Star(
+_HIDDEN = InContextTraining(
     world=InContextStar(arms=2, nodes=4, labels=12, trained=50_000, asked=500),
     model=GPTConfig(layers=4, width=64, heads=4, context=24, init=Init(std=0.05)),
     steps=1500,
@@ -97,16 +93,16 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[Star, ...] = (Star(),)
-    hidden: tuple[Star, ...] = (_HIDDEN,)
+    stars: tuple[InContextTraining, ...] = (InContextTraining(),)
+    hidden: tuple[InContextTraining, ...] = (_HIDDEN,)
     every: int = 50
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Every condition on its graphs, looked at token by token."""
     pairs = [(star, how) for star in settings.stars for how in (NEXT, FIRST, REVERSE)]
     pairs += [(star, HIDDEN) for star in settings.hidden]
-    trials = [star.trial(how, seed) for star, how in pairs for seed in seeds]
+    trials = [star.trial(how) for star, how in pairs]
     measures = [
         Measure(
             name="paths",
@@ -123,22 +119,22 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of every token, what each run ends with, and when each token is learnt."""
     paths = tables["paths"].with_columns(chance=1.0 / pl.col("arms"))
-    held = paths.filter(pl.col("part") == "queries")
-    last = at_the_end(paths, KEYS)
     asked, place = pl.col("part") == "queries", pl.col("place")
-    final = last.group_by([*KEYS, "chance"], maintain_order=True).agg(
-        hardest=pl.col("accuracy").filter(asked, place == 1).mean(),
-        later=pl.col("accuracy").filter(asked, place > 1).min(),
-        exact=pl.col("exact").filter(asked).mean(),
-        trained=pl.col("accuracy").filter(~asked, place == 1).mean(),
+    held = paths.filter(asked)
+    final = (
+        at_the_end(paths, KEYS)
+        .group_by([*KEYS, "chance"], maintain_order=True)
+        .agg(
+            hardest=pl.col("accuracy").filter(asked, place == 1).mean(),
+            later=pl.col("accuracy").filter(asked, place > 1).min(),
+            exact=pl.col("exact").filter(asked).mean(),
+            trained=pl.col("accuracy").filter(~asked, place == 1).mean(),
+        )
     )
-    named = {0: "root", 1: "hardest (1st node)"}
     spoken = (
         pl.when(pl.col("condition") == REVERSE)
         .then(pl.format("token {}", place + 1))
-        .otherwise(
-            place.replace_strict(named, default=pl.format("node {}", place), return_dtype=pl.String)
-        )
+        .otherwise(token_names())
     )
     # Of the loss on the hardest token alone the other tokens were never taught.
     shown = held.filter((pl.col("condition") != FIRST) | (place == 1))
@@ -154,109 +150,76 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 13, App. A.1")
-GRAPH = ("graph",)
-NEAR = Target(least=-0.1, most=0.1)
+state = PAPER.stating("fig13", "Fig. 13, App. A.1")
+
+exact = share("final", "exact").over("graph")
+above = cosine("final", "above").over("graph")
 
 CLAIMS = (
     state(
         "first-token-at-chance",
         "Trained to say the next token, a model is at chance at the first node of the path, on "
         "graphs that it never saw (accuracy minus 1/d).",
-        NEAR,
-        table="final",
-        column="above",
-        where={"condition": NEXT},
-        each=GRAPH,
+        above.at(condition=NEXT).within(-0.1, 0.1),
         published="1/d",
     ),
     state(
         "clever-hans",
         "It is right at every later token, which is one edge from the one that it was just given "
         "(accuracy, the worst place).",
-        Target(least=0.95),
-        table="final",
-        column="later",
-        where={"condition": NEXT},
-        each=GRAPH,
+        exact.of("later").at(condition=NEXT) >= 0.95,
     ),
     state(
         "whole-path-at-chance",
         "So that one whole path in d is right (exact match minus 1/d).",
-        NEAR,
-        table="final",
-        column="above_whole",
-        where={"condition": NEXT},
-        each=GRAPH,
+        above.of("above_whole").at(condition=NEXT).within(-0.1, 0.1),
         published="1/d",
     ),
     state(
         "first-token-in-isolation",
         "With the loss on that first node alone it stays at chance (accuracy minus 1/d).",
-        NEAR,
-        table="final",
-        column="above",
-        where={"condition": FIRST},
-        each=GRAPH,
+        above.at(condition=FIRST).within(-0.1, 0.1),
         published="1/d",
     ),
     state(
         "reverse-succeeds",
         "The path from the goal to the root is found in context (exact match).",
-        Target(least=0.95),
-        table="final",
-        column="exact",
-        where={"condition": REVERSE},
-        each=GRAPH,
+        exact.at(condition=REVERSE) >= 0.95,
         place="Fig. 34 (right), D.1",
     ),
     state(
         "teacherless-succeeds",
         "Where its own tokens are hidden from it, the path from the root is found as well (exact "
         "match).",
-        Target(least=0.95),
-        table="final",
-        column="exact",
-        where={"condition": HIDDEN},
-        each=GRAPH,
+        exact.at(condition=HIDDEN) >= 0.95,
     ),
     state(
         "teacherless-cascade",
         "Its tokens are then learnt from the goal backwards (rank correlation of a token's place "
         "with the step at which it is right 9 times in 10; −1 for the last token first).",
-        Target(most=-0.9),
-        table="order",
-        column="order",
-        each=GRAPH,
+        cosine("order", "order").over("graph") <= -0.9,
         published="reverse cascade",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="tokens",
-        kind="lines",
-        title="Every token of the path through a graph in the prompt",
-        caption=(
-            "Teacher-forced accuracy on graphs never seen, without a teacher where it says so. "
-            "Dashed: chance at the first node, 1/d. Next-token training learns to follow an edge "
-            "and never which arm to take; from the goal backwards there is nothing to choose."
-        ),
-        sources=("tokens",),
-        options={
-            "x": "step",
-            "y": "accuracy",
-            "series": "token",
-            "facet": "panel",
-            "reference": {"column": "chance", "label": "1/d"},
-            "y_limits": [0, 1],
-            "y_label": "accuracy, new graphs",
-            "columns": 2,
-        },
+    through_training(
+        "tokens",
+        "tokens",
+        "Every token of the path through a graph in the prompt",
+        "Teacher-forced accuracy on graphs never seen, without a teacher where it says so. "
+        "Dashed: chance at the first node, 1/d. Next-token training learns to follow an edge "
+        "and never which arm to take; from the goal backwards there is nothing to choose.",
+        y="accuracy",
+        series="token",
+        facet="panel",
+        reference=("chance", "1/d"),
+        y_label="accuracy, new graphs",
+        columns=2,
     ),
 )
 
-_MINI = Star(
+_MINI = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=8, trained=30, asked=10),
     model=GPTConfig(layers=1, width=8, heads=1, context=16),
     steps=6,
@@ -265,8 +228,8 @@ _MINI = Star(
 _GPT_MID = GPTConfig(layers=12, width=384, heads=8, context=128, positions="sinusoidal")
 
 
-def _paper(arms: int, nodes: int) -> Star:
-    return Star(
+def _paper(arms: int, nodes: int) -> InContextTraining:
+    return InContextTraining(
         world=InContextStar(arms=arms, nodes=nodes, labels=100, trained=200_000, asked=2000),
         model=_GPT_MID,
         steps=40_000,
@@ -279,10 +242,9 @@ def _paper(arms: int, nodes: int) -> Star:
 
 _PAPER = (_paper(2, 5), _paper(5, 5), _paper(10, 5))
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig13",
     title="In context the same task defeats next-token training",
-    paper=PAPER,
     place="Figures 13 and 34 (right), appendix A.1",
     summary=(
         "Trains a Transformer on path-stars that are listed in the prompt, a fresh one each time: "

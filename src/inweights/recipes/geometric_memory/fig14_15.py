@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import product
 
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, cosine, heatmaps, number, share
 from inweights.models.mamba import MambaConfig
 from inweights.probes.geometry import hop_correlation
-from inweights.probes.navigation import navigation, stepwise
+from inweights.probes.navigation import navigation
 from inweights.probes.paths import arm_cosines, path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
-from inweights.recipes.geometric_memory.fig12 import learnt
+from inweights.recipes.derived import (
+    at_the_end,
+    learnt,
+    mean_recall,
+    own_and_other_arms,
+    token_names,
+    whole,
+)
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     ALONE,
     FIRST,
@@ -23,16 +30,14 @@ from inweights.recipes.geometric_memory.paths import (
     INTERLEAVED,
     MINI,
     PAPER_STAR,
-    Star,
-    at_the_end,
-    whole,
+    RECALL,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig14-15"
 #: Whether blocks add to their input, or replace it.
 ADDS, REPLACES = "residual", "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
@@ -42,7 +47,7 @@ PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
-_SMALL = Star(model=MambaConfig(layers=2, width=32), paths=400, together=500)
+_SMALL = PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
 _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
@@ -56,27 +61,26 @@ class Settings(Config):
         draws: Random embeddings that the rank correlation is held against.
     """
 
-    stars: tuple[Star, ...] = (_SMALL,)
+    stars: tuple[PathStarTraining, ...] = (_SMALL,)
     every: int = 25
     arms: int = 30
     draws: int = 20
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Three ways to teach paths, and edges alone, with both kinds of block."""
-    trials: list[Trial] = []
-    for star in settings.stars:
-        for block in (ADDS, REPLACES):
-            model = msgspec.structs.replace(star.model, residual=block == ADDS)
-            used = msgspec.structs.replace(star, model=model)
-            for how, loss in (*TAUGHT, (ALONE, FULL)):
-                about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
-                trials.extend(used.trial(about, seed, how=how, loss=loss) for seed in seeds)
+    trials = []
+    for star, block in product(settings.stars, (ADDS, REPLACES)):
+        model = structs.replace(star.model, residual=block == ADDS)
+        used = structs.replace(star, model=model)
+        for how, loss in (*TAUGHT, (ALONE, FULL)):
+            about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
+            trials.append(used.trial(about, how=how, loss=loss))
     measures = [
         Measure(name="paths", probe=path_accuracy, every=settings.every),
         Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
         Measure(name="navigation", probe=navigation, where={"taught": FULL}),
-        Measure(name="edges", probe=stepwise, options={"roles": ("edge", "reverse_edge")}),
+        RECALL,
         *(
             Measure(
                 name="hops",
@@ -93,50 +97,40 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, when each token is learnt, and what the embeddings show."""
-    runs = whole(tables["paths"]).filter(pl.col("condition") != ALONE)
-    line = pl.format("{}, {}", "condition", "taught")
+    taught_paths = pl.col("condition") != ALONE
+    runs = whole(tables["paths"]).filter(taught_paths)
     full = tables["paths"].filter(
-        pl.col("part") == "queries", pl.col("taught") == FULL, pl.col("condition") != ALONE
+        pl.col("part") == "queries", pl.col("taught") == FULL, taught_paths
     )
-    tokens = full.with_columns(
-        panel=pl.format("{}, {}", "condition", "block"),
-        token=pl.col("place").replace_strict(
-            {0: "root", 1: "hardest (1st node)"},
-            default=pl.format("node {}", "place"),
-            return_dtype=pl.String,
-        ),
-    )
-    own = pl.col("own")
-    near = tables["navigation"].filter(pl.col("depth") == 1)
-    recall = tables["edges"].group_by(KEYS, maintain_order=True).agg(pl.col("recall").mean())
-    geometry = (
-        tables["cosines"]
-        .group_by(KEYS, maintain_order=True)
-        .agg(gap=pl.col("cosine").filter(own).mean() - pl.col("cosine").filter(~own).mean())
-        .join(near.select(*KEYS, "nearest", "ridge"), on=KEYS)
-        .join(recall, on=KEYS)
-    )
+    arms = own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
+    recall = mean_recall(tables["edges"], KEYS)
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
         pl.col("condition").is_in([INTERLEAVED, ALONE]),
         pl.col("taught") == FULL,
     )
+    panel = pl.format("{}, {}", "condition", "block")
     return {
-        "curves": runs.with_columns(line=line, panel=pl.format("{}, {}", "graph", "block")),
+        "curves": runs.with_columns(
+            line=pl.format("{}, {}", "condition", "taught"),
+            panel=pl.format("{}, {}", "graph", "block"),
+        ),
         "final": at_the_end(runs, KEYS),
-        "tokens": tokens,
+        "tokens": full.with_columns(token_names(), panel=panel),
         "order": learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
-        "geometry": geometry,
-        "matrix": matrix.with_columns(panel=pl.format("{}, {}", "condition", "block")),
+        "geometry": arms.drop("own", "others").join(recall, on=KEYS),
+        "matrix": matrix.with_columns(panel=panel),
         "correlation": tables["hops"].with_columns(
             excess=pl.col("spearman") - pl.col("null_low"),
         ),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 14, C.1")
-BOTH = ("graph", "block")
-GRAPH = ("graph",)
+state = PAPER.stating("fig14-15", "Fig. 14, C.1")
+
+token = share("final", "hardest").over("graph")
+adds = token.at(condition=INTERLEAVED, block=ADDS)
+EDGES_ALONE = "Fig. 15(b), C.1"
 
 CLAIMS = (
     *(
@@ -144,11 +138,7 @@ CLAIMS = (
             f"{name}-token",
             f"Edges and paths interleaved, with the loss on {where}, Mamba is right at the hardest "
             "token of paths that it never saw (accuracy; blocks with a residual stream).",
-            Target(least=0.85),
-            table="final",
-            column="hardest",
-            where={"condition": INTERLEAVED, "taught": loss, "block": ADDS},
-            each=GRAPH,
+            adds.at(taught=loss) >= 0.85,
             published="up to 100%",
         )
         for name, where, loss in (
@@ -159,147 +149,99 @@ CLAIMS = (
     state(
         "full-path",
         "So is the whole path (exact match of greedy decoding; residual, interleaved).",
-        Target(least=0.8),
-        table="final",
-        column="exact",
-        where={"condition": INTERLEAVED, "taught": FULL, "block": ADDS},
-        each=GRAPH,
+        adds.of("exact").at(taught=FULL) >= 0.8,
         published="up to 100%",
     ),
     state(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained it is, too "
         "(accuracy of the hardest token; residual).",
-        Target(least=0.95),
-        table="final",
-        column="hardest",
-        where={"condition": GEOMETRY, "block": ADDS},
-        each=GRAPH,
+        token.at(condition=GEOMETRY, block=ADDS) >= 0.95,
         source="ours",
     ),
     state(
         "without-residual",
         "With the block that replaces its input, and has no residual stream, the same holds "
         "(accuracy of the hardest token, geometry first).",
-        Target(least=0.95),
-        table="final",
-        column="hardest",
-        where={"condition": GEOMETRY, "block": REPLACES},
-        each=GRAPH,
+        token.at(condition=GEOMETRY, block=REPLACES) >= 0.95,
         source="ours",
     ),
     state(
         "no-reverse-cascade",
         "Tokens are not learnt from the leaf backwards: the last token reaches half accuracy no "
         "earlier than 50 steps before the hardest one (steps, last minus hardest; residual).",
-        Target(least=-50.0),
-        table="order",
-        column="lead",
-        where={"block": ADDS},
-        each=("graph", "condition"),
+        number("order", "lead", block=ADDS).over("graph", "condition") >= -50.0,
         place="Fig. 14, Obs. A.2",
     ),
     state(
         "edges-alone-closer",
         "Trained on edges alone, Mamba has a strong geometry: a leaf is closer to the first node "
         "of its path than to those of others (mean cosine, own minus others).",
-        Target(least=0.3),
-        table="geometry",
-        column="gap",
-        where={"condition": ALONE},
-        each=BOTH,
+        number("geometry", "gap", condition=ALONE).over("graph", "block") >= 0.3,
         published="picture",
-        place="Fig. 15(b), C.1",
+        place=EDGES_ALONE,
     ),
     state(
         "edges-alone-nearest",
         "There its own first node is the nearest one among all arms (share of held-out leaves).",
-        Target(least=0.95),
-        table="geometry",
-        column="nearest",
-        where={"condition": ALONE},
-        each=BOTH,
+        share("geometry", "nearest", condition=ALONE).over("graph", "block") >= 0.95,
         source="ours",
-        place="Fig. 15(b), C.1",
+        place=EDGES_ALONE,
     ),
     state(
         "edges-alone-hops",
         "There the cosine of two nodes falls with their distance in hops (Spearman's ρ over all "
         "pairs; random embeddings: ρ near 0).",
-        Target(most=-0.3),
-        table="correlation",
-        column="spearman",
-        where={"condition": ALONE},
-        each=BOTH,
+        cosine("correlation", "spearman", condition=ALONE).over("graph", "block") <= -0.3,
         source="ours",
-        place="Fig. 15(b), C.1",
+        place=EDGES_ALONE,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="hardest",
-        kind="lines",
-        title="The hardest token, with Mamba",
-        caption=(
-            "Held-out leaves, the largest logit over the whole vocabulary. Dashed: chance, 1/d. "
-            "Left: blocks that add to a residual stream; right: blocks that replace their input."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "hardest",
-            "series": "line",
-            "facet": "panel",
-            "reference": {"column": "chance", "label": "1/d"},
-            "y_limits": [0, 1],
-            "y_label": "accuracy, hardest token",
-        },
+    through_training(
+        "hardest",
+        "curves",
+        "The hardest token, with Mamba",
+        "Held-out leaves, the largest logit over the whole vocabulary. Dashed: chance, 1/d. "
+        "Left: blocks that add to a residual stream; right: blocks that replace their input.",
+        y="hardest",
+        series="line",
+        facet="panel",
+        reference=("chance", "1/d"),
+        y_label="accuracy, hardest token",
     ),
-    Figure(
-        id="tokens",
-        kind="lines",
-        title="Every token of a held-out path through Mamba's training",
-        caption=(
-            "Teacher-forced accuracy by place, loss on the full path. In a reverse cascade the "
-            "last node would come first and the hardest token last."
-        ),
-        sources=("tokens",),
-        options={
-            "x": "step",
-            "y": "accuracy",
-            "series": "token",
-            "facet": "panel",
-            "y_limits": [0, 1],
-            "columns": 2,
-        },
+    through_training(
+        "tokens",
+        "tokens",
+        "Every token of a held-out path through Mamba's training",
+        "Teacher-forced accuracy by place, loss on the full path. In a reverse cascade the "
+        "last node would come first and the hardest token last.",
+        y="accuracy",
+        series="token",
+        facet="panel",
+        columns=2,
     ),
-    Figure(
-        id="cosines",
-        kind="heatmaps",
-        title="Leaves against first nodes in Mamba's embeddings",
-        caption=(
-            "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
-            "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
-            "own path. Edges alone make it."
-        ),
-        sources=("matrix",),
-        options={
-            "panel": "panel",
-            "row": "leaf",
-            "column": "first",
-            "value": "cosine",
-            "value_label": "cosine",
-            "limit": 1.0,
-            "columns": 2,
-        },
+    heatmaps(
+        "cosines",
+        "matrix",
+        "Leaves against first nodes in Mamba's embeddings",
+        "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
+        "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
+        "own path. Edges alone make it.",
+        panel="panel",
+        row="leaf",
+        column="first",
+        value="cosine",
+        value_label="cosine",
+        limit=1.0,
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig14-15",
     title="Paths that were never told, found by Mamba",
-    paper=PAPER,
     place="Figures 14 and 15, appendix C.1",
     summary=(
         "Trains Mamba on the edges of a path-star and three quarters of its paths, with blocks "
@@ -308,7 +250,7 @@ RECIPE = Recipe(
     ),
     scales={
         "smoke": Settings(
-            stars=(msgspec.structs.replace(MINI, model=MambaConfig(layers=1, width=8, state=4)),),
+            stars=(structs.replace(MINI, model=MambaConfig(layers=1, width=8, state=4)),),
             every=6,
             arms=4,
             draws=4,
@@ -316,7 +258,7 @@ RECIPE = Recipe(
         "cpu": Settings(),
         # The small graph stays, since all pairs of the large one's nodes would not fit in memory.
         "paper": Settings(
-            stars=(_SMALL, msgspec.structs.replace(PAPER_STAR, model=_PAPER_MAMBA)),
+            stars=(_SMALL, structs.replace(PAPER_STAR, model=_PAPER_MAMBA)),
             every=500,
             arms=60,
         ),

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
-from inweights.probes.navigation import stepwise
+from inweights.lab import Measure, Plan, Score, lines, share
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     GEOMETRY,
     INTERLEAVED,
     MINI,
     PAPER_STAR,
     RANDOM,
-    Star,
-    at_the_end,
-    whole,
+    RECALL,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
 
-NAME = "geometric-memory/fig16"
 #: What is held out: single leaves, or all leaves under some of the root's children.
 LEAF, ARM = "leaf", "first token"
 KEYS = ["graph", "condition", "split", "seed"]
@@ -42,7 +37,7 @@ class Tree(Config):
         branches: Children of every other inner node.
     """
 
-    star: Star = Star(arms=40, nodes=4)
+    star: PathStarTraining = PathStarTraining(arms=40, nodes=4)
     branches: int = 2
 
     @property
@@ -50,15 +45,9 @@ class Tree(Config):
         """Children of the root, children of other nodes, nodes of a path."""
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
-    def trial(self, split: str, how: str, seed: int) -> Trial:
-        """Return a run with one of the splits, learnt in one of the ways."""
-        about = {"graph": self.name, "condition": how, "split": split}
-        trial = self.star.trial(about, seed, how=how)
-        held = "leaf" if split == LEAF else "arm"
-        star = trial.world
-        assert isinstance(star, PathStar)
-        world = msgspec.structs.replace(star, branches=self.branches, split=held)
-        return replace(trial, world=world)
+    def task(self, split: str) -> PathStar:
+        """What is asked with one of the splits."""
+        return PathStar(branches=self.branches, split="leaf" if split == LEAF else "arm")
 
 
 class Settings(Config):
@@ -73,38 +62,46 @@ class Settings(Config):
     every: int = 25
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Both splits: interleaved, geometry first, and with random embeddings that never move."""
     trials = [
-        tree.trial(split, how, seed)
+        tree.star.trial(
+            {"graph": tree.name, "condition": how, "split": split}, how=how, task=tree.task(split)
+        )
         for tree in settings.trees
         for how in (INTERLEAVED, GEOMETRY, RANDOM)
         for split in (LEAF, ARM)
-        for seed in seeds
     ]
-    measures = [
-        Measure(name="paths", probe=path_accuracy, every=settings.every),
-        Measure(name="edges", probe=stepwise, options={"roles": ("edge", "reverse_edge")}),
-    ]
-    return Plan(trials=trials, measures=measures)
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    return Plan(trials=trials, measures=[curves, RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, and the accuracy of every token at the end."""
-    runs = whole(tables["paths"]).with_columns(panel=pl.format("{}, {}", "graph", "condition"))
-    recall = tables["edges"].group_by(KEYS, maintain_order=True).agg(pl.col("recall").mean())
+    panel = pl.format("{}, {}", "graph", "condition")
+    runs = whole(tables["paths"]).with_columns(panel=panel)
+    recall = mean_recall(tables["edges"], KEYS)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
     return {
         "curves": runs,
         "final": at_the_end(runs, KEYS).join(recall, on=KEYS),
         "ends": places.filter(pl.col("place") == pl.col("place").max().over("graph")),
-        "places": places.with_columns(panel=pl.format("{}, {}", "graph", "condition")),
+        "places": places.with_columns(panel=panel),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 16, C.2")
-GRAPH = ("graph",)
-EACH = ("graph", "split")
+state = PAPER.stating("fig16", "Fig. 16, C.2")
+
+exact = share("final", "exact").over("graph", "split")
+token = exact.of("hardest")
+last_token = share("ends", "accuracy")
+
+
+def harder(score: Score) -> Score:
+    """By how much the split at the first token is harder than the one at the leaf."""
+    interleaved = score.at(condition=INTERLEAVED).over("graph")
+    return interleaved.at(split=LEAF) - interleaved.at(split=ARM)
+
 
 CLAIMS = (
     state(
@@ -112,45 +109,27 @@ CLAIMS = (
         "Edges and paths interleaved, paths that were never seen are found, whether single leaves "
         "or all leaves of an arm are held out (exact match of greedy decoding; a guess that knows "
         "the graph gets one leaf in all leaves).",
-        Target(least=0.1),
-        table="final",
-        column="exact",
-        where={"condition": INTERLEAVED},
-        each=EACH,
+        exact.at(condition=INTERLEAVED) >= 0.1,
         published="non-trivial",
     ),
     state(
         "first-token-split-is-harder",
         "Paths are much harder to find where the first token was never part of a trained path "
         "(exact match, leaf minus first token).",
-        Target(least=0.1),
-        table="final",
-        column="exact",
-        where={"condition": INTERLEAVED, "split": LEAF},
-        minus={"condition": INTERLEAVED, "split": ARM},
-        each=GRAPH,
+        harder(exact) >= 0.1,
         published="much harder",
     ),
     state(
         "hardest-token",
         "Their first token, the one that takes planning, is found in both splits (accuracy).",
-        Target(least=0.1),
-        table="final",
-        column="hardest",
-        where={"condition": INTERLEAVED},
-        each=EACH,
+        token.at(condition=INTERLEAVED) >= 0.1,
         published="non-trivial",
     ),
     state(
         "hardest-token-is-harder",
         "At that token it is the split at the first token that is harder (accuracy, leaf minus "
         "first token).",
-        Target(least=0.1),
-        table="final",
-        column="hardest",
-        where={"condition": INTERLEAVED, "split": LEAF},
-        minus={"condition": INTERLEAVED, "split": ARM},
-        each=GRAPH,
+        harder(token) >= 0.1,
         published="much harder",
     ),
     state(
@@ -158,83 +137,57 @@ CLAIMS = (
         "What the split at the leaf lacks is the leaf itself, though the prompt names it: where a "
         "sibling was trained after the same parent, that one is said (accuracy of the last token, "
         "leaf minus first token).",
-        Target(most=-0.1),
-        table="ends",
-        column="accuracy",
-        where={"condition": INTERLEAVED, "split": LEAF},
-        minus={"condition": INTERLEAVED, "split": ARM},
-        each=GRAPH,
+        harder(last_token) <= -0.1,
         source="ours",
     ),
     state(
         "geometry-first",
         "With edges first and the embeddings then frozen both splits are non-trivial as well "
         "(exact match).",
-        Target(least=0.1),
-        table="final",
-        column="exact",
-        where={"condition": GEOMETRY},
-        each=EACH,
+        exact.at(condition=GEOMETRY) >= 0.1,
         source="ours",
     ),
     state(
         "random-embeddings-fail",
         "With random embeddings, frozen, and all leaves of an arm held out, none is found (exact "
         "match).",
-        Target(most=0.02),
-        table="final",
-        column="exact",
-        where={"condition": RANDOM, "split": ARM},
-        each=GRAPH,
+        exact.at(condition=RANDOM, split=ARM).over("graph") <= 0.02,
         source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="exact",
-        kind="lines",
-        title="Paths through a tree-star, by what was held out",
-        caption=(
-            "Exact match of greedy decoding on held-out leaves. Split at the leaf: other leaves "
-            "below the same nodes were trained. Split at the first token: no path of the arm was."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "exact",
-            "series": "split",
-            "facet": "panel",
-            "y_limits": [0, 1],
-            "y_label": "exact match, held out",
-            "columns": 3,
-        },
+    through_training(
+        "exact",
+        "curves",
+        "Paths through a tree-star, by what was held out",
+        "Exact match of greedy decoding on held-out leaves. Split at the leaf: other leaves "
+        "below the same nodes were trained. Split at the first token: no path of the arm was.",
+        y="exact",
+        series="split",
+        facet="panel",
+        y_label="exact match, held out",
+        columns=3,
     ),
-    Figure(
-        id="places",
-        kind="lines",
-        title="Every token of a held-out path at the end",
-        caption=(
-            "Teacher-forced accuracy by place; 0 is the root, 1 the first node, and the last is "
-            "the leaf, which the prompt names."
-        ),
-        sources=("places",),
-        options={
-            "x": "place",
-            "y": "accuracy",
-            "series": "split",
-            "facet": "panel",
-            "y_limits": [0, 1],
-            "y_label": "accuracy, held out",
-            "columns": 3,
-        },
+    lines(
+        "places",
+        "places",
+        "Every token of a held-out path at the end",
+        "Teacher-forced accuracy by place; 0 is the root, 1 the first node, and the last is "
+        "the leaf, which the prompt names.",
+        x="place",
+        y="accuracy",
+        series="split",
+        facet="panel",
+        y_limits=(0, 1),
+        y_label="accuracy, held out",
+        columns=3,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig16",
     title="Paths that branch, found in the weights",
-    paper=PAPER,
     place="Figure 16, appendix C.2",
     summary=(
         "Trains a Transformer on the edges of a tree-star and on three quarters of its paths, and "
@@ -245,7 +198,7 @@ RECIPE = Recipe(
         "smoke": Settings(trees=(Tree(star=MINI),), every=6),
         "cpu": Settings(),
         "paper": Settings(
-            trees=(Tree(star=msgspec.structs.replace(PAPER_STAR, arms=1000, nodes=5)),), every=500
+            trees=(Tree(star=structs.replace(PAPER_STAR, arms=1000, nodes=5)),), every=500
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
-from inweights.recipes.geometric_memory.paths import MINI, OURS, PAPER_STAR, Star, at_the_end, whole
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe
+from inweights.recipes.derived import at_the_end, whole
+from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.paths import (
+    MINI,
+    OURS,
+    PAPER_STAR,
+    PathStarTraining,
+    through_training,
+)
+from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig33"
 DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 FORWARD, REVERSE = "forward path", "reverse path"
 KEYS = ["graph", "edges", "task", "seed"]
@@ -30,28 +35,23 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[Star, ...] = (Star(nodes=4),)
+    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
     every: int = 20
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Edges away from the root, towards it, and both; paths from the root and from the leaf."""
     trials = [
         star.trial(
             {"graph": star.name, "edges": edges, "task": task},
-            seed,
-            edges=edges,
-            reverse=task == REVERSE,
+            task=PathStar(edges=edges, reverse=task == REVERSE),
         )
         for star in settings.stars
         for task in (FORWARD, REVERSE)
         for edges in DIRECTIONS
-        for seed in seeds
     ]
-    return Plan(
-        trials=trials,
-        measures=[Measure(name="paths", probe=path_accuracy, every=settings.every)],
-    )
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    return Plan(trials=trials, measures=[curves])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -69,24 +69,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .agg(but_leaf=pl.col("accuracy").min())
     )
     runs = whole(paths).join(rest, on=[*KEYS, "step"])
-    curves = runs.with_columns(panel=pl.format("{}, {}", "graph", "task"))
-    final = at_the_end(runs, KEYS)
-    return {"curves": curves, "final": final}
+    panel = pl.format("{}, {}", "graph", "task")
+    return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 33, D.1")
-GRAPH = ("graph",)
+state = PAPER.stating("fig33", "Fig. 33, D.1")
+
+exact = share("final", "exact").over("graph")
 
 CLAIMS = (
     *(
         state(
             f"both-{name}",
             f"With edges in both directions the {task} of held-out leaves is found (exact match).",
-            Target(least=least),
-            table="final",
-            column="exact",
-            where={"edges": "both", "task": task},
-            each=GRAPH,
+            exact.at(edges="both", task=task) >= least,
         )
         for name, task, least in (("forward", FORWARD, 0.8), ("reverse", REVERSE, 0.95))
     ),
@@ -94,111 +90,73 @@ CLAIMS = (
         state(
             f"forward-only-{name}",
             f"With edges away from the root alone the {task} is not found (exact match).",
-            Target(most=0.05),
-            table="final",
-            column="exact",
-            where={"edges": "forward", "task": task},
-            each=GRAPH,
+            exact.at(edges="forward", task=task) <= 0.05,
         )
         for name, task in (("forward", FORWARD), ("reverse", REVERSE))
     ),
     state(
         "backward-only-reverse",
         "With edges towards the root alone the reverse path is found to some extent (exact match).",
-        Target(least=0.2),
-        table="final",
-        column="exact",
-        where={"edges": "backward", "task": REVERSE},
-        each=GRAPH,
+        exact.at(edges="backward", task=REVERSE) >= 0.2,
     ),
     state(
         "backward-only-reverse-but-leaf",
         "What is missing there is the leaf's own token, which no edge and no trained path ever "
         "asks for: all others are right (accuracy of the worst of them).",
-        Target(least=0.95),
-        table="final",
-        column="but_leaf",
-        where={"edges": "backward", "task": REVERSE},
-        each=GRAPH,
+        exact.of("but_leaf").at(edges="backward", task=REVERSE) >= 0.95,
         source="ours",
     ),
     state(
         "backward-only-forward",
         "With edges towards the root alone the forward path is not found (exact match).",
-        Target(most=0.05),
-        table="final",
-        column="exact",
-        where={"edges": "backward", "task": FORWARD},
-        each=GRAPH,
+        exact.at(edges="backward", task=FORWARD) <= 0.05,
     ),
     state(
         "backward-only-hardest",
         "Not even its hardest token is (accuracy on held-out leaves).",
-        Target(most=0.05),
-        table="final",
-        column="hardest",
-        where={"edges": "backward", "task": FORWARD},
-        each=GRAPH,
+        exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
         source="ours",
     ),
     state(
         "all-memorise",
         "Trained paths are memorised in every case (exact match).",
-        Target(least=0.95),
-        table="final",
-        column="trained",
-        each=("graph", "edges", "task"),
+        exact.of("trained").over("graph", "edges", "task") >= 0.95,
         source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="directions",
-        kind="lines",
-        title="Paths of held-out leaves by the directions of the edges that are trained",
-        caption=(
-            "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
-            "leads to a leaf, so that a held-out leaf is never said and no path is whole."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "exact",
-            "series": "edges",
-            "facet": "panel",
-            "order": list(DIRECTIONS),
-            "y_limits": [0, 1],
-            "y_label": "exact match, held out",
-            "columns": 2,
-        },
+    through_training(
+        "directions",
+        "curves",
+        "Paths of held-out leaves by the directions of the edges that are trained",
+        "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
+        "leads to a leaf, so that a held-out leaf is never said and no path is whole.",
+        y="exact",
+        series="edges",
+        facet="panel",
+        order=DIRECTIONS,
+        y_label="exact match, held out",
+        columns=2,
     ),
-    Figure(
-        id="hardest",
-        kind="lines",
-        title="The second token alone",
-        caption=(
-            "Of the forward path it is the hardest one, the first node of the arm; of the reverse "
-            "path it is the leaf's neighbour."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "hardest",
-            "series": "edges",
-            "facet": "panel",
-            "order": list(DIRECTIONS),
-            "y_limits": [0, 1],
-            "y_label": "second token, held out",
-            "columns": 2,
-        },
+    through_training(
+        "hardest",
+        "curves",
+        "The second token alone",
+        "Of the forward path it is the hardest one, the first node of the arm; of the reverse "
+        "path it is the leaf's neighbour.",
+        y="hardest",
+        series="edges",
+        facet="panel",
+        order=DIRECTIONS,
+        y_label="second token, held out",
+        columns=2,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig33",
     title="Which directions of the edges a path needs",
-    paper=PAPER,
     place="Figure 33, appendix D.1",
     summary=(
         "Trains a Transformer on the edges of a path-star in one direction or both, together with "

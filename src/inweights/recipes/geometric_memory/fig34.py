@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, number, share
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     MINI,
     OURS,
     PAPER_STAR,
-    Star,
-    at_the_end,
-    first_step,
-    whole,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe
+from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig34"
 FORWARD, REVERSE = "forward path", "reverse path"
 KEYS = ["graph", "task", "seed"]
 
@@ -36,22 +32,19 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[Star, ...] = (Star(nodes=4), Star(nodes=5))
+    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
     every: int = 10
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """The same graph, edges in both directions, and its paths said either way."""
     trials = [
-        star.trial({"graph": star.name, "task": task}, seed, reverse=task == REVERSE)
+        star.trial({"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE))
         for star in settings.stars
         for task in (FORWARD, REVERSE)
-        for seed in seeds
     ]
-    return Plan(
-        trials=trials,
-        measures=[Measure(name="paths", probe=path_accuracy, every=settings.every)],
-    )
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    return Plan(trials=trials, measures=[curves])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -64,63 +57,45 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 34 (left), D.1")
-GRAPH = ("graph",)
+state = PAPER.stating("fig34", "Fig. 34 (left), D.1")
+
+exact = share("final", "exact").over("graph")
+half = number("when", "first").over("graph")
 
 CLAIMS = (
     state(
         "reverse-is-quicker",
         "Half of the held-out paths are right sooner in reverse (steps, forward minus reverse).",
-        Target(least=10.0),
-        table="when",
-        column="first",
-        where={"task": FORWARD},
-        minus={"task": REVERSE},
-        each=GRAPH,
+        half.at(task=FORWARD) - half.at(task=REVERSE) >= 10.0,
     ),
     state(
         "reverse-is-higher",
         "Reverse paths end at least as accurate (exact match, reverse minus forward).",
-        Target(least=0.0),
-        table="final",
-        column="exact",
-        where={"task": REVERSE},
-        minus={"task": FORWARD},
-        each=GRAPH,
+        exact.at(task=REVERSE) - exact.at(task=FORWARD) >= 0.0,
     ),
     state(
         "reverse-path",
         "The reverse path of held-out leaves is found (exact match).",
-        Target(least=0.95),
-        table="final",
-        column="exact",
-        where={"task": REVERSE},
-        each=GRAPH,
+        exact.at(task=REVERSE) >= 0.95,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="reverse",
-        kind="lines",
-        title="Paths from the root and from the leaf",
-        caption="Exact match on held-out leaves, edges in both directions and paths interleaved.",
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "exact",
-            "series": "task",
-            "facet": "graph",
-            "y_limits": [0, 1],
-            "y_label": "exact match, held out",
-        },
+    through_training(
+        "reverse",
+        "curves",
+        "Paths from the root and from the leaf",
+        "Exact match on held-out leaves, edges in both directions and paths interleaved.",
+        y="exact",
+        series="task",
+        facet="graph",
+        y_label="exact match, held out",
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig34",
     title="From the leaf to the root it is easy",
-    paper=PAPER,
     place="Figure 34 (left), appendix D.1",
     summary=(
         "Trains a Transformer on the edges of a path-star and on paths from the root to the leaf "

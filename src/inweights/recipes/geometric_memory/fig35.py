@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Measure, Plan, number, share
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     MINI,
     OURS,
     PAPER_STAR,
-    Star,
-    at_the_end,
-    first_step,
-    whole,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe
+from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig35"
 KEYS = ["graph", "pauses", "seed"]
 NONE, FEW, MANY = "0", "2", "5"
 
@@ -38,25 +34,22 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[Star, ...] = (Star(nodes=5),)
+    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=5),)
     pauses: tuple[int, ...] = (0, 1, 2, 5)
     every: int = 10
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """The same graph with more and more pauses; a task token says what is asked in all of them."""
     trials = [
-        msgspec.structs.replace(star, pauses=pauses).trial(
-            {"graph": star.name, "pauses": str(pauses)}, seed, task_tokens=True
+        structs.replace(star, pauses=pauses).trial(
+            {"graph": star.name, "pauses": str(pauses)}, task=PathStar(task_tokens=True)
         )
         for star in settings.stars
         for pauses in settings.pauses
-        for seed in seeds
     ]
-    return Plan(
-        trials=trials,
-        measures=[Measure(name="paths", probe=path_accuracy, every=settings.every)],
-    )
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    return Plan(trials=trials, measures=[curves])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -71,78 +64,55 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 35, D.2")
-GRAPH = ("graph",)
+state = PAPER.stating("fig35", "Fig. 35, D.2")
+
+exact = share("final", "exact").over("graph")
+mean = share("mean", "exact").over("graph")
+half = number("when", "first").over("graph")
 
 CLAIMS = (
     state(
         "pauses-help",
         "For a given amount of training pauses raise the exact match on held-out leaves (mean over "
         "the training, five pauses minus none).",
-        Target(least=0.02),
-        table="mean",
-        column="exact",
-        where={"pauses": MANY},
-        minus={"pauses": NONE},
-        each=GRAPH,
+        mean.at(pauses=MANY) - mean.at(pauses=NONE) >= 0.02,
     ),
     state(
         "pauses-are-quicker",
         "With five pauses half of the held-out paths are right sooner than with none (steps, none "
         "minus five).",
-        Target(least=10.0),
-        table="when",
-        column="first",
-        where={"pauses": NONE},
-        minus={"pauses": MANY},
-        each=GRAPH,
+        half.at(pauses=NONE) - half.at(pauses=MANY) >= 10.0,
     ),
     state(
         "more-are-quicker-still",
         "More pauses are quicker still (steps, two pauses minus five).",
-        Target(least=10.0),
-        table="when",
-        column="first",
-        where={"pauses": FEW},
-        minus={"pauses": MANY},
-        each=GRAPH,
+        half.at(pauses=FEW) - half.at(pauses=MANY) >= 10.0,
     ),
     state(
         "better-at-the-end",
         "At the end of training, too, pauses are better (exact match, five minus none).",
-        Target(least=0.02),
-        table="final",
-        column="exact",
-        where={"pauses": MANY},
-        minus={"pauses": NONE},
-        each=GRAPH,
+        exact.at(pauses=MANY) - exact.at(pauses=NONE) >= 0.02,
         source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="pauses",
-        kind="lines",
-        title="Whole paths of held-out leaves by the number of pauses",
-        caption="Exact match, edges and paths interleaved; a task token comes first in all.",
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "exact",
-            "series": "pauses",
-            "facet": "graph",
-            "labels": {"0": "no pause", "1": "1 pause", "2": "2 pauses", "5": "5 pauses"},
-            "y_limits": [0, 1],
-            "y_label": "exact match, held out",
-        },
+    through_training(
+        "pauses",
+        "curves",
+        "Whole paths of held-out leaves by the number of pauses",
+        "Exact match, edges and paths interleaved; a task token comes first in all.",
+        y="exact",
+        series="pauses",
+        facet="graph",
+        labels={"0": "no pause", "1": "1 pause", "2": "2 pauses", "5": "5 pauses"},
+        y_label="exact match, held out",
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig35",
     title="Time to think: pause tokens",
-    paper=PAPER,
     place="Figure 35, appendix D.2",
     summary=(
         "Trains a Transformer on edges and paths of a path-star with 0 to 5 pause tokens between a "

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-import msgspec
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
-from inweights.probes.navigation import stepwise
+from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.geometric_memory.common import PAPER, SOURCE
+from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import (
     GEOMETRY,
     HEAD_START,
     MINI,
     OURS,
     PAPER_STAR,
+    RECALL,
     TWO_PHASE,
-    Star,
-    at_the_end,
-    whole,
+    PathStarTraining,
+    through_training,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "geometric-memory/fig36"
 KEYS = ["graph", "condition", "seed"]
 CONDITIONS = (TWO_PHASE, HEAD_START, GEOMETRY)
 
@@ -41,58 +39,45 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[Star, ...] = (Star(nodes=4),)
+    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Paths alone after edges alone; with edges rehearsed; with the embeddings frozen as well."""
     trials = [
-        msgspec.structs.replace(star, paths=settings.paths).trial(
-            {"graph": star.name, "condition": how}, seed, how=how
+        structs.replace(star, paths=settings.paths).trial(
+            {"graph": star.name, "condition": how}, how=how
         )
         for star in settings.stars
         for how in CONDITIONS
-        for seed in seeds
     ]
-    measures = [
-        Measure(name="paths", probe=path_accuracy, every=settings.every),
-        Measure(
-            name="edges",
-            probe=stepwise,
-            options={"roles": ("edge", "reverse_edge")},
-            every=5 * settings.every,
-        ),
-    ]
-    return Plan(trials=trials, measures=measures)
+    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
+    recall = replace(RECALL, every=5 * settings.every)
+    return Plan(trials=trials, measures=[curves, recall])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of paths and edges, the peak and what is left of it."""
     runs = whole(tables["paths"])
-    edges = (
-        tables["edges"]
-        .group_by([*KEYS, "step"], maintain_order=True)
-        .agg(value=pl.col("recall").mean())
-    )
-    marks = [*KEYS, "step", "series", "value"]
-    parts = [
-        runs.with_columns(series=pl.lit(text), value=pl.col(name)).select(marks)
-        for name, text in (
-            ("exact", "exact match, held out"),
-            ("hardest", "hardest token, held out"),
-            ("trained", "exact match, trained"),
+    edges = mean_recall(tables["edges"], [*KEYS, "step"])
+    curves = pl.concat(
+        table.select(*KEYS, "step", series=pl.lit(text), value=name)
+        for table, name, text in (
+            (runs, "exact", "exact match, held out"),
+            (runs, "hardest", "hardest token, held out"),
+            (runs, "trained", "exact match, trained"),
+            (edges, "recall", "edges recalled"),
         )
-    ]
-    curves = pl.concat([*parts, edges.with_columns(series=pl.lit("edges recalled")).select(marks)])
+    )
     peak = runs.group_by(KEYS, maintain_order=True).agg(
         peak=pl.col("exact").max(), peak_hardest=pl.col("hardest").max()
     )
     final = (
         at_the_end(runs, KEYS)
         .join(peak, on=KEYS)
-        .join(at_the_end(edges, KEYS).select(*KEYS, recall="value"), on=KEYS)
+        .join(at_the_end(edges, KEYS).drop("step"), on=KEYS)
         .with_columns(
             lost=pl.col("peak") - pl.col("exact"),
             lost_hardest=pl.col("peak_hardest") - pl.col("hardest"),
@@ -101,89 +86,64 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"curves": curves, "final": final}
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 36, D.3")
-GRAPH = ("graph",)
+state = PAPER.stating("fig36", "Fig. 36, D.3")
+
+peak, lost, lost_hardest = (
+    share("final", column).over("graph") for column in ("peak", "lost", "lost_hardest")
+)
 
 CLAIMS = (
     state(
         "high-peak",
         "After edges alone, training on paths alone reaches a high peak (largest exact match on "
         "held-out leaves).",
-        Target(least=0.8),
-        table="final",
-        column="peak",
-        where={"condition": TWO_PHASE},
-        each=GRAPH,
+        peak.at(condition=TWO_PHASE) >= 0.8,
         published="high peak",
     ),
     state(
         "then-it-deteriorates",
         "It then deteriorates dramatically (peak minus end, exact match).",
-        Target(least=0.3),
-        table="final",
-        column="lost",
-        where={"condition": TWO_PHASE},
-        each=GRAPH,
+        lost.at(condition=TWO_PHASE) >= 0.3,
     ),
     state(
         "the-decision-too",
         "The hardest token, too, is lost (peak minus end).",
-        Target(least=0.2),
-        table="final",
-        column="lost_hardest",
-        where={"condition": TWO_PHASE},
-        each=GRAPH,
+        lost_hardest.at(condition=TWO_PHASE) >= 0.2,
         source="ours",
     ),
     state(
         "edges-rehearsed",
         "With the edges rehearsed along with the paths nothing is lost (peak minus end).",
-        Target(most=0.05),
-        table="final",
-        column="lost",
-        where={"condition": HEAD_START},
-        each=GRAPH,
+        lost.at(condition=HEAD_START) <= 0.05,
         source="ours",
     ),
     state(
         "embeddings-frozen",
         "With the embeddings frozen as well nothing is lost either (peak minus end).",
-        Target(most=0.02),
-        table="final",
-        column="lost",
-        where={"condition": GEOMETRY},
-        each=GRAPH,
+        lost.at(condition=GEOMETRY) <= 0.02,
         source="ours",
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="two-phases",
-        kind="lines",
-        title="Edges first, then paths: what is found and what is forgotten",
-        caption=(
-            "Paths begin at the step where the trained ones rise. In two phases, paths alone and "
-            "everything moving, held-out paths come at once and are lost again as the edges are "
-            "forgotten; rehearsed edges keep them."
-        ),
-        sources=("curves",),
-        options={
-            "x": "step",
-            "y": "value",
-            "series": "series",
-            "facet": "condition",
-            "y_limits": [0, 1],
-            "y_label": "share",
-            "columns": 3,
-        },
+    through_training(
+        "two-phases",
+        "curves",
+        "Edges first, then paths: what is found and what is forgotten",
+        "Paths begin at the step where the trained ones rise. In two phases, paths alone and "
+        "everything moving, held-out paths come at once and are lost again as the edges are "
+        "forgotten; rehearsed edges keep them.",
+        y="value",
+        series="series",
+        facet="condition",
+        y_label="share",
+        columns=3,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig36",
     title="Paths after edges: found at once, then lost",
-    paper=PAPER,
     place="Figure 36, appendix D.3",
     summary=(
         "Trains a Transformer on the edges of a path-star and then on paths alone, everything "

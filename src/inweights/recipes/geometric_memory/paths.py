@@ -1,21 +1,24 @@
-"""What the path-star recipes share: a graph, how it is learnt, and what is read of it."""
+"""What the path-star recipes share: a graph, how it is learnt, and what is looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
-import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
+from inweights.lab import Curriculum, Measure, Trial, Value, lines
 from inweights.models.gpt import GPTConfig
 from inweights.models.mamba import MambaConfig
-from inweights.recipes.recipe import Trial
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.probes.navigation import stepwise
+from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.path_star import PathStar
 
 __all__ = [
     "ALONE",
+    "EDGES",
     "FIRST",
     "FULL",
     "GEOMETRY",
@@ -26,37 +29,50 @@ __all__ = [
     "PAPER_STAR",
     "PERMUTED",
     "RANDOM",
+    "RECALL",
     "TWO_PHASE",
-    "Star",
-    "at_the_end",
-    "first_step",
-    "hardest",
-    "whole",
+    "Loss",
+    "PathStarTraining",
+    "Way",
+    "through_training",
 ]
 
+Way = Literal[
+    "interleaved",
+    "edges first",
+    "geometry first",
+    "permuted",
+    "random",
+    "two phases",
+    "edges alone",
+]
 #: How a star is learnt. The paper's way: edges and paths together, everything moves.
-INTERLEAVED = "interleaved"
+INTERLEAVED: Way = "interleaved"
 #: Edges alone, then edges and paths together; everything moves all along.
-HEAD_START = "edges first"
+HEAD_START: Way = "edges first"
 #: The same, and the embeddings stand still in the second phase: paths can only read the geometry.
-GEOMETRY = "geometry first"
+GEOMETRY: Way = "geometry first"
 #: Geometry first, but of the same graph over other nodes: a geometry that helps nobody.
-PERMUTED = "permuted"
+PERMUTED: Way = "permuted"
 #: Edges and paths together, and the embeddings never move (E.1).
-RANDOM = "random"
+RANDOM: Way = "random"
 #: Edges alone, then paths alone; everything moves (D.3).
-TWO_PHASE = "two phases"
+TWO_PHASE: Way = "two phases"
 #: Edges alone and nothing else (Obs. of §3.1).
-ALONE = "edges alone"
-#: Where the loss of a path is: at every token, or at the hardest one alone.
-FULL, FIRST = "full path", "first token"
+ALONE: Way = "edges alone"
 
-Edges = Literal["forward", "backward", "both"]
-_ROLES = {
-    "forward": ("edge",),
-    "backward": ("reverse_edge",),
-    "both": ("edge", "reverse_edge"),
-}
+Loss = Literal["full path", "first token"]
+#: Where the loss of a path is: at every token, or at the hardest one alone.
+FULL: Loss = "full path"
+FIRST: Loss = "first token"
+
+EDGES = ("edge", "reverse_edge")
+_ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
+
+#: Whether the edges are known, at the end.
+RECALL = Measure(name="edges", probe=stepwise, options={"roles": EDGES})
+#: Shares against the steps of training.
+through_training = partial(lines, x="step", y_limits=(0, 1))
 
 #: What the paper does not give.
 OURS = (
@@ -68,7 +84,7 @@ OURS = (
 )
 
 
-class Star(Config):
+class PathStarTraining(Config):
     """A path-star and how it is learnt.
 
     Attributes:
@@ -81,6 +97,7 @@ class Star(Config):
         together: Steps where edges and paths are interleaved from the start.
         leaves: Trained paths a step; 0 for all.
         sources: Nodes a step, each with all its edges; 0 for all.
+        rehearsed: The same beside paths, where edges came first; 0 for as many as ``sources``.
         rate: Peak rate.
         weight_decay: Of AdamW.
         warmup: Steps over which the rate rises, at most a quarter of a phase.
@@ -88,6 +105,8 @@ class Star(Config):
             tenth.
         precision: ``fp32`` or ``bf16``.
     """
+
+    later = {"rehearsed": 0}
 
     arms: int = 200
     nodes: int = 4
@@ -98,6 +117,7 @@ class Star(Config):
     together: int = 300
     leaves: int = 32
     sources: int = 0
+    rehearsed: int = 0
     rate: float = 5e-3
     weight_decay: float = 0.1
     warmup: int = 100
@@ -109,70 +129,64 @@ class Star(Config):
         """As the paper writes it: ``(arms, nodes)``."""
         return f"({self.arms}, {self.nodes})"
 
-    @property
-    def _rest(self) -> tuple[str, ...]:
-        """Patterns of all parameters but the token embeddings."""
-        has_positions = isinstance(self.model, GPTConfig) and self.model.positions == "learned"
-        head = () if self.model.tied else ("head.*",)
-        return (*(("positions.*",) if has_positions else ()), "blocks.*", "norm.*", *head)
-
     def trial(
         self,
-        labels: Mapping[str, str | float | bool],
-        seed: int,
+        labels: Mapping[str, Value],
         *,
-        how: str = INTERLEAVED,
-        loss: str = FULL,
-        edges: Edges = "both",
-        reverse: bool = False,
-        task_tokens: bool = False,
+        how: Way = INTERLEAVED,
+        loss: Loss = FULL,
+        task: PathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return a run.
+        """Return a trial.
 
         Args:
             labels: For the tables.
-            seed: Root seed of the world and of the model.
             how: One of the ways above.
-            loss: ``full path`` or ``first token``.
-            edges: Directions of the edges.
-            reverse: Whether the path is said from the leaf.
-            task_tokens: Whether a first token says the task; pauses may then be 0.
+            loss: Where the loss of a path is.
+            task: What is asked, and which edges are told; the graph is this one.
         """
-        world = PathStar(
+        world = structs.replace(
+            task,
             arms=self.arms,
             nodes=self.nodes,
             pauses=self.pauses,
-            edges=edges,
-            reverse=reverse,
-            task_tokens=task_tokens,
             answer="first" if loss == FIRST else "path",
             moved=how == PERMUTED,
         )
-        return Trial(
-            labels=labels,
-            world=world,
-            model=self.model,
-            curriculum=Curriculum(phases=self._phases(how, loss, _ROLES[edges])),
-            seed=seed,
-        )
+        learner = self.curriculum(how, loss, _ROLES[task.edges])
+        return Trial(labels=labels, world=world, model=self.model, learner=learner)
 
-    def _phases(self, how: str, loss: str, roles: tuple[str, ...]) -> tuple[Phase, ...]:
+    def curriculum(self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES) -> Curriculum:
+        """Return the phases in which edges of these roles, and paths, are learnt."""
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
-        alone = self._phase("edges", told, self.edges)
-        place = "last" if loss == FIRST else "answer"
-        frozen = how in (GEOMETRY, PERMUTED, RANDOM)
-        asked = {"loss": place, "moves": self._rest if frozen else ("*",)}
+        alone = self._phase("edges", told, self.edges, self.sources)
+        with_paths = partial(
+            self._phase,
+            loss="last" if loss == FIRST else "answer",
+            freezes=("tokens.*",) if how in (GEOMETRY, PERMUTED, RANDOM) else (),
+        )
         if how == ALONE:
-            return (alone,)
+            return Curriculum(phases=(alone,))
         if how == TWO_PHASE:
-            return alone, self._phase("paths", ("path",), self.paths, **asked)
+            return Curriculum(phases=(alone, with_paths("paths", ("path",), self.paths)))
+        both = (*roles, "path")
         if how in (INTERLEAVED, RANDOM):
-            return (self._phase("both", (*roles, "path"), self.together, **asked),)
-        return alone, self._phase("both", (*roles, "path"), self.paths, **asked)
+            return Curriculum(phases=(with_paths("both", both, self.together, self.sources),))
+        rehearsed = self.rehearsed or self.sources
+        return Curriculum(phases=(alone, with_paths("both", both, self.paths, rehearsed)))
 
-    def _phase(self, name: str, roles: tuple[str, ...], steps: int, **options: Any) -> Phase:
-        told = tuple(role for role in roles if role != "path")
-        batch = {"+".join(told): self.sources} if told else {}
+    def _phase(
+        self,
+        name: str,
+        roles: Sequence[str],
+        steps: int,
+        sources: int = 0,
+        *,
+        loss: Literal["last", "answer"] = "last",
+        freezes: tuple[str, ...] = (),
+    ) -> Phase:
+        edges = "+".join(role for role in roles if role != "path")
+        batch = {edges: sources} if edges else {}
         if "path" in roles:
             batch["path"] = self.leaves
         linear = self.schedule == "linear"
@@ -182,6 +196,8 @@ class Star(Config):
             batch=batch,
             steps=steps,
             pooled=True,
+            loss=loss,
+            freezes=freezes,
             optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay),
             schedule=Schedule(
                 kind=self.schedule,
@@ -190,12 +206,11 @@ class Star(Config):
                 final=0.0 if linear else 0.1,
             ),
             precision=self.precision,
-            **options,
         )
 
 
 #: The paper's (5000, 5) with its sizes and rates (B.2, B.3).
-PAPER_STAR = Star(
+PAPER_STAR = PathStarTraining(
     arms=5000,
     nodes=5,
     pauses=5,
@@ -212,9 +227,8 @@ PAPER_STAR = Star(
     precision="bf16",
 )
 
-
 #: A few steps on a few arms, for tests.
-MINI = Star(
+MINI = PathStarTraining(
     arms=8,
     model=GPTConfig(layers=1, width=8, heads=1, context=16),
     edges=6,
@@ -222,50 +236,3 @@ MINI = Star(
     together=12,
     leaves=4,
 )
-
-
-def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Rows of the last step of every run, which ``keys`` tell apart."""
-    return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
-
-
-def first_step(
-    table: pl.DataFrame, column: str, keys: Sequence[str], least: float = 0.5
-) -> pl.DataFrame:
-    """When ``column`` first reaches ``least``, as ``first``; a step beyond the last if never.
-
-    Example:
-        >>> seen = pl.DataFrame({"seed": 0, "step": [0, 10, 20], "exact": [0.0, 0.6, 0.4]})
-        >>> first_step(seen, "exact", ["seed"])["first"].item()
-        10.0
-    """
-    reached = pl.col("step").filter(pl.col(column) >= least).min()
-    never = pl.col("step").max() + 1
-    return table.group_by(list(keys), maintain_order=True).agg(
-        first=reached.fill_null(never).cast(pl.Float64)
-    )
-
-
-def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the hardest token on held-out leaves."""
-    return paths.filter(pl.col("part") == "queries", pl.col("hardest"))
-
-
-def whole(paths: pl.DataFrame) -> pl.DataFrame:
-    """A row a run: what is known of held-out leaves and of trained ones.
-
-    Returns:
-        The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of held-out
-        leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last`` (the last token of
-        held-out leaves), ``trained`` (whole answers of trained leaves).
-    """
-    about = ("part", "place", "hardest", "accuracy", "loss", "exact", "statements", "chance")
-    keys = [name for name in paths.columns if name not in about]
-    held, told = (pl.col("part") == part for part in ("queries", "facts"))
-    return paths.group_by(keys, maintain_order=True).agg(
-        hardest=pl.col("accuracy").filter(held & pl.col("hardest")).mean(),
-        exact=pl.col("exact").filter(held).mean(),
-        easiest_last=pl.col("accuracy").filter(held).last(),
-        trained=pl.col("exact").filter(told).mean(),
-        chance=pl.col("chance").filter(held & pl.col("hardest")).mean(),
-    )
