@@ -29,7 +29,9 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
 def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
     """Copy one vector into tensors."""
     with torch.no_grad():
-        for tensor, part in zip(tensors, values.split([t.numel() for t in tensors]), strict=True):
+        for tensor, part in zip(
+            tensors, values.flatten().split([t.numel() for t in tensors]), strict=True
+        ):
             tensor.copy_(part.view_as(tensor))
 
 

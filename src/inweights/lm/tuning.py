@@ -26,7 +26,7 @@ from inweights.lm.adapters import adapted
 from inweights.lm.data import Encoded, Example, batches, encode, padded
 from inweights.lm.load import LanguageModel
 from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
-from inweights.training.checkpoint import Checkpoint, State
+from inweights.training.checkpoint import State, StateFile
 
 __all__ = ["FineTune", "FineTuned", "finetune", "steps_of"]
 
@@ -180,8 +180,8 @@ def finetune(
     )
     keeper = None
     if checkpoint is not None:
-        keeper = Checkpoint(
-            checkpoint, key=key, every_seconds=every_seconds, every_steps=every_steps
+        keeper = StateFile(
+            State, checkpoint, key=key, every_seconds=every_seconds, every_steps=every_steps
         )
     read = places = 0
     with adapted(lm.model, config.method, config.rank, config.alpha, seed) as model:
@@ -190,7 +190,7 @@ def finetune(
         losses = list(state.tables["losses"]) if state else []
         done = state.total if state else 0
         if state:
-            unflatten(trained, state.values[0])
+            unflatten(trained, state.values)
         for index, stage in enumerate(stages):
             if state and index < state.phase:
                 continue
@@ -230,8 +230,7 @@ def finetune(
                                 phase=index,
                                 step=step + 1,
                                 total=done,
-                                values=flat(trained)[None],
-                                stopped=torch.full((1,), -1),
+                                values=flat(trained),
                                 optimizer=moments(optimizer, trained),
                                 tables={"losses": losses},
                             )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,12 +21,12 @@ from torch import Tensor
 
 from inweights.errors import RunError
 
-__all__ = ["Checkpoint", "State"]
+__all__ = ["Checkpoint", "ReplicaState", "State", "StateFile"]
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State:
     """Where training stands. Random streams are counters, so that the step holds them too.
 
@@ -34,25 +34,47 @@ class State:
         phase: Index of the phase.
         step: Updates done in it.
         total: Updates done in all phases.
-        values: Parameters, ``[R, P]``.
-        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on.
+        values: What is trained, as one tensor.
         optimizer: State of the optimizer, as named tensors; empty at the start of a phase.
         tables: What was measured so far.
     """
+
+    #: Names of the tensors that every state has.
+    tensors: ClassVar[tuple[str, ...]] = ("values",)
 
     phase: int
     step: int
     total: int
     values: Tensor
-    stopped: Tensor
     optimizer: dict[str, Tensor] = field(default_factory=dict)
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
 
 
-class Checkpoint:
+@dataclass(kw_only=True)
+class ReplicaState(State):
+    """Where the training of replicas stands; their values are ``[R, P]``.
+
+    Attributes:
+        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on.
+            Lives on the CPU.
+    """
+
+    tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
+
+    stopped: Tensor
+
+    def __post_init__(self) -> None:
+        self.stopped = self.stopped.cpu()
+
+
+S = TypeVar("S", bound=State)
+
+
+class StateFile(Generic[S]):
     """Keeps the state of one training run in one file.
 
     Args:
+        kind: Class of the state.
         path: The file.
         key: Hash of everything that decides the run; a file of another run is refused.
         every_seconds: Time between two writes.
@@ -60,8 +82,15 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: str | Path, *, key: str, every_seconds: float = 20.0, every_steps: int = 0
+        self,
+        kind: type[S],
+        path: str | Path,
+        *,
+        key: str,
+        every_seconds: float = 20.0,
+        every_steps: int = 0,
     ) -> None:
+        self.kind = kind
         self.path = Path(path)
         self.key = key
         self._every_seconds, self._every_steps = every_seconds, every_steps
@@ -73,13 +102,13 @@ class Checkpoint:
             return total % self._every_steps == 0
         return time.monotonic() - self._last >= self._every_seconds
 
-    def write(self, state: State) -> None:
+    def write(self, state: S) -> None:
         """Write the state, whole or not at all.
 
         Raises:
             RunError: The file cannot be written (a full disk, say).
         """
-        tensors = {"values": state.values, "stopped": state.stopped}
+        tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         for name, frames in state.tables.items():
             tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
@@ -102,7 +131,7 @@ class Checkpoint:
             ) from error
         self._last = time.monotonic()
 
-    def read(self, device: torch.device | str = "cpu") -> State | None:
+    def read(self, device: torch.device | str = "cpu") -> S | None:
         """Return the stored state, or ``None`` where there is none.
 
         Raises:
@@ -114,7 +143,7 @@ class Checkpoint:
             with safe_open(self.path, framework="pt", device=str(device)) as file:
                 about: Mapping[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            values, stopped = tensors.pop("values"), tensors.pop("stopped")
+            named = {name: tensors.pop(name) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, msgspec.DecodeError) as error:
             raise RunError(
                 f"the checkpoint {self.path} is damaged ({error}); remove it to start again"
@@ -123,12 +152,11 @@ class Checkpoint:
             raise RunError(
                 f"the checkpoint {self.path} belongs to another run; remove it to start again"
             )
-        return State(
+        return self.kind(
             phase=about["phase"],
             step=about["step"],
             total=about["total"],
-            values=values,
-            stopped=stopped.cpu(),
+            **named,
             optimizer={
                 name.removeprefix(_OPTIMIZER): tensor
                 for name, tensor in tensors.items()
@@ -144,6 +172,17 @@ class Checkpoint:
     def clear(self) -> None:
         """Remove the file, once the run is complete and stored elsewhere."""
         self.path.unlink(missing_ok=True)
+
+
+class Checkpoint(StateFile[ReplicaState]):
+    """The state file of a model with replicas; takes what :class:`StateFile` takes."""
+
+    def __init__(
+        self, path: str | Path, *, key: str, every_seconds: float = 20.0, every_steps: int = 0
+    ) -> None:
+        super().__init__(
+            ReplicaState, path, key=key, every_seconds=every_seconds, every_steps=every_steps
+        )
 
 
 def _as_tensor(table: pl.DataFrame) -> Tensor:

@@ -16,7 +16,7 @@ from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.training.batches import Batches
-from inweights.training.checkpoint import Checkpoint, State
+from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.training.losses import Loss
@@ -108,7 +108,14 @@ def train(
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
     if state is None:
-        state = State(0, 0, 0, flat.values, torch.full((replicas,), -1), tables={"losses": []})
+        state = ReplicaState(
+            phase=0,
+            step=0,
+            total=0,
+            values=flat.values,
+            stopped=torch.full((replicas,), -1),
+            tables={"losses": []},
+        )
         _observe(model, observers, state, last=False)
     else:
         flat.values.copy_(state.values)
@@ -184,7 +191,7 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _record(losses: Tensor, phase: Phase, state: State) -> pl.DataFrame:
+def _record(losses: Tensor, phase: Phase, state: ReplicaState) -> pl.DataFrame:
     values = losses.tolist()
     return pl.DataFrame(
         {
@@ -196,7 +203,7 @@ def _record(losses: Tensor, phase: Phase, state: State) -> pl.DataFrame:
     )
 
 
-def _refuse_divergence(losses: Tensor, phase: Phase, state: State) -> None:
+def _refuse_divergence(losses: Tensor, phase: Phase, state: ReplicaState) -> None:
     if not losses.isfinite().any():
         raise RunError(
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
@@ -211,7 +218,7 @@ def _stop(
     batches: Batches,
     phase: Phase,
     losses: Tensor,
-    state: State,
+    state: ReplicaState,
 ) -> None:
     """Mark the replicas that meet the phase's stop rule."""
     met = torch.zeros(model.replicas, dtype=torch.bool)
@@ -224,7 +231,9 @@ def _stop(
     state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
 
 
-def _observe(model: Model, observers: Sequence[Observer], state: State, *, last: bool) -> None:
+def _observe(
+    model: Model, observers: Sequence[Observer], state: ReplicaState, *, last: bool
+) -> None:
     for observer in observers:
         if state.total % observer.every == 0 or last:
             with torch.no_grad():

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Plan, cosine, share, sweeps
 from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
-from inweights.lm.experiment import TrainingMix, run_mix
-from inweights.lm.tables import accuracies, against, rises
 from inweights.lm.tuning import FineTune
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.recipe import Deduction, Figure, Plan, Recipe
+from inweights.recipes.identity_bridge.common import PAPER
+from inweights.recipes.language.experiment import computations
+from inweights.recipes.language.facts import Facts, TrainingMix
+from inweights.recipes.language.tables import WORDS, accuracies, against, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 
-NAME = "identity-bridge/fig8"
 LABELS = ("model", "condition")
 ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"
 #: What is told; each fills the same number of tokens. The last is the control: ``e1`` is not told.
@@ -43,67 +41,58 @@ class Settings(Config):
     tuning: FineTune = FineTune(rate=1e-3, epochs=5, batch_tokens=128)
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
-    """One fine-tune for each model, condition and seed, on real facts."""
+def plan(settings: Settings) -> Plan:
+    """One fine-tune for each model and condition, on real facts."""
+    lessons = {name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()}
     return Plan(
-        deductions=[
-            Deduction(
-                name="measured",
-                labels={"model": model, "condition": name},
-                seed=seed,
-                compute=run_mix,
-                options={
-                    "model": model,
-                    "device": settings.device,
-                    "world": None,
-                    "mix": mix,
-                    "tuning": settings.tuning,
-                    "tokens": settings.tokens,
-                    "seed": seed,
-                },
-            )
-            for seed in seeds
+        computations=[
+            one
             for model in settings.models
-            for name, mix in MIXES.items()
+            for one in computations(
+                {"model": model},
+                lessons,
+                asked=Facts(),
+                model=model,
+                tuning=settings.tuning,
+                device=settings.device,
+            )
         ]
     )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Rises of the answer under ``(e1, r2)`` by set, accuracies, and paired tests."""
-    found = tables["measured"]
-    accuracy = accuracies(found, LABELS)
-    skip = found.filter(pl.col("kind") == "question", pl.col("role") == "skip")
-    sets = rises(found, LABELS, "skip")
+    measured = both_times(tables["before"], tables["after"], ["model"])
+    accuracy = accuracies(measured, LABELS)
+    skip = measured.filter(pl.col("kind") == "question", pl.col("role") == "skip")
+    sets = rises(measured, LABELS, "skip")
     both = [
         sets.select(*LABELS, "seed", "set", value=column, what=pl.lit(text))
         for column, text in (("rise", "probability"), ("share_rise", "share among candidates"))
     ]
     return {
+        "measured": measured,
         "accuracy": accuracy.with_columns(gain=pl.col("accuracy") - pl.col("before")),
         "sets": sets,
-        "all": rises(found.with_columns(set=pl.lit("all")), LABELS, "skip"),
+        "all": rises(measured.with_columns(set=pl.lit("all")), LABELS, "skip"),
         "shown": pl.concat(both).sort(pl.col("set").replace_strict(_ORDER)),
-        "tests": against(found, "condition", ONE),
+        "tests": against(measured, "condition", ONE),
         "example": skip.select(
             *LABELS, "seed", "set", "prompt", "answer", "probability_before", "probability_after"
         ),
-        "kept": accuracy.with_columns(pl.col("what").replace(_WORDS)),
+        "kept": accuracy.with_columns(pl.col("what").replace(WORDS)),
     }
 
 
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
-_WORDS = {
-    "composition": "two hops, directly",
-    "thought": "two hops, step by step",
-    "first_hop": "first hop",
-    "second_hop": "second hop",
-    "skip": "(e1, r2) alone",
-}
 
-state = Statement(NAME, source="identity-bridge", place="Fig. 8, §4.5")
-ours = Statement(NAME, source="ours", place="Fig. 8, §4.5")
-_ONE = {"condition": ONE}
+state = PAPER.stating("fig8", "Fig. 8, §4.5")
+
+rise = cosine("sets", "rise", condition=ONE).over("model")
+share_rise = rise.of("share_rise")
+every_rise = cosine("all", "share_rise").over("model")
+accuracy = share("accuracy", "accuracy").over("model")
+gain = cosine("accuracy", "gain").over("model")
 
 CLAIMS = (
     *(
@@ -111,12 +100,7 @@ CLAIMS = (
             f"rise-{name}",
             f"Under the prompt (e1, r2) the answer's probability rises more in {kind} than in "
             "D_incorrect, after one-hop fine-tuning (difference of the mean rises).",
-            Target(least=0.05),
-            table="sets",
-            column="rise",
-            where={**_ONE, "set": kind},
-            minus={**_ONE, "set": INCORRECT},
-            each=("model",),
+            rise.at(set=kind) - rise.at(set=INCORRECT) >= 0.05,
             published="picture",
         )
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
@@ -124,118 +108,86 @@ CLAIMS = (
     state(
         "rise-incorrect",
         "In D_incorrect it rises slightly (mean rise of the probability).",
-        Target(least=0.0, most=0.1),
-        table="sets",
-        column="rise",
-        where={**_ONE, "set": INCORRECT},
-        each=("model",),
+        rise.at(set=INCORRECT).within(0.0, 0.1),
         published="slightly improved",
     ),
     state(
         "identity-adds-little",
         "On a pretrained model the identity adds little two-hop accuracy (difference to one-hop "
         "fine-tuning on as many tokens).",
-        Target(least=-0.05, most=0.05),
-        table="accuracy",
-        column="accuracy",
-        where={"condition": IDENTITY, "what": "composition"},
-        minus={**_ONE, "what": "composition"},
-        each=("model",),
+        (
+            accuracy.at(condition=IDENTITY, what="composition")
+            - accuracy.at(condition=ONE, what="composition")
+        ).within(-0.05, 0.05),
         published="not significant",
     ),
     state(
         "tuning-helps",
         "Fine-tuning on single hops improves two-hop reasoning (accuracy after minus before).",
-        Target(least=0.02),
-        table="accuracy",
-        column="gain",
-        where={**_ONE, "what": "composition"},
-        each=("model",),
+        gain.at(condition=ONE, what="composition") >= 0.02,
         published="to a certain extent",
     ),
     *(
-        ours(
+        state(
             f"share-{name}",
             f"The same of {kind} against D_incorrect holds for the answer's share among the "
             "candidates, so that it is not one of all answers rising (difference).",
-            Target(least=0.05),
-            table="sets",
-            column="share_rise",
-            where={**_ONE, "set": kind},
-            minus={**_ONE, "set": INCORRECT},
-            each=("model",),
+            share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05,
+            source="ours",
         )
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
     ),
-    ours(
+    state(
         "needs-the-first-hop",
         "The share rises by more than where the first hop is never told, so that it comes from "
         "putting two facts together and not from second hops alone (difference, all chains).",
-        Target(least=0.05),
-        table="all",
-        column="share_rise",
-        where=_ONE,
-        minus={"condition": SECOND},
-        each=("model",),
+        every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
+        source="ours",
     ),
     *(
-        ours(
+        state(
             f"{hop.replace('_', '-')}-known",
             f"The {hop.replace('_', ' ')} is known after one-hop fine-tuning (accuracy among the "
             "candidates).",
-            Target(least=0.9),
-            table="accuracy",
-            column="accuracy",
-            where={**_ONE, "what": hop},
-            each=("model",),
+            accuracy.at(condition=ONE, what=hop) >= 0.9,
+            source="ours",
         )
         for hop in ("first_hop", "second_hop")
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="rise",
-        kind="sweeps",
-        title="How the answer's probability changes under the prompt (e1, r2)",
-        caption=(
-            "Rise after fine-tuning, by set: D_correct right before and after, D_partial right "
-            "after only, D_incorrect wrong after. Left the raw probability, as in the paper; right "
-            "the share among the candidates, which does not rise when all answers do."
-        ),
-        sources=("shown",),
-        options={
-            "axis": "what",
-            "value": "set",
-            "y": "value",
-            "series": "condition",
-            "y_label": "rise",
-        },
+    sweeps(
+        "rise",
+        "shown",
+        "How the answer's probability changes under the prompt (e1, r2)",
+        "Rise after fine-tuning, by set: D_correct right before and after, D_partial right "
+        "after only, D_incorrect wrong after. Left the raw probability, as in the paper; right "
+        "the share among the candidates, which does not rise when all answers do.",
+        axis="what",
+        value="set",
+        y="value",
+        series="condition",
+        y_label="rise",
     ),
-    Figure(
-        id="accuracy",
-        kind="sweeps",
-        title="What is known of real people and substances after fine-tuning",
-        caption=(
-            "Accuracy among the candidates. In the control the first hop is never told: what it "
-            "answers is prior knowledge."
-        ),
-        sources=("kept",),
-        options={
-            "axis": "what",
-            "value": "condition",
-            "y": "accuracy",
-            "series": "model",
-            "y_limits": [0.0, 1.0],
-            "columns": 3,
-        },
+    sweeps(
+        "accuracy",
+        "kept",
+        "What is known of real people and substances after fine-tuning",
+        "Accuracy among the candidates. In the control the first hop is never told: what it "
+        "answers is prior knowledge.",
+        axis="what",
+        value="condition",
+        y="accuracy",
+        series="model",
+        y_limits=(0.0, 1.0),
+        columns=3,
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig8",
     title="One-hop fine-tuning strengthens (e1, r2) where two hops succeed",
-    paper="Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory",
     place="Figure 8, §4.5",
     summary=(
         "Fine-tunes a pretrained model on single hops about real people, their birthplaces and "
@@ -249,7 +201,7 @@ RECIPE = Recipe(
         "smoke": Settings(
             models=("@tiny",),
             tokens=5500,
-            tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=2048),
+            tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048),
         ),
         "cpu": Settings(),
         "paper": Settings(

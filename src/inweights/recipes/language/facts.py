@@ -1,34 +1,30 @@
-"""One fine-tune of one experiment: facts in some mix, the same questions before and after."""
+"""Lessons of facts in two hops, real or invented: which statements are told, and how often."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from inweights.audit import augment
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.data import Example, encode
-from inweights.lm.evaluate import ask, ask_with_thought
-from inweights.lm.invented import BORN, COUNTRY, WORDING, Invented
-from inweights.lm.load import TINY, LanguageModel, load_model
+from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question, exam
-from inweights.lm.states import resemblance_by_layer
-from inweights.lm.tuning import FineTune, finetune
+from inweights.recipes.language.experiment import Quiz
+from inweights.recipes.language.invented import BORN, COUNTRY, WORDING, Invented
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
 from inweights.worlds.wording import Wording
 
 __all__ = [
+    "Facts",
     "TrainingMix",
     "asked_of",
     "facts_of",
     "fill_budget",
-    "run_mix",
     "statements",
     "trained_bridges",
 ]
@@ -69,14 +65,54 @@ class TrainingMix(Config):
     identity: bool = False
     reverse: bool = False
     paraphrase: int = 1
-    hops: str = "both"
+    hops: Literal["both", "first", "second"] = "both"
     composed: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.hops not in ("both", "first", "second"):
-            raise ConfigError(f"hops should be both, first or second, not '{self.hops}'")
         if not 0 <= self.composed < 1:
             raise ConfigError(f"composed is a share from 0 to below 1, not {self.composed:g}")
+
+
+class Facts(Config):
+    """Facts in two hops, told in some mix.
+
+    Questions are compositions, both of their hops, and prompts that skip the first one; pairs are
+    the prompts of a composition and of its second hop.
+
+    Attributes:
+        world: Invented facts; none takes real ones of people and substances.
+        mix: Which statements are trained.
+        tokens: Tokens of one pass, the same for every mix.
+    """
+
+    world: Invented | None = None
+    mix: TrainingMix = TrainingMix()
+    tokens: int = 0
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the facts are invented."""
+        return self.world is not None
+
+    def quiz(self, seed: int) -> Quiz:
+        """Ask the same for every mix."""
+        questions = asked_of(*facts_of(self.world, seed))
+        through = trained_bridges(questions, self.mix, seed)
+        return Quiz(
+            questions,
+            [(q.prompt, q.steps[1].replace("{bridge}", q.bridge)) for q in questions if q.steps],
+            frozenset(q.id for q in questions if q.bridge in through),
+        )
+
+    def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
+        """Return the statements of the mix, repeated up to the number of tokens.
+
+        Raises:
+            ConfigError: They have more tokens than that.
+        """
+        facts, words = facts_of(self.world, seed)
+        told = statements(facts, words, self.mix, asked_of(facts, words), seed)
+        return fill_budget(lm, _without_known(told, self.world), self.tokens, seed)
 
 
 def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
@@ -189,107 +225,6 @@ def fill_budget(
                 rows.append(i)
                 left -= int(lengths[i])
     return [examples[i] for i in rows]
-
-
-def run_mix(
-    *,
-    model: str,
-    world: Invented | None,
-    mix: TrainingMix,
-    tuning: FineTune,
-    tokens: int,
-    seed: int,
-    device: str = "cpu",
-    train: bool = True,
-) -> pl.DataFrame:
-    """Fine-tune a model on a mix and return one tidy table of what it says before and after.
-
-    Args:
-        model: What :func:`inweights.lm.load_model` takes.
-        world: Invented facts; none takes real ones of people and places.
-        mix: Which statements are trained.
-        tuning: How.
-        tokens: Tokens of one pass, the same for every mix.
-        seed: Root seed of the world, the order and the adapters.
-        device: Where the model lives.
-        train: Whether anything is trained; else the model answers as it is.
-
-    Returns:
-        Rows of four kinds. ``question``: ``id, chain, role, distribution`` and for both times
-        ``hit, rank, reciprocal, share, others, probability``, with ``_before`` and ``_after``;
-        those of a composition have its ``set`` (§4.5). ``thought``: the same for compositions that
-        were answered step by step (before, of real facts only). ``layer``: ``layer`` and
-        ``cosine, other, contrast`` between the prompts of a composition and of its second hop.
-        ``training``: ``steps, trained, loss``.
-    """
-    facts, words = facts_of(world, seed)
-    questions = asked_of(facts, words)
-    lm = load_model(model, device=device, seed=seed)
-    before = _before(model, device, world, seed if world or model == TINY else 0)
-    training: dict[str, float | str] = {"kind": "training", "steps": 0, "trained": 0}
-    after = before
-    if train:
-        examples = _without_known(statements(facts, words, mix, questions, seed), world)
-        done = finetune(lm, fill_budget(lm, examples, tokens, seed), tuning, seed=seed)
-        after = _look(lm, questions, thoughts=True)
-        last = done.losses["loss"].tail(5).mean()
-        assert isinstance(last, float)
-        training |= {"steps": done.losses.height, "trained": done.tokens, "loss": last}
-    both = _matched(before, after)
-    direct = both.filter(pl.col("role") == "composition", pl.col("kind") == "question")
-    kinds = (
-        pl.when(~pl.col("hit_after"))
-        .then(pl.lit(INCORRECT))
-        .when(pl.col("hit_before"))
-        .then(pl.lit(CORRECT))
-        .otherwise(pl.lit(PARTIAL))
-    )
-    composed = trained_bridges(questions, mix, seed)
-    inside = pl.col("chain").is_in(sorted(q.id for q in questions if q.bridge in composed))
-    both = both.join(
-        direct.select("chain", set=kinds), on="chain", how="left", maintain_order="left"
-    ).with_columns(
-        distribution=pl.when(pl.col("kind") != "layer").then(
-            pl.when(inside).then(pl.lit("in")).otherwise(pl.lit("out"))
-        )
-    )
-    return pl.concat([both, pl.DataFrame([training])], how="diagonal_relaxed")
-
-
-@lru_cache(maxsize=2)
-def _before(model: str, device: str, world: Invented | None, seed: int) -> pl.DataFrame:
-    """What a model says before training: the same for every mix, and asked once a process."""
-    lm = load_model(model, device=device, seed=seed)
-    # What was invented cannot be thought about beforehand.
-    return _look(lm, asked_of(*facts_of(world, seed)), thoughts=world is None)
-
-
-def _matched(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Both times side by side, ``_before`` and ``_after``; what was not asked before is null."""
-    same = ["kind", "id", "chain", "role", "prompt", "answer", "layer", "chance"]
-    keys = ["kind", "id", "layer"]
-    values = [c for c in after.columns if c not in same]
-    return after.rename({c: f"{c}_after" for c in values}).join(
-        before.select(*keys, pl.col(values).name.suffix("_before")),
-        on=keys,
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    )
-
-
-def _look(lm: LanguageModel, questions: Sequence[Question], *, thoughts: bool) -> pl.DataFrame:
-    """Everything that is asked of a model at one time."""
-    composed = [q for q in questions if q.steps]
-    seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in composed]
-    layers = resemblance_by_layer(lm, [q.prompt for q in composed], seconds)
-    parts = [
-        ask(lm, questions).with_columns(kind=pl.lit("question"), thought=pl.lit(None, pl.String)),
-        layers.with_columns(kind=pl.lit("layer"), layer=pl.col("layer").cast(pl.Int64)),
-    ]
-    if thoughts:
-        parts.append(ask_with_thought(lm, questions).with_columns(kind=pl.lit("thought")))
-    return pl.concat(parts, how="diagonal_relaxed")
 
 
 def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:

@@ -1,0 +1,1 @@
+"""What the recipes that fine-tune pretrained language models share."""
