@@ -118,7 +118,7 @@ def audit(
     leaks, transfers = _leaks(facts, chains), _transfers(facts)
     begin(3)
     relations, overlap = _relations(facts), _name_overlap(facts)
-    made, why = None, "not asked for"
+    prediction, why = None, "not asked for"
     if forecast and not counts.height:
         why = "no two facts chain"
     elif forecast and len(knowledge.entities) > FORECAST:
@@ -128,7 +128,7 @@ def audit(
     elif forecast:
         begin(4)
         try:
-            made, why = _forecast(knowledge, seconds, progress), ""
+            prediction, why = _forecast(knowledge, seconds, progress), ""
         except InweightsError as error:
             why = str(error)
     return Audit(
@@ -141,7 +141,7 @@ def audit(
         leaks=leaks,
         name_overlap=overlap,
         entity_positions=_entity_positions(facts),
-        forecast=made,
+        forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
     )

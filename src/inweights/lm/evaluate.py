@@ -99,12 +99,12 @@ def say(
         [False]
     """
     tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
-    said = generate(lm, [q.prompt for q in questions], tokens=tokens, progress=tell)
+    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, progress=tell)
     exact = [
         text.casefold().strip(" .") in {name.casefold().strip(" .") for name in _names(q)}
-        for q, text in zip(questions, said, strict=True)
+        for q, text in zip(questions, texts, strict=True)
     ]
-    return pl.DataFrame({"id": [q.id for q in questions], "said": said, "exact": exact})
+    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": exact})
 
 
 def _names(question: Question) -> tuple[str, ...]:

@@ -42,8 +42,8 @@ def of_optimum(
         >>> table.filter(part="queries")["accuracy"].to_list()
         [1.0]
     """
-    made = world.build(seed)
-    table: pl.DataFrame = probe(to_model(_optimum(made, gap)), made, **options)
+    built = world.build(seed)
+    table: pl.DataFrame = probe(to_model(_optimum(built, gap)), built, **options)
     return table.drop("replica")
 
 
