@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -11,11 +11,9 @@ from inweights.errors import DataError
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.score import generate, log_likelihoods
+from inweights.progress import Progress
 
 __all__ = ["ask", "ask_with_thought", "say"]
-
-#: Called with what is done, all there is, and what it is.
-Progress = Callable[[int, int, str], None]
 
 
 def ask(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,11 +14,9 @@ from inweights.lm.evaluate import ask, ask_with_thought, say
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.states import resemblance_by_layer
+from inweights.progress import Progress
 
 __all__ = ["evaluation"]
-
-#: Called with what is done, all there is, and what it is.
-Progress = Callable[[int, int, str], None]
 
 
 def evaluation(

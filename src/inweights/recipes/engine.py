@@ -15,6 +15,7 @@ import polars as pl
 
 from inweights.config import to_dict
 from inweights.errors import ConfigError, DataError
+from inweights.progress import Progress
 from inweights.recipes.claim import ClaimResult, judge
 from inweights.recipes.groups import complete, part_of, use_threads
 from inweights.recipes.pieces import pieces, work_on
@@ -23,9 +24,6 @@ from inweights.recipes.worker import Job, train_beside
 from inweights.runs import RunFolder, RunStore, environment, read_tables, write_json, write_tables
 
 __all__ = ["Outcome", "Progress", "execute", "judge_all", "load", "refresh"]
-
-#: Called with steps done (replicas count one by one), all steps, and what is being done.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
