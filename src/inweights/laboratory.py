@@ -11,7 +11,6 @@ from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.engine import (
     Effort,
     Outcome,
-    Progress,
     execute,
     judge_all,
     load,
@@ -22,6 +21,7 @@ from inweights.lab.recipe import Recipe
 from inweights.lab.settle import Settled
 from inweights.lab.settle import settle as settle_one
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import Progress
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.publish import publish
 from inweights.runs import RunStore

@@ -7,12 +7,12 @@ joins and group-bys, so that 100,000 triples take seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
 
 from inweights.errors import InweightsError
+from inweights.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.triples import world_of
@@ -82,8 +82,8 @@ def audit(
     *,
     forecast: bool = True,
     seconds: float = 60.0,
-    progress: Callable[[str, int, float], None] | None = None,
-    watch: Callable[[int, int, str], None] | None = None,
+    progress: SolverProgress | None = None,
+    watch: Progress | None = None,
 ) -> Audit:
     """Audit a set of triples.
 
@@ -118,7 +118,7 @@ def audit(
     leaks, transfers = _leaks(facts, chains), _transfers(facts)
     begin(3)
     relations, overlap = _relations(facts), _name_overlap(facts)
-    made, why = None, "not asked for"
+    prediction, why = None, "not asked for"
     if forecast and not counts.height:
         why = "no two facts chain"
     elif forecast and len(knowledge.entities) > FORECAST:
@@ -128,7 +128,7 @@ def audit(
     elif forecast:
         begin(4)
         try:
-            made, why = _forecast(knowledge, seconds, progress), ""
+            prediction, why = _forecast(knowledge, seconds, progress), ""
         except InweightsError as error:
             why = str(error)
     return Audit(
@@ -141,15 +141,13 @@ def audit(
         leaks=leaks,
         name_overlap=overlap,
         entity_positions=_entity_positions(facts),
-        forecast=made,
+        forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
     )
 
 
-def _forecast(
-    knowledge: Knowledge, seconds: float, progress: Callable[[str, int, float], None] | None
-) -> Prediction:
+def _forecast(knowledge: Knowledge, seconds: float, progress: SolverProgress | None) -> Prediction:
     world = world_of(knowledge, identity=_stated_identities(knowledge))
     return predict(world, answers="several", seconds=seconds, progress=progress)
 

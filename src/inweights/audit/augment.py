@@ -5,7 +5,7 @@ The same facts and options give the same rows. Nothing is read but the facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import polars as pl
 from inweights.audit.questions import held_out
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, unknown_name
+from inweights.progress import Progress
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.triples import bridges_of
@@ -67,7 +68,7 @@ def augment(
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
     tokens: Counter | None = None,
-    watch: Callable[[int, int, str], None] | None = None,
+    watch: Progress | None = None,
 ) -> Augmented:
     """Put facts into words, add identities of the bridges, and hold questions out.
 

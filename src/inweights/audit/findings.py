@@ -32,7 +32,7 @@ class Finding(msgspec.Struct, frozen=True):
     text: str
 
 
-def outlook(made: Audit) -> pl.DataFrame:
+def outlook(audit: Audit) -> pl.DataFrame:
     """Return what becomes of the compositions of each pair of relations, the most chains first.
 
     Returns:
@@ -49,23 +49,23 @@ def outlook(made: Audit) -> pl.DataFrame:
         [('contains', 'family', 18, 7, 11), ('contains', 'symbol', 18, 0, 18)]
     """
     columns = ("first", "second", "chains", "complexity", "expected")
-    pairs = made.compositions.select(columns).rename({"chains": "questions"})
-    if made.forecast is None:
+    pairs = audit.compositions.select(columns).rename({"chains": "questions"})
+    if audit.forecast is None:
         empty = [pl.lit(None, dtype=pl.Int64).alias(k) for k in ("follow", "tied", "fail")]
         return pairs.with_columns(*empty, mended=pl.lit(None, dtype=pl.Int64))
-    asked = made.forecast.solution.program.world.queries
-    start = len(made.knowledge.entities)
-    names = made.knowledge.relations
+    asked = audit.forecast.solution.program.world.queries
+    start = len(audit.knowledge.entities)
+    names = audit.knowledge.relations
     relations = [asked.prompt(i)[1:] - start for i in range(len(asked))]
-    advice = made.forecast.advice
+    advice = audit.forecast.advice
     better = set(advice.mended) if advice else set()
-    told = made.forecast.queries.select(
+    verdicts = audit.forecast.queries.select(
         "verdict",
         first=pl.Series([names[r] for r, _ in relations], dtype=pl.String),
         second=pl.Series([names[r] for _, r in relations], dtype=pl.String),
         better=pl.col("query").is_in(sorted(better)),
     )
-    counted = told.group_by("first", "second").agg(
+    counted = verdicts.group_by("first", "second").agg(
         pl.len().cast(pl.Int64).alias("questions"),
         *(
             (pl.col("verdict") == verdict).sum().cast(pl.Int64).alias(column)
@@ -78,7 +78,7 @@ def outlook(made: Audit) -> pl.DataFrame:
     )
 
 
-def headline(made: Audit) -> str:
+def headline(audit: Audit) -> str:
     """Return the answer in one sentence: how many questions follow, and with what they would.
 
     Example:
@@ -87,24 +87,24 @@ def headline(made: Audit) -> str:
         >>> headline(audit(read_knowledge("@chemistry")))
         '7 of 36 two-step questions follow; with 18 identities 36 would'
     """
-    if not made.compositions.height:
+    if not audit.compositions.height:
         return "No two facts chain: there is nothing to compose"
-    found = outlook(made)
-    asked = int(found["questions"].sum())
-    if made.forecast is None:
-        lacking = made.bridges.filter(~pl.col("identity")).height
+    table = outlook(audit)
+    asked = int(table["questions"].sum())
+    if audit.forecast is None:
+        lacking = audit.bridges.filter(~pl.col("identity")).height
         tail = f"; {lacking:,} bridges have no identity" if lacking else ""
         return f"{asked:,} two-step questions{tail}"
-    follow, mended = int(found["follow"].sum()), int(found["mended"].sum())
+    follow, mended = int(table["follow"].sum()), int(table["mended"].sum())
     tail = ""
-    advice = made.forecast.advice
+    advice = audit.forecast.advice
     if advice and advice.identities and mended:
         best = follow + mended - len(advice.broken)
         tail = f"; with {len(advice.identities)} identities {best:,} would"
     return f"{follow:,} of {asked:,} two-step questions follow{tail}"
 
 
-def findings(made: Audit) -> tuple[Finding, ...]:
+def findings(audit: Audit) -> tuple[Finding, ...]:
     """Return what was found, what is to be done first.
 
     Example:
@@ -113,20 +113,20 @@ def findings(made: Audit) -> tuple[Finding, ...]:
         >>> [f.title for f in findings(audit(read_knowledge("@people"))) if f.level == "act"]
         ['55 of 55 bridges have no identity statement']
     """
-    found = [*_bridges(made), *_crowded(made), *_leaks(made), *_late(made)]
-    found += [*_remarks(made), *_shortcuts(made), *_theory(made)]
+    found = [*_bridges(audit), *_crowded(audit), *_leaks(audit), *_late(audit)]
+    found += [*_remarks(audit), *_shortcuts(audit), *_theory(audit)]
     order = {"act": 0, "good": 1, "note": 2}
     return tuple(sorted(found, key=lambda f: order[f.level]))
 
 
-def _bridges(made: Audit) -> list[Finding]:
-    lacking = made.bridges.filter(~pl.col("identity")).height
-    if not made.bridges.height:
+def _bridges(audit: Audit) -> list[Finding]:
+    lacking = audit.bridges.filter(~pl.col("identity")).height
+    if not audit.bridges.height:
         return []
-    title = f"{lacking:,} of {made.bridges.height:,} bridges have no identity statement"
+    title = f"{lacking:,} of {audit.bridges.height:,} bridges have no identity statement"
     if not lacking:
         return [Finding("good", "Every bridge has its identity statement", "b → b is stated.")]
-    advice = made.forecast.advice if made.forecast else None
+    advice = audit.forecast.advice if audit.forecast else None
     few = (
         f"Those of {len(advice.identities)} are enough for {len(advice.mended)} more questions. "
         if advice and advice.identities
@@ -136,8 +136,8 @@ def _bridges(made: Audit) -> list[Finding]:
     return [Finding("act", title, text)]
 
 
-def _crowded(made: Audit) -> list[Finding]:
-    many = made.compositions.filter(pl.col("complexity") > 1)
+def _crowded(audit: Audit) -> list[Finding]:
+    many = audit.compositions.filter(pl.col("complexity") > 1)
     if not many.height:
         return []
     worst = many.sort("complexity", descending=True).row(0, named=True)
@@ -152,15 +152,15 @@ def _crowded(made: Audit) -> list[Finding]:
     ]
 
 
-def _leaks(made: Audit) -> list[Finding]:
-    if not made.leaks.height:
+def _leaks(audit: Audit) -> list[Finding]:
+    if not audit.leaks.height:
         return []
-    row = made.leaks.row(0, named=True)
+    row = audit.leaks.row(0, named=True)
     return [
         Finding(
             "act",
-            f"{_several(int(made.compositions['stated'].sum()), 'composed answer')} stated "
-            f"outright{'' if made.listed == 1 else ', of those that were listed'}",
+            f"{_several(int(audit.compositions['stated'].sum()), 'composed answer')} stated "
+            f"outright{'' if audit.listed == 1 else ', of those that were listed'}",
             f"Such as {row['subject']} → {row['answer']}, as '{row['stated_as']}' in line "
             f"{row['line']}: memory answers these. Leave them out of a test of reasoning "
             "(column `stated` of the questions).",
@@ -168,11 +168,11 @@ def _leaks(made: Audit) -> list[Finding]:
     ]
 
 
-def _late(made: Audit) -> list[Finding]:
-    late = int(made.transfers["late"].sum() or 0)
+def _late(audit: Audit) -> list[Finding]:
+    late = int(audit.transfers["late"].sum() or 0)
     if not late:
         return []
-    row = made.transfers.sort("late", descending=True).row(0, named=True)
+    row = audit.transfers.sort("late", descending=True).row(0, named=True)
     return [
         Finding(
             "act",
@@ -183,7 +183,7 @@ def _late(made: Audit) -> list[Finding]:
     ]
 
 
-def _remarks(made: Audit) -> list[Finding]:
+def _remarks(audit: Audit) -> list[Finding]:
     titles = {
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
@@ -194,11 +194,11 @@ def _remarks(made: Audit) -> list[Finding]:
     }
     found = []
     for kind, (level, what, rest) in titles.items():
-        told = [r.text for r in made.knowledge.remarks if r.kind == kind]
-        if told:
-            more = f" … and {len(told) - _TOLD:,} more." if len(told) > _TOLD else ""
-            text = ". ".join(told[:_TOLD]) + more
-            title = f"{_several(len(told), what)} {rest}"
+        texts = [r.text for r in audit.knowledge.remarks if r.kind == kind]
+        if texts:
+            more = f" … and {len(texts) - _TOLD:,} more." if len(texts) > _TOLD else ""
+            text = ". ".join(texts[:_TOLD]) + more
+            title = f"{_several(len(texts), what)} {rest}"
             found.append(Finding(level, title, text))  # type: ignore[arg-type]
     return found
 
@@ -207,30 +207,32 @@ def _several(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _shortcuts(made: Audit) -> list[Finding]:
-    rows = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
-    told = []
+def _shortcuts(audit: Audit) -> list[Finding]:
+    rows = audit.relations.join(audit.name_overlap, on="relation", maintain_order="left")
+    texts = []
     for row in rows.filter(pl.col("subjects") >= _SUBJECTS).iter_rows(named=True):
         if row["share"] >= _COMMON:
-            told.append(
+            texts.append(
                 f"{row['share']:.0%} of the subjects of {row['relation']} have {row['most_common']}"
             )
         if row["contained"] >= _COMMON:
-            told.append(
+            texts.append(
                 f"{row['contained']:.0%} of the answers to {row['relation']} share their name with "
                 "the subject"
             )
-    if not told:
+    if not texts:
         return []
-    more = f" … and {len(told) - _TOLD:,} more" if len(told) > _TOLD else ""
-    return [Finding("note", _several(len(told), "shortcut"), "; ".join(told[:_TOLD]) + more + ".")]
+    more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
+    return [
+        Finding("note", _several(len(texts), "shortcut"), "; ".join(texts[:_TOLD]) + more + ".")
+    ]
 
 
-def _theory(made: Audit) -> list[Finding]:
-    if made.forecast is None:
-        text = f"There is none: {made.why_no_forecast}."
+def _theory(audit: Audit) -> list[Finding]:
+    if audit.forecast is None:
+        text = f"There is none: {audit.why_no_forecast}."
         return [Finding("note", "No forecast", text)]
-    solution = made.forecast.solution
+    solution = audit.forecast.solution
     return [
         Finding(
             "note",

@@ -73,7 +73,7 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         subjects[r][names[s]] = None
     objects = {r: list(found) for r, found in values.items()}
     starts = {r: list(found) for r, found in subjects.items()}
-    said = {(s, o) for s, _, o in facts.triples.tolist()}
+    stated_pairs = {(s, o) for s, _, o in facts.triples.tolist()}
     rng = Streams(seed).numpy(WORLD, "questions")
     kinds: list[Iterator[tuple[int, int, _Asked]]] = [
         _compositions(facts, words, objects, rng),
@@ -83,16 +83,16 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         kinds.append(_reversals(facts, words, starts, rng))
     rows: list[tuple[Any, ...]] = []
     for kind in kinds:
-        made = []
+        kept = []
         for s, o, asked in kind:
             candidates = _among(asked, rng)
             if len(candidates) > 1:
                 accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
-                stated = asked.role == "composition" and (s, o) in said
-                made.append((asked, candidates, accepted, stated))
-            if len(made) == QUESTIONS:
+                stated = asked.role == "composition" and (s, o) in stated_pairs
+                kept.append((asked, candidates, accepted, stated))
+            if len(kept) == QUESTIONS:
                 break
-        for asked, candidates, accepted, stated in sorted(made, key=lambda q: q[0].facts):
+        for asked, candidates, accepted, stated in sorted(kept, key=lambda q: q[0].facts):
             rows.append(
                 (asked.role, asked.prompt, asked.answer, candidates,
                  candidates.index(asked.answer), accepted, stated, list(asked.facts),
@@ -143,14 +143,14 @@ def _analogies(
     for k in rng.permutation(len(groups)).tolist():
         shared, members = groups[k]
         # The one value that all agree on, and how it is known; none where they do not.
-        found: dict[int, tuple[int, int, int, int] | None] = {}
+        shared_facts: dict[int, tuple[int, int, int, int] | None] = {}
         for i, a in members:
             for relation, told in has[a].items():
                 j, o = told[0]
-                known = found.setdefault(relation, (o, i, j, a))
+                known = shared_facts.setdefault(relation, (o, i, j, a))
                 if len(told) > 1 or (known and known[0] != o):
-                    found[relation] = None
-        for attribute, agreed in found.items():
+                    shared_facts[relation] = None
+        for attribute, agreed in shared_facts.items():
             if attribute == shared or agreed is None:
                 continue
             o, i, j, a = agreed

@@ -59,7 +59,7 @@ metadata:
 """
 
 
-def write_augmented(made: Augmented, folder: str | Path) -> Path:
+def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
     """Write everything to a folder, whole or not at all; the same data gives the same bytes.
 
     ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
@@ -75,30 +75,30 @@ def write_augmented(made: Augmented, folder: str | Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        parts = {"questions": made.questions}
-        for name, table in (("train", made.train), ("control", made.control)):
+        parts = {"questions": augmented.questions}
+        for name, table in (("train", augmented.train), ("control", augmented.control)):
             parts |= {f"{name}{form}": _form(table, columns) for form, columns in FORMS.items()}
         for name, table in parts.items():
             table.write_parquet(work / f"{name}.parquet")
             _jsonl(table, work / f"{name}.jsonl")
         tasks = work / "lm_eval"
         tasks.mkdir()
-        for (role,), table in made.questions.group_by("role", maintain_order=True):
+        for (role,), table in augmented.questions.group_by("role", maintain_order=True):
             _jsonl(table, tasks / f"questions_{role}.jsonl")
             task = _TASK.format(name=f"inweights_{role}", role=role)
             (tasks / f"{role}.yaml").write_text(task, encoding="utf-8")
-        counts = {"rows": made.counts, "words": made.words, "tokens": made.tokens}
+        counts = {"rows": augmented.counts, "words": augmented.words, "tokens": augmented.tokens}
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(
-            [f"- {name}: {count}" for name, count in made.counts.items()]
-            + [f"- words of {name}: {count}" for name, count in made.words.items()]
-            + [f"- tokens of {name}: {count}" for name, count in made.tokens.items()]
+            [f"- {name}: {count}" for name, count in augmented.counts.items()]
+            + [f"- words of {name}: {count}" for name, count in augmented.words.items()]
+            + [f"- tokens of {name}: {count}" for name, count in augmented.tokens.items()]
         )
         configs = "\n".join(
             f"- config_name: {name}\n  data_files: {name}.parquet" for name in sorted(parts)
         )
         card = _CARD.format(
-            configs=configs, counts=listed, unit="tokens" if made.tokens else "words"
+            configs=configs, counts=listed, unit="tokens" if augmented.tokens else "words"
         )
         (work / "README.md").write_text(card, encoding="utf-8")
         work.chmod(0o755)  # as any folder that a user makes
@@ -111,11 +111,11 @@ def write_augmented(made: Augmented, folder: str | Path) -> Path:
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Where rows come from, and what is trained, in one form."""
-    said = [
+    messages = [
         pl.struct(role=pl.lit(role), content=pl.col(column).str.strip_chars())
         for role, column in (("user", "prompt"), ("assistant", "completion"))
     ]
-    full = table.with_columns(messages=pl.concat_list(said))
+    full = table.with_columns(messages=pl.concat_list(messages))
     return full.select("id", "fact", "line", "role", "stage", *columns)
 
 

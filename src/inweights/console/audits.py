@@ -43,28 +43,19 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     if json:
         print_json(_plain(made))
         return
-    colour = {"act": "red", "good": "green", "note": "dim"}
     out.print(f"[bold]{escape(headline(made))}[/bold]")
-    for found in findings(made):
-        if found.level != "note":
-            out.print(
-                f"[{colour[found.level]}]•[/{colour[found.level]}] {escape(found.title)}. "
-                f"{escape(found.text.replace('`', ''))}"
-            )
+    _findings(made, "act", "good")
     out.print()
     out.print(
         f"[bold]{len(facts)} facts[/bold], {len(facts.entities)} entities "
         f"({made.entity_positions['both']} of them both subject and object), "
         f"{len(facts.relations)} relations"
     )
-    for remark in facts.remarks[:_SHOWN]:
-        out.print(f"[yellow]{remark.kind}[/yellow]  {escape(remark.text)}")
-    if len(facts.remarks) > _SHOWN:
-        out.print(f"[dim]… and {len(facts.remarks) - _SHOWN} more remarks (--json)[/dim]")
     _compositions(made)
     _similarity(made)
-    _shortcuts(made)
     _forecast(made)
+    out.print()
+    _findings(made, "note")
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
@@ -115,6 +106,14 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     out.print(f"written to {folder}", soft_wrap=True)
 
 
+def _findings(made: Audit, *levels: str) -> None:
+    colours = {"act": "red", "good": "green", "note": "yellow"}
+    for found in findings(made):
+        if found.level in levels:
+            colour, text = colours[found.level], f"{found.title}. {found.text}".replace("`", "")
+            out.print(f"[{colour}]•[/{colour}] {escape(text)}")
+
+
 def _compositions(made: Audit) -> None:
     found = made.compositions
     if not found.height:
@@ -136,18 +135,6 @@ def _compositions(made: Audit) -> None:
     _more(found, "pairs of relations")
     if made.listed < 1:
         out.print(f"[dim]but for the number of chains, from {made.listed:.2%} of them[/dim]")
-    lacking = made.bridges.filter(~pl.col("identity")).height
-    out.print(
-        f"{made.bridges.height} bridges; {lacking} have no identity statement b → b, without which "
-        "most compositions fail (inweights augment adds them)"
-    )
-    if made.leaks.height:
-        first = made.leaks.row(0, named=True)
-        out.print(
-            f"[yellow]{made.leaks.height} leaks[/yellow]: composed answers that are facts "
-            f"themselves, such as ({first['subject']}, {first['first']}, {first['second']}) → "
-            f"{first['answer']}, stated as '{first['stated_as']}' in line {first['line']}"
-        )
 
 
 def _similarity(made: Audit) -> None:
@@ -163,25 +150,8 @@ def _similarity(made: Audit) -> None:
     _more(found, "pairs of relations")
 
 
-def _shortcuts(made: Audit) -> None:
-    """Answers that may be guessed without knowing the fact."""
-    relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
-    for row in relations.iter_rows(named=True):
-        if row["share"] >= 0.3 and row["subjects"] >= 5:
-            out.print(
-                f"[yellow]shortcut[/yellow]  {row['share']:.0%} of the answers to "
-                f"{row['relation']} are {row['most_common']}"
-            )
-        if row["contained"] >= 0.3 and row["subjects"] >= 5:
-            out.print(
-                f"[yellow]shortcut[/yellow]  {row['contained']:.0%} of the answers to "
-                f"{row['relation']} share their name with the subject"
-            )
-
-
 def _forecast(made: Audit) -> None:
     if made.forecast is None:
-        out.print(f"\n[dim]no forecast: {made.why_no_forecast}[/dim]")
         return
     totals = made.forecast.summary(by=["role"]).row(0, named=True)
     out.print(

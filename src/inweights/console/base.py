@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from inweights.lab.engine import Progress as Report
+    from inweights.progress import Progress as Report
+    from inweights.progress import SolverProgress
 
 __all__ = ["cores", "err", "flat", "out", "print_json", "progress", "solving", "table"]
 
@@ -48,7 +49,7 @@ def progress() -> Iterator[Report]:
 
 
 @contextmanager
-def solving(gap: float) -> Iterator[Callable[[str, int, float], None]]:
+def solving(gap: float) -> Iterator[SolverProgress]:
     """Show how far the certified gap has come down to ``gap``, on a scale of its digits."""
     with progress() as report:
         first = 1.0

@@ -20,12 +20,12 @@ from inweights.lab.store import Store
 from inweights.lab.trial import Plan
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.lab.wire import sendable
+from inweights.progress import Progress
 from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
 
 __all__ = [
     "Effort",
     "Outcome",
-    "Progress",
     "collect",
     "execute",
     "judge_all",
@@ -33,9 +33,6 @@ __all__ = [
     "refresh",
     "unjudged_all",
 ]
-
-#: Called with updates done (replicas count one by one), all updates, and what is being done.
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, kw_only=True)

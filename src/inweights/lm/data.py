@@ -66,7 +66,7 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         >>> encode(load_model("@tiny"), [Example("Rome is in", " Italy.")])[0].start
         10
     """
-    found = []
+    rows = []
     for number, example in enumerate(examples):
         before = lm.tokens(example.prompt, start=True)
         learnt = lm.tokens(example.completion)
@@ -80,10 +80,10 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         if len(before) + len(learnt) < 2:
             raise DataError(f"example {number + 1} ('{example.completion}') is one token only")
         # The first token of a text is predicted from nothing.
-        found.append(Encoded((*before, *learnt), max(1, len(before)), example.stage))
-    if not found:
+        rows.append(Encoded((*before, *learnt), max(1, len(before)), example.stage))
+    if not rows:
         raise DataError("there are no examples to train on")
-    return found
+    return rows
 
 
 def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -11,11 +11,9 @@ from inweights.errors import DataError
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.score import generate, log_likelihoods
+from inweights.progress import Progress
 
 __all__ = ["ask", "ask_with_thought", "say"]
-
-#: Called with what is done, all there is, and what it is.
-Progress = Callable[[int, int, str], None]
 
 
 def ask(
@@ -99,12 +97,12 @@ def say(
         [False]
     """
     tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
-    said = generate(lm, [q.prompt for q in questions], tokens=tokens, progress=tell)
+    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, progress=tell)
     exact = [
         text.casefold().strip(" .") in {name.casefold().strip(" .") for name in _names(q)}
-        for q, text in zip(questions, said, strict=True)
+        for q, text in zip(questions, texts, strict=True)
     ]
-    return pl.DataFrame({"id": [q.id for q in questions], "said": said, "exact": exact})
+    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": exact})
 
 
 def _names(question: Question) -> tuple[str, ...]:

@@ -10,11 +10,10 @@ from inweights.errors import DataError
 from inweights.lm.data import Encoded, Example, encode, preview, read_examples
 from inweights.lm.load import load_model
 from inweights.lm.tuning import FineTune, FineTuned, finetune, steps_of
+from inweights.progress import Progress
 
 __all__ = ["finetune_to"]
 
-#: Called with updates done, all updates, and what is being done.
-Progress = Callable[[int, int, str], None]
 #: Called before training with the mask as text, examples, tokens of a pass, and updates.
 Show = Callable[[str, int, int, int], None]
 

@@ -92,16 +92,16 @@ def exam(
     for column in _NEEDED:
         if column not in questions.columns:
             raise unknown_name("column", column, questions.columns, error=DataError)
-    told = _told(train) if train is not None else {}
+    prompts = _told(train) if train is not None else {}
     rows = list(questions.iter_rows(named=True))
     bridges: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["role"] == "composition" and row.get("bridge"):
             bridges.setdefault(row["first"], {})[row["bridge"]] = None
-    found = []
+    asked = []
     for number, row in enumerate(rows):
         name = str(number)
-        hops = [told.get(fact, "") for fact in row.get("facts") or ()]
+        hops = [prompts.get(fact, "") for fact in row.get("facts") or ()]
         chained = row["role"] == "composition" and len(hops) == 2 and all(hops)
         steps: tuple[str, ...] = ()
         if chained and hops[1].count(row["bridge"]) == 1:
@@ -114,7 +114,7 @@ def exam(
         candidates = tuple(row["candidates"])
         label = candidates.index(row["answer"])
         accepted = tuple(row.get("accepted") or ())
-        found.append(
+        asked.append(
             Question(
                 name,
                 row["role"],
@@ -133,12 +133,12 @@ def exam(
         place = middle.index(row["bridge"])
         skip = steps[1].replace("{bridge}", row["subject"])
         if len(middle) > 1:
-            found.append(Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name))
-        found += [
+            asked.append(Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name))
+        asked += [
             Question(f"{name}.2", "second_hop", hops[1], candidates, label, accepted, name),
             Question(f"{name}.skip", "skip", skip, candidates, label, accepted, name),
         ]
-    return found
+    return asked
 
 
 def read_exam(path: str | Path) -> list[Question]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,11 +14,9 @@ from inweights.lm.evaluate import ask, ask_with_thought, say
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.states import resemblance_by_layer
+from inweights.progress import Progress
 
 __all__ = ["evaluation"]
-
-#: Called with what is done, all there is, and what it is.
-Progress = Callable[[int, int, str], None]
 
 
 def evaluation(
@@ -59,40 +57,40 @@ def evaluation(
     if not questions:
         raise DataError("there are no questions to ask")
     after = _all_of(lm, questions, progress)
-    made: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
+    tables: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
     table = summary(after)
     if words:
-        said = say(lm, questions, progress=progress)
-        right = after.filter(pl.col("role") != "thought").join(said, on="id")
+        answers = say(lm, questions, progress=progress)
+        right = after.filter(pl.col("role") != "thought").join(answers, on="id")
         table = table.join(
             right.group_by("role").agg(exact=pl.col("exact").mean()),
             on="role", how="left", maintain_order="left",
         )  # fmt: skip
-    made["summary"] = table
+    tables["summary"] = table
     chained = [q for q in questions if q.steps and q.bridge]
     roles = set(after["role"])
     if {"composition", "first_hop", "second_hop"} <= roles:
-        made["gap"] = compositionality(after)
+        tables["gap"] = compositionality(after)
     seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
     if len(set(seconds)) > 1:
-        made["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
+        tables["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
     if before is None:
-        return made
+        return tables
     earlier = _all_of(before, questions, progress)
-    made["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), made["answers"]])
-    made["paired"] = [
+    tables["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), tables["answers"]])
+    tables["paired"] = [
         {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))}
         for role in table["role"]
     ]
     if "skip" in roles:
         wide = [t.filter(pl.col("role") != "thought") for t in (earlier, after)]
-        made["sets"] = (
+        tables["sets"] = (
             changes(*wide)
             .group_by("set")
             .agg(pl.len().alias("chains"), pl.col("rise", "share_rise").mean())
             .sort("set")
         )
-    return made
+    return tables
 
 
 def _all_of(

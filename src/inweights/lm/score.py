@@ -57,25 +57,25 @@ def log_likelihoods(
         ((2,), True)
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
-    told = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
+    tokens_of = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
     # Questions of one length and one number of candidates are read together, without padding.
     alike: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for q, (start, row) in enumerate(zip(starts, candidates, strict=True)):
         if not row:
             raise DataError(f"'{prompts[q]}' has no candidates; expected at least one")
         alike[len(start), len(row)].append(q)
-    found: dict[int, Floats] = {}
+    scores_of: dict[int, Floats] = {}
     with torch.inference_mode():
         for (_, number), group in sorted(alike.items()):
             size = max(1, _ROWS // number)
             for at in range(0, len(group), size):
                 block = group[at : at + size]
-                rows = [[told[c] for c in candidates[q]] for q in block]
+                rows = [[tokens_of[c] for c in candidates[q]] for q in block]
                 scores = _score(lm, [starts[q] for q in block], rows)
-                found |= dict(zip(block, scores, strict=True))
+                scores_of |= dict(zip(block, scores, strict=True))
                 if progress:
-                    progress(len(found), len(prompts))
-    return [found[q] for q in range(len(prompts))]
+                    progress(len(scores_of), len(prompts))
+    return [scores_of[q] for q in range(len(prompts))]
 
 
 def generate(
@@ -105,15 +105,15 @@ def generate(
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
-    said: dict[int, str] = {}
+    completions: dict[int, str] = {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
             texts = _continue(lm, [starts[q] for q in block], tokens, stop)
-            said |= dict(zip(block, texts, strict=True))
+            completions |= dict(zip(block, texts, strict=True))
             if progress:
-                progress(len(said), len(prompts))
-    return [said[q] for q in range(len(prompts))]
+                progress(len(completions), len(prompts))
+    return [completions[q] for q in range(len(prompts))]
 
 
 def _continue(lm: LanguageModel, starts: list[list[int]], tokens: int, stop: str) -> list[str]:

@@ -33,7 +33,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
         if not ids:
             raise DataError(f"text {i + 1} ('{texts[i]}') has no tokens")
         alike[len(ids)].append(i)
-    found: dict[int, Floats] = {}
+    states_of: dict[int, Floats] = {}
     with torch.inference_mode():
         for group in alike.values():
             for at in range(0, len(group), 32):
@@ -44,8 +44,8 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
                     input_ids=table, output_hidden_states=True, use_cache=False
                 )
                 states = torch.stack([h[:, -1] for h in out.hidden_states], 1).double()
-                found |= dict(zip(block, states.cpu().numpy(), strict=True))
-    return np.stack([found[i] for i in range(len(texts))])
+                states_of |= dict(zip(block, states.cpu().numpy(), strict=True))
+    return np.stack([states_of[i] for i in range(len(texts))])
 
 
 def resemblance_by_layer(

@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,12 +26,10 @@ from inweights.lm.adapters import adapted
 from inweights.lm.data import Encoded, Example, batches, encode, padded
 from inweights.lm.load import LanguageModel
 from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
+from inweights.progress import Progress
 from inweights.training.checkpoint import State, StateFile
 
 __all__ = ["FineTune", "FineTuned", "finetune", "steps_of"]
-
-#: Called with updates done, all updates, and what is being done.
-Progress = Callable[[int, int, str], None]
 
 
 class FineTune(Config):

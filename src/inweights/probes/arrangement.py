@@ -65,8 +65,8 @@ def procrustes_align(points: Floats, onto: Floats) -> Floats:
     width = max(points.shape[1], onto.shape[1])
     x, y = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (points, onto))
     turn: Floats = orthogonal_procrustes(x, y)[0]
-    made: Floats = x @ turn
-    return made
+    placed: Floats = x @ turn
+    return placed
 
 
 def procrustes(points: Floats, onto: Floats) -> float:
@@ -182,8 +182,8 @@ def _leading(points: Floats, dimensions: int) -> Floats:
     if not dimensions:
         return centred
     left, size, _ = np.linalg.svd(centred, full_matrices=False)
-    made: Floats = (left * size)[:, :dimensions]
-    return made
+    placed: Floats = (left * size)[:, :dimensions]
+    return placed
 
 
 def arrange(

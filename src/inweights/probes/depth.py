@@ -45,20 +45,20 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         [1, 2]
     """
     each = as_worlds(worlds, model.replicas)
-    told = []
+    facts = []
     for world in each:
         if "category" not in world.facts.role_names:
             raise DataError(
                 f"label_cosines needs facts of role category; this world has "
                 f"{', '.join(world.facts.role_names) or 'none'}"
             )
-        told.append(world.facts.matrix(world.facts.with_role("category")))
-    labels = np.stack([answers[:, 0] for _, answers in told])
+        facts.append(world.facts.matrix(world.facts.with_role("category")))
+    labels = np.stack([answers[:, 0] for _, answers in facts])
     alike = labels[:, :, None] == labels[:, None]
     pairs = alike & ~np.eye(labels.shape[1], dtype=bool)
     if not pairs.any((1, 2)).all():
         raise DataError("label_cosines needs labels that several inputs share; here no two do")
-    prompts = [prompts for prompts, _ in told]
+    prompts = [prompts for prompts, _ in facts]
     ids = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     states = model.hidden(pack([ids.to(model.column.device)]), layers=model.layer_names)
     rows = []

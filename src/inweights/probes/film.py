@@ -103,13 +103,13 @@ def positions(gram: Floats) -> tuple[Floats, float]:
     centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh((centred + centred.T) / 2)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    found = np.zeros((n, 3))
+    where = np.zeros((n, 3))
     top = min(3, n)
-    found[:, :top] = vectors[:, :top] * np.sqrt(values[:top])
-    size = np.sqrt(np.square(found).sum(1).mean())
+    where[:, :top] = vectors[:, :top] * np.sqrt(values[:top])
+    size = np.sqrt(np.square(where).sum(1).mean())
     total = values.sum()
     share = float(values[:top].sum() / total) if total > 0 else 0.0
-    return found / size if size > 0 else found, share
+    return where / size if size > 0 else where, share
 
 
 def align(frames: Floats) -> Floats:

@@ -58,13 +58,13 @@ def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
     """
     if layer != "tokens":
         prompts = torch.arange(nodes, device=model.column.device).unsqueeze(1)
-        found = model.hidden(prompts, layers=[layer])[layer]
+        vectors = model.hidden(prompts, layers=[layer])[layer]
     else:
         table = getattr(getattr(model, "tokens", None), "weight", None)
         if not isinstance(table, torch.Tensor):
             raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
-        found = table[:, :nodes]
-    return found.detach().cpu().double().clone().numpy()
+        vectors = table[:, :nodes]
+    return vectors.detach().cpu().double().clone().numpy()
 
 
 def random_vectors(draws: int, like: Floats, seed: int) -> Floats:

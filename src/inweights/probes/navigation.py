@@ -75,31 +75,31 @@ def navigation(
     rows: list[dict[str, float]] = []
     for replica in range(model.replicas):
         world = each[replica if len(each) > 1 else 0]
-        told, asked = paths_of(world.facts), paths_of(world.queries)
-        if told.shape[1] != asked.shape[1] or told.shape[1] < 3:
+        trained, asked = paths_of(world.facts), paths_of(world.queries)
+        if trained.shape[1] != asked.shape[1] or trained.shape[1] < 3:
             raise DataError(
                 "navigation needs trained and held-out paths of one length, of at least 3 nodes, "
-                f"not of {told.shape[1]} and {asked.shape[1]}"
+                f"not of {trained.shape[1]} and {asked.shape[1]}"
             )
-        vectors = table[replica] - table[replica, np.concatenate([told, asked])].mean((0, 1))
-        arms = np.concatenate([told, asked])
-        own = len(told) + np.arange(len(asked))
+        vectors = table[replica] - table[replica, np.concatenate([trained, asked])].mean((0, 1))
+        arms = np.concatenate([trained, asked])
+        own = len(trained) + np.arange(len(asked))
         for depth in range(1, arms.shape[1] - 1):
             leaves, nodes = vectors[arms[:, -1]], vectors[arms[:, depth]]
             nearest = float((_closest(leaves[own], nodes) == own).mean())
             # The map may shift, too: both sides are centred on the trained arms.
-            leaves = leaves - leaves[: len(told)].mean(0)
-            nodes = nodes - nodes[: len(told)].mean(0)
-            weight = ridge_map(leaves[: len(told)], nodes[: len(told)], ridge)
-            said = leaves[own] @ weight
-            left = ((nodes[own] - said) ** 2).sum() / (nodes[own] ** 2).sum()
+            leaves = leaves - leaves[: len(trained)].mean(0)
+            nodes = nodes - nodes[: len(trained)].mean(0)
+            weight = ridge_map(leaves[: len(trained)], nodes[: len(trained)], ridge)
+            predicted = leaves[own] @ weight
+            left = ((nodes[own] - predicted) ** 2).sum() / (nodes[own] ** 2).sum()
             rows.append(
                 {
                     "replica": replica,
                     "depth": depth,
                     "hops": arms.shape[1] - 1 - depth,
                     "nearest": nearest,
-                    "ridge": float((_closest(said, nodes) == own).mean()),
+                    "ridge": float((_closest(predicted, nodes) == own).mean()),
                     "explained": float(1 - left),
                     "chance": 1.0 / len(arms),
                 }
@@ -206,8 +206,8 @@ def ridge_map(inputs: Floats, targets: Floats, ridge: float = 1e-3) -> Floats:
         )
     gram = inputs.T @ inputs
     penalty = ridge * np.trace(gram) / len(gram)
-    found: Floats = np.linalg.solve(gram + penalty * np.eye(len(gram)), inputs.T @ targets)
-    return found
+    weight: Floats = np.linalg.solve(gram + penalty * np.eye(len(gram)), inputs.T @ targets)
+    return weight
 
 
 def paths_of(part: Statements) -> Ids:

@@ -56,14 +56,14 @@ def predicted_similarity(
         >>> {name: round(values.item(), 4) for name, values in table.to_dict().items()}
         {'from_facts': 0.9104, 'closed_form': 0.9108}
     """
-    made, about = world.build(seed), model or OneLayerConfig()
-    pairs = entity_pairs(made)
+    built, about = world.build(seed), model or OneLayerConfig()
+    pairs = entity_pairs(built)
     cosines = linear_cosines(
-        made, pairs, roles, rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
+        built, pairs, roles, rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
     )
     table = pl.DataFrame({"from_facts": cosines})
     if by_pair:
-        names = made.vocabulary.names
+        names = built.vocabulary.names
         one, two = ([names[i] for i in side] for side in pairs.T.tolist())
         table = table.select(pl.Series("one", one), pl.Series("two", two), "from_facts")
     else:

@@ -71,7 +71,7 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
 
 def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
     """Return ``(part, role, distribution, indices)`` of every slice of a world's statements."""
-    found: list[tuple[Part, str, str, Ids]] = [
+    parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role)) for role in world.facts.role_names
     ]
     for role in world.queries.role_names:
@@ -79,8 +79,8 @@ def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
         out = world.queries.out_of_distribution[indices]
         for distribution, chosen in (("in", indices[~out]), ("out", indices[out])):
             if len(chosen):
-                found.append(("queries", role, distribution, chosen))
-    return found
+                parts.append(("queries", role, distribution, chosen))
+    return parts
 
 
 def answers_among(model: Model, worlds: Sequence[World], part: Part, role: str) -> torch.Tensor:

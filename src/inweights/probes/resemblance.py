@@ -85,13 +85,13 @@ def resemblance(
                 f"in both prompts of '{chosen}'; take prompt = 'entity' or a deeper layer"
             )
     each = as_worlds(worlds, model.replicas)
-    told = [_prompts(world, chosen) for world in each]
+    pairs = [_prompts(world, chosen) for world in each]
     sides = []
     for side in (0, 1):
-        tokens = [pair[side] for pair in told]
+        tokens = [pair[side] for pair in pairs]
         ids = torch.from_numpy(np.stack(tokens) if len(tokens) > 1 else tokens[0])
         sides.append(model.hidden(pack([ids.to(model.column.device)]), layers=wanted))
-    alike = torch.from_numpy(np.stack([same for *_, same in told])).to(model.column.device)
+    alike = torch.from_numpy(np.stack([same for *_, same in pairs])).to(model.column.device)
 
     tables = []
     for name in wanted:

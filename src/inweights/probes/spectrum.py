@@ -200,8 +200,8 @@ def geometric_margin(
         if id(a) not in chance:
             chance[id(a)] = _margins(_associative(null, a), a, itself=itself)
         one = slice(replica, replica + 1)
-        found = _margins(_geometric(vectors[one], w[one], bias[one]), a, itself=itself)
-        for over, own, drawn in zip(("max", "min"), found, chance[id(a)], strict=True):
+        margins = _margins(_geometric(vectors[one], w[one], bias[one]), a, itself=itself)
+        for over, own, drawn in zip(("max", "min"), margins, chance[id(a)], strict=True):
             positive, share = (own[0] > 0).mean(), (drawn > 0).mean(1)
             rows.append(
                 {

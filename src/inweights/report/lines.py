@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
+from inweights.report.legend import add_legend, text_of
 from inweights.report.paint import text_width
 from inweights.report.registry import drawing
 
@@ -88,7 +88,7 @@ def lines(
             axes.set_visible(False)
         for axes, (value, rows) in zip(panels, parts, strict=False):
             if facet is not None:
-                title = _text(tidy.plain(value), labels)
+                title = text_of(tidy.plain(value), labels)
                 style.panel_title(axes, _wrap(title, (width - 0.7) / across, style.LABEL))
             for place, (name, raw) in enumerate(names.items()):
                 shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
@@ -103,7 +103,8 @@ def lines(
             margin = 0.03 * (y_limits[1] - y_limits[0])
             panels[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
         if len(names) > 1 or next(iter(names)) != y:
-            _legend(figure, {_text(n, labels): looks[n] for n in names}, named)
+            reference_text = named.get("label", named.get("column", ""))
+            add_legend(figure, list(names), labels, reference=reference_text)
         figure.draw_without_rendering()
     return figure
 
@@ -134,10 +135,6 @@ def _wrap(text: str, inches: float, size: float) -> str:
     if wide <= inches:
         return text
     return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
-
-
-def _text(name: str, labels: Mapping[str, str] | None) -> str:
-    return (labels or {}).get(name, name)
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
@@ -197,15 +194,3 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
             axes.set_xticks(places, [str(place) for place in places])
         else:
             axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
-
-
-def _legend(figure: Figure, looks: Mapping[str, style.Mark], named: Mapping[str, str]) -> None:
-    handles = [
-        Line2D([], [], color=k.color, linestyle=k.dash, marker=k.marker, markersize=4.6, label=name)
-        for name, k in looks.items()
-    ]
-    if named:
-        text = named.get("label", named["column"])
-        handles.append(Line2D([], [], color=style.GREY, linewidth=1, dashes=(3, 2), label=text))
-    columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.35)))
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=2.8)

@@ -16,12 +16,12 @@ import polars as pl
 from matplotlib.colors import to_hex
 
 from inweights.report import style, tidy
+from inweights.report.film import Film
 from inweights.report.html import escape, script_json, tag
-from inweights.report.matrix import Matrix, matrix_of
+from inweights.report.matrix import Matrix
 from inweights.report.player_layout import build_layout, words
 from inweights.report.registry import player as twin
 from inweights.report.states import depth_of
-from inweights.report.through_time import check, chosen_moments, shared_steps
 
 __all__ = ["through_time"]
 
@@ -30,82 +30,32 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 
 @twin("through_time")
-def through_time(
-    curves: pl.DataFrame,
-    matrices: pl.DataFrame,
-    states: pl.DataFrame,
-    *,
-    name: str,
-    step: str = "step",
-    series: str = "series",
-    value: str = "value",
-    row: str = "row",
-    column: str = "column",
-    cell: str = "value",
-    row_group: str | None = None,
-    column_group: str | None = None,
-    x: str = "x",
-    y: str = "y",
-    layer: str = "layer",
-    pair: str = "pair",
-    kind: str = "kind",
-    kinds: Sequence[str] | None = None,
-    kind_labels: Sequence[str] | None = None,
-    moments: Sequence[int] | None = None,
-    labels: Mapping[str, str] | None = None,
-    order: Sequence[str] | None = None,
-    y_label: str | None = None,
-    y_limits: Sequence[float] | None = None,
-    step_label: str = "training step",
-    matrix_label: str | None = None,
-    states_label: str = "hidden states",
-    step_log: bool = False,
-) -> str:
+def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     """Return the player; the arguments are those of the drawing, and ``name`` its id."""
-    groups = {"row_group": row_group, "column_group": column_group}
-    check(curves, {"step": step, "series": series, "value": value, "seed": tidy.SEED})
-    check(matrices, {"step": step, "row": row, "column": column, "cell": cell, **groups})
-    check(states, {"step": step, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind})
-    steps = shared_steps(matrices, states, step)
-    drawn = {*steps, *curves[step].to_list()}
-    least = min((at for at in drawn if at > 0), default=1) / 2 if step_log else -math.inf
-    shown = [tidy.plain(v) for v in tidy.distinct(states, kind)] if kinds is None else list(kinds)
+    film = Film(*tables, **options)
+    steps = film.steps
+    drawn = {*steps, *film.curves["step"].to_list()}
+    least = min((at for at in drawn if at > 0), default=1) / 2 if film.step_log else -math.inf
 
-    lines, read = _curves(curves, (series, step, value), labels, order, least)
-    frames_of_matrix = [
-        matrix_of(matrices.filter(pl.col(step) == at), row, column, cell, **groups) for at in steps
-    ]
-    heat = _heat(frames_of_matrix[-1], frames_of_matrix, matrix_label or cell)
-    paths = _paths(states, steps, (step, x, y, layer, pair, kind), shown)
-    keys = _keys(list(kind_labels or shown))
+    lines, read = _curves(film.curves, least)
+    matrices = [film.matrix(at) for at in steps]
+    heat = _heat(matrices[-1], matrices, film.matrix_label)
+    paths, keys = _paths(film), _keys(film.legend)
     first_path = len(lines) + 1
     frames = []
     for place, at in enumerate(steps):
-        changes: list[Any] = [[len(lines), {"z": _rounded(frames_of_matrix[place].values)}]]
+        changes: list[Any] = [[len(lines), {"z": _rounded(matrices[place].values)}]]
         changes += [[first_path + k, path["frames"][place]] for k, path in enumerate(paths)]
-        said = {"text": f"step {at:,}", "read": read(at)}
-        frames.append({"step": at, "cursor": max(at, least), **said, "changes": changes})
+        texts = {"text": f"step {at:,}", "read": read(at)}
+        frames.append({"step": at, "cursor": max(at, least), **texts, "changes": changes})
     traces = [*lines, heat, *(path["trace"] for path in paths), *keys]
-    layout = build_layout(
-        frames_of_matrix[-1],
-        (states[x], states[y]),
-        (step_label, y_label or value, matrix_label or cell, _depth(states_label, states[layer])),
-        y_limits,
-        step_log,
-    )
-    start = steps.index(chosen_moments(moments, steps)[-1])
-    return _fragment(
-        name,
-        {"traces": traces, "layout": layout, "frames": frames, "curves": _swatches(lines)},
-        start,
-    )
-
-
-def _depth(label: str, layers: pl.Series) -> str:
-    """The label of the states, with what light and dark mean."""
-    ordered = [int(layer) for layer in layers.unique().sort()]
-    first, last = ordered[0], ordered[-1]
-    return label if first == last else f"{label}; light to dark: layer {first} to {last}"
+    content = {
+        "traces": traces,
+        "layout": build_layout(film, matrices[-1]),
+        "frames": frames,
+        "curves": _swatches(lines),
+    }
+    return _fragment(name, content, steps.index(film.chosen[-1]))
 
 
 def _fragment(name: str, content: Mapping[str, Any], start: int) -> str:
@@ -125,25 +75,19 @@ def _fragment(name: str, content: Mapping[str, Any], start: int) -> str:
 
 
 def _curves(
-    table: pl.DataFrame,
-    named: tuple[str, str, str],
-    labels: Mapping[str, str] | None,
-    order: Sequence[str] | None,
-    least: float,
+    table: pl.DataFrame, least: float
 ) -> tuple[list[dict[str, Any]], Callable[[int], list[str]]]:
     """The traces of the curves, and a function from a step to their values as text.
 
     A step below ``least`` is drawn there: a logarithmic axis has no zero.
     """
-    series, step, value = named
-    parts = tidy.panels(table, series, order)
+    parts = tidy.panels(table, "series")
     looks = style.marks([tidy.plain(name) for name, _ in parts])
     traces: list[dict[str, Any]] = []
     known: list[tidy.Spread] = []
     for raw, rows in parts:
         name = tidy.plain(raw)
-        text = (labels or {}).get(name, name)
-        data, look = tidy.spread(rows, step, value), looks[name]
+        data, look = tidy.spread(rows, "step", "value"), looks[name]
         known.append(data)
         fine = np.isfinite(data.mean)
         at = [max(step, least) for step in data.at[fine].tolist()]
@@ -154,16 +98,16 @@ def _curves(
                        "line": {"width": 0}, "showlegend": False, **band})  # fmt: skip
         line = {"color": look.color, "width": 2.2, "dash": _DASHES[style.CYCLE.index(look)]}
         traces.append({"type": "scatter", "x": at, "y": _rounded(data.mean[fine]), "mode": "lines",
-                       "line": line, "name": words(text), "showlegend": False,
+                       "line": line, "name": words(name), "showlegend": False,
                        "hovertemplate": "%{y:.3g}"})  # fmt: skip
 
     def read(moment: int) -> list[str]:
-        said = []
+        values = []
         for data in known:
             fine = np.isfinite(data.mean)
             near = np.abs(data.at[fine] - moment)
-            said.append(f"{data.mean[fine][near.argmin()]:.2f}" if len(near) else "–")
-        return [text.replace("-", "−") for text in said]
+            values.append(f"{data.mean[fine][near.argmin()]:.2f}" if len(near) else "–")
+        return [text.replace("-", "−") for text in values]
 
     return traces, read
 
@@ -207,33 +151,27 @@ def _heat(last: Matrix, all_of_them: Sequence[Matrix], label: str) -> dict[str, 
     }
 
 
-def _paths(
-    states: pl.DataFrame,
-    steps: Sequence[int],
-    named: tuple[str, str, str, str, str, str],
-    kinds: Sequence[str],
-) -> list[dict[str, Any]]:
+def _paths(film: Film) -> list[dict[str, Any]]:
     """A trace for each sample and kind, with its coordinates at every step."""
-    step, x, y, layer, pair, kind = named
-    layers = [int(v) for v in states[layer].unique().sort()]
-    found = []
-    for place, sample in enumerate(tidy.distinct(states, pair)):
+    layers = film.layers
+    paths = []
+    for place, sample in enumerate(tidy.distinct(film.states, "pair")):
         hue = style.CYCLE[place % len(style.CYCLE)].color
-        mine = states.filter(pl.col(pair).eq_missing(pl.lit(sample)))
-        for rank, name in enumerate(kinds):
-            rows = mine.filter(pl.col(kind).cast(pl.String) == name).sort(step, layer)
+        mine = film.states.filter(pl.col("pair").eq_missing(pl.lit(sample)))
+        for rank, name in enumerate(film.shown):
+            rows = mine.filter(pl.col("kind").cast(pl.String) == name).sort("step", film.layer)
             if rows.is_empty():
                 continue
             frames = []
-            for at in steps:
-                now = rows.filter(pl.col(step) == at)
+            for at in film.steps:
+                now = rows.filter(step=at)
                 frames.append(
                     {
-                        "x": _rounded(now[x].to_numpy()),
-                        "y": _rounded(now[y].to_numpy()),
-                        "text": [f"layer {v}" for v in now[layer]],
+                        "x": _rounded(now["x"].to_numpy()),
+                        "y": _rounded(now["y"].to_numpy()),
+                        "text": [f"layer {v}" for v in now[film.layer]],
                         "marker.color": [
-                            to_hex(style.tint(hue, depth_of(v, layers))) for v in now[layer]
+                            to_hex(style.tint(hue, depth_of(v, layers))) for v in now[film.layer]
                         ],
                     }
                 )
@@ -256,8 +194,8 @@ def _paths(
                 "%{text}<extra></extra>",
                 "showlegend": False,
             }
-            found.append({"trace": trace, "frames": frames})
-    return found
+            paths.append({"trace": trace, "frames": frames})
+    return paths
 
 
 def _keys(kinds: Sequence[str]) -> list[dict[str, Any]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from inweights.report import style
+from inweights.report.film import Film
 from inweights.report.matrix import Matrix
 
 __all__ = ["build_layout", "words"]
@@ -28,34 +28,28 @@ def words(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def build_layout(
-    matrix: Matrix,
-    states: tuple[pl.Series, pl.Series],
-    titles: tuple[str, str, str, str],
-    y_limits: Sequence[float] | None,
-    step_log: bool,
-) -> dict[str, Any]:
+def build_layout(film: Film, matrix: Matrix) -> dict[str, Any]:
     """Return the layout of curves, matrix and states, without their places on the page.
 
+    The axes hold still: those of the states hold all of them, at all steps.
+
     Args:
-        matrix: One of the matrices, for its labels and groups.
-        states: Coordinates of all states at all steps; the axes hold still.
-        titles: Of the steps, the curves, the matrix and the states.
-        y_limits: Least and greatest value of the curves shown.
-        step_log: Whether the axis of steps is logarithmic.
+        film: What is drawn.
+        matrix: One of its matrices, for its labels and groups.
     """
-    steps, curves, cells, cloud = (words(title) for title in titles)
+    first, last = film.layers[0], film.layers[-1]
+    depth = "" if first == last else f"; light to dark: layer {first} to {last}"
     shared = {"linecolor": style.GREY, "ticks": "outside", "ticklen": 4, "showline": True,
               "tickcolor": style.GREY, "zeroline": False}  # fmt: skip
     axis_x: dict[str, Any] = {**shared, "showgrid": False, "anchor": "y",
-                              "title": {"text": steps, "font": _LABEL}}  # fmt: skip
+                              "title": {"text": "training step", "font": _LABEL}}  # fmt: skip
     axis_y: dict[str, Any] = {**shared, "gridcolor": "#e6e9ee", "anchor": "x",
-                              "title": {"text": curves, "font": _LABEL}}  # fmt: skip
-    if step_log:
+                              "title": {"text": words(film.y_label), "font": _LABEL}}  # fmt: skip
+    if film.step_log:
         axis_x |= {"type": "log", "dtick": 1}
-    if y_limits is not None:
-        margin = 0.04 * (y_limits[1] - y_limits[0])
-        axis_y["range"] = [y_limits[0] - margin, y_limits[1] + margin]
+    if film.y_limits is not None:
+        margin = 0.04 * (film.y_limits[1] - film.y_limits[0])
+        axis_y["range"] = [film.y_limits[0] - margin, film.y_limits[1] + margin]
     grid = {"showgrid": False, "zeroline": False, "ticks": "", "showline": True, "mirror": True,
             "linecolor": style.GREY, "tickfont": {"size": 10.5}, "type": "category"}  # fmt: skip
     free = {"showgrid": False, "zeroline": False, "showticklabels": False, "showline": True,
@@ -70,11 +64,14 @@ def build_layout(
         "yaxis": axis_y,
         "xaxis2": {**grid, "anchor": "y2", "showticklabels": named_columns},
         "yaxis2": {**grid, "anchor": "x2", "showticklabels": named_rows, "autorange": "reversed"},
-        "xaxis3": {**free, "anchor": "y3", "range": _range(states[0])},
-        "yaxis3": {**free, "anchor": "x3", "range": _range(states[1])},
+        "xaxis3": {**free, "anchor": "y3", "range": _range(film.states["x"])},
+        "yaxis3": {**free, "anchor": "x3", "range": _range(film.states["y"])},
         "shapes": _edges(matrix),
         "annotations": _groups(matrix, named_rows, named_columns),
-        "meta": {"titles": [cells, cloud], "left": _left(matrix, named_rows)},
+        "meta": {
+            "titles": [words(film.matrix_label), f"hidden states{depth}"],
+            "left": _left(matrix, named_rows),
+        },
     }
 
 

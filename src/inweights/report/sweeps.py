@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from inweights.report import style, tidy
+from inweights.report.legend import add_legend, text_of
 from inweights.report.registry import drawing
 
 __all__ = ["sweeps"]
@@ -81,7 +81,7 @@ def sweeps(
         for extra in grid.flat[len(parts) :]:
             extra.set_visible(False)
         for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
-            style.panel_title(axes, fill(_text(tidy.plain(setting), labels), _TITLE))
+            style.panel_title(axes, fill(text_of(tidy.plain(setting), labels), _TITLE))
             values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
             joined = all(_is_number(name) for name in values)
             for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
@@ -97,13 +97,9 @@ def sweeps(
             margin = 0.04 * (y_limits[1] - y_limits[0])
             grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
         if series is not None:
-            _legend(figure, {_text(name, labels): looks[name] for name in names})
+            add_legend(figure, names, labels)
         figure.draw_without_rendering()
     return figure
-
-
-def _text(name: str, labels: Mapping[str, str] | None) -> str:
-    return (labels or {}).get(name, name)
 
 
 def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFrame:
@@ -149,7 +145,7 @@ def _ticks(
     labels: Mapping[str, str] | None,
     room: float,
 ) -> None:
-    texts = [_text(value, labels) for value in values]
+    texts = [text_of(value, labels) for value in values]
     letters = max(5, int(room * 72 / len(values) / (0.58 * style.SMALL)))
     wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
     level = all(len(line) <= letters for lines in wrapped for line in lines)
@@ -163,12 +159,3 @@ def _ticks(
             tick.set(rotation=35, ha="right", rotation_mode="anchor")
     if kept is not None and tidy.plain(kept) in values:
         axes.get_xticklabels()[values.index(tidy.plain(kept))].set_fontweight("bold")
-
-
-def _legend(figure: Figure, looks: Mapping[str, style.Mark]) -> None:
-    handles = [
-        Line2D([], [], color=k.color, linestyle=k.dash, marker=k.marker, markersize=4.6, label=name)
-        for name, k in looks.items()
-    ]
-    columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.35)))
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=2.8)

@@ -34,12 +34,12 @@ def roots_of(hops: Floats) -> list[int]:
     away = np.where(reach, hops, 0.0)
     best = np.lexsort((away.sum(1), away.max(1), -reach.sum(1))).tolist()
     left = np.ones(len(hops), dtype=bool)
-    found = []
+    roots = []
     for node in best:
         if left[node]:
-            found.append(int(node))
+            roots.append(int(node))
             left &= ~reach[node]
-    return found
+    return roots
 
 
 def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
@@ -52,7 +52,7 @@ def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
         >>> depth_first(ring, 2).tolist()
         [2, 1, 0, 3]
     """
-    both, found = near | near.T, []
+    both, order = near | near.T, []
     seen = np.zeros(len(near), dtype=bool)
     for first in [start, *range(len(near))]:
         stack = [first]
@@ -60,9 +60,9 @@ def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
             node = stack.pop()
             if not seen[node]:
                 seen[node] = True
-                found.append(node)
+                order.append(node)
                 stack += np.flatnonzero(both[node] & ~seen)[::-1].tolist()
-    return np.array(found, dtype=np.int64)
+    return np.array(order, dtype=np.int64)
 
 
 def plane(hops: Floats) -> Floats:

@@ -321,14 +321,14 @@ def _excluded(program: Program, run: _Iteration) -> str:
     weight = np.where(program.right, run.dual, 0.0).sum(1)
     heavy = [m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()]
     facts, name = program.world.facts, program.world.vocabulary.text
-    told = []
+    texts = []
     for m in heavy[:6]:
         fact = int(np.flatnonzero(program.row == m)[0])
-        told.append(f"{fact} ({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
+        texts.append(f"{fact} ({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "
-        f"their answers do not. Facts {', '.join(told)}{more} exclude each other; drop one, or "
+        f"their answers do not. Facts {', '.join(texts)}{more} exclude each other; drop one, or "
         "give prompts that mean different things tokens of their own"
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
+from inweights.progress import SolverProgress
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program
 from inweights.worlds.registry import WorldConfig
@@ -23,8 +24,6 @@ from inweights.worlds.world import World
 
 __all__ = ["Advice", "Prediction", "bridges", "predict", "predicted_queries"]
 
-#: Called with what is being solved, the iterations made and the certified gap so far.
-Progress = Callable[[str, int, float], None]
 #: Solutions that are spent on making the advice cheaper.
 TRIALS = 8
 
@@ -94,7 +93,7 @@ def predict(
     iterations: int = 20_000,
     tie: float = 0.02,
     advise: bool = True,
-    progress: Progress | None = None,
+    progress: SolverProgress | None = None,
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
 

@@ -194,18 +194,18 @@ def full_program(n: int, complexity: int, identity: bool, gap: float = 1e-5) -> 
     from inweights.theory.prediction import predict
 
     world = TwoHop(n=n, complexity=complexity, identity=identity).build()
-    made = predict(world, gap=gap, advise=False)
-    margins = made.queries["margin"].to_numpy()
+    prediction = predict(world, gap=gap, advise=False)
+    margins = prediction.queries["margin"].to_numpy()
     middle = float(np.median(margins))
     values = {
-        "gap": made.solution.gap,
+        "gap": prediction.solution.gap,
         "margin": middle,
         "spread": float(np.abs(margins - middle).max()),
-        "expected": float(made.queries["expected"].to_numpy().mean()),
+        "expected": float(prediction.queries["expected"].to_numpy().mean()),
     }
     if complexity == 1:
         small = solve_symmetric(n, identity=identity)
-        values["symmetric"] = abs(made.solution.optimum / small.optimum - 1)
+        values["symmetric"] = abs(prediction.solution.optimum / small.optimum - 1)
     return _rows(values)
 
 

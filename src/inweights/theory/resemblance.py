@@ -250,10 +250,10 @@ def gradients(
     h = np.einsum("rdi,rni->rnd", value, mixed)
     units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
     active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
-    said = _softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
-    right = said[:, np.arange(count), labels]
+    probabilities = _softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    right = probabilities[:, np.arange(count), labels]
     # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
-    g = -said
+    g = -probabilities
     g[:, np.arange(count), labels] += 1
     g = (kappa / m) * omega[:, None, None] * g[..., None] * active  # [R, N, K, M]
     back = np.einsum("rnkm,rkmd->rnd", g, mlp, optimize=True)  # −∂/∂h

@@ -50,12 +50,12 @@ def advance(v: Floats, walk: Floats, there: Floats, eta: Floats, steps: int) -> 
     weight = eta * there
     with np.errstate(all="ignore"):  # what overflows is seen below and done again
         if len(v) == 1:  # two axes: less to do for each of the many small calls
-            made = _single(v[0].copy(), still[0], weight[0, :, 0], steps)[None]
+            frames = _single(v[0].copy(), still[0], weight[0, :, 0], steps)[None]
         else:
-            made = _several(v.copy(), still, weight, steps)
+            frames = _several(v.copy(), still, weight, steps)
         if basis is not None:
-            made = made @ basis.swapaxes(1, 2)
-    return made if np.isfinite(made).all() else None
+            frames = frames @ basis.swapaxes(1, 2)
+    return frames if np.isfinite(frames).all() else None
 
 
 def _single(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:

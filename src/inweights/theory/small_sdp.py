@@ -102,11 +102,11 @@ def least_norms(
             price = price + _stride(price, move, bases, blocks) * move
             if decrement < 1e-6:
                 break
-        found = _read(coefficients, tilt, bases, blocks, price, weight, steps)
-        if best is not None and best.value <= found.value:
+        point = _read(coefficients, tilt, bases, blocks, price, weight, steps)
+        if best is not None and best.value <= point.value:
             # Close to the end rounding makes the primal point worse while the bound still rises.
-            found = replace(found, matrices=best.matrices, value=best.value)
-        best = found
+            point = replace(point, matrices=best.matrices, value=best.value)
+        best = point
         if best.gap <= gap or weight * degree < 1e-13:
             break
         weight *= 0.15

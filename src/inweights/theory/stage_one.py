@@ -46,21 +46,21 @@ def lemma_1(
         >>> bool((lemma_1(Analogy(n=3))["error"] < 1e-12).all())
         True
     """
-    made = world.build(seed)
+    built = world.build(seed)
     config = OneLayerConfig(
-        width=len(made.vocabulary), hidden=3, kappa=5.0, mlp=mlp, init=Init(std=0.3)
+        width=len(built.vocabulary), hidden=3, kappa=5.0, mlp=mlp, init=Init(std=0.3)
     )
-    model, prompts, labels = _start(made, config, seed)
-    inputs = np.eye(len(made.vocabulary))[prompts]
+    model, prompts, labels = _start(built, config, seed)
+    inputs = np.eye(len(built.vocabulary))[prompts]
     relu = mlp == "relu"
-    found = gradients(*_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
+    gradient = gradients(*_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
     logits = model(torch.from_numpy(prompts))[0, :, -1]
     F.cross_entropy(logits, torch.from_numpy(labels)).backward()
     rows = []
     for name, ours, parameter in (
-        ("W_KQ", found.key_query, model.attention.key_query),
-        ("W_V", np.swapaxes(found.value, 1, 2), model.attention.value),
-        ("w", found.mlp, model.mlp.weight),
+        ("W_KQ", gradient.key_query, model.attention.key_query),
+        ("W_V", np.swapaxes(gradient.value, 1, 2), model.attention.value),
+        ("w", gradient.mlp, model.mlp.weight),
     ):
         assert parameter.grad is not None
         theirs = parameter.grad.numpy()
@@ -100,29 +100,29 @@ def stage_one(
         >>> bool(table["span"].item() < 1e-9)
         True
     """
-    made, config = world.build(seed), model or OneLayerConfig(mlp="folded")
-    network, prompts, labels = _start(made, config, seed)
+    built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
+    network, prompts, labels = _start(built, config, seed)
     key_query, value, mlp = _weights(network)
     # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
     kappa = config.kappa / (config.hidden**0.5 if config.mlp == "folded" else 1.0)
     weights = np.zeros(len(labels))
     for role, count in roles.items():
-        weights[made.facts.with_role(role)] = count
+        weights[built.facts.with_role(role)] = count
     weights /= weights.sum()
     trained = np.flatnonzero(weights)
-    x = np.eye(len(made.vocabulary))[prompts[trained]]
+    x = np.eye(len(built.vocabulary))[prompts[trained]]
     before, losses, spread = value.copy(), [], 0.0
     for _ in range(steps):
-        found = gradients(
+        gradient = gradients(
             key_query, value, mlp, x, labels[trained], kappa=kappa, weights=weights[trained]
         )
-        key_query, value = key_query - rate * found.key_query, value - rate * found.value
-        losses.append(float(found.losses[0]))
-        spread = max(spread, float(np.abs(found.scores - 1 / x.shape[1]).max()))
+        key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
+        losses.append(float(gradient.losses[0]))
+        spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
     added = (value - before)[0]  # [D, V]
     basis = np.linalg.qr(mlp[0].reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
     outside = added - basis @ (basis.T @ added)
-    expected = rate * kappa * steps * mlp[0].mean(1).T @ _told(made, prompts, labels, weights)
+    expected = rate * kappa * steps * mlp[0].mean(1).T @ _told(built, prompts, labels, weights)
     return pl.DataFrame(
         {
             "attention": [spread],

@@ -104,7 +104,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     }
     rows = []
     for name, (v, u) in built.items():
-        found = fit(a, v, u)
+        storage = fit(a, v, u)
         logits = v @ (v if u is None else u).T
         rows.append(
             {
@@ -112,11 +112,11 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
                 "nodes": len(a),
                 "edges": edges,
                 "width": v.shape[1],
-                "on_edges": found.edges,
-                "off_edges": found.others,
+                "on_edges": storage.edges,
+                "off_edges": storage.others,
                 "across": float(np.abs(logits - a)[odd].max(initial=0.0)),
-                "itself": found.itself,
-                "recall": float(found.recall),
+                "itself": storage.itself,
+                "recall": float(storage.recall),
                 "width_over_edges": v.shape[1] / edges,
                 "width_over_nodes": v.shape[1] / len(a),
             }
@@ -145,13 +145,13 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         1.0
     """
     a = adjacency(world.build(seed))
-    found = fit(a, *one_step_storage(a, width, seed))
+    storage = fit(a, *one_step_storage(a, width, seed))
     return pl.DataFrame(
         {
             "width": [width],
-            "on_edges": [found.edges],
-            "off_edges": [found.others],
-            "recall": [float(found.recall)],
+            "on_edges": [storage.edges],
+            "off_edges": [storage.others],
+            "recall": [float(storage.recall)],
             "expected": [float((a.sum() / len(a) / width) ** 0.5)],
         }
     )

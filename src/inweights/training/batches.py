@@ -231,13 +231,13 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
 
 def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
     """Index in the packed axis of every labelled position, by draw."""
-    found, start = [], 0
+    positions, start = [], 0
     for draw in draws:
         length = draw.group.tokens.shape[-1]
         rows = start + length * torch.arange(draw.size).unsqueeze(1)
-        found.append((rows + draw.group.places).flatten())
+        positions.append((rows + draw.group.places).flatten())
         start += draw.size * length
-    return found
+    return positions
 
 
 def _rows(labels: Labels) -> Tensor:

@@ -71,10 +71,10 @@ class FlatParameters:
 
     def backward(self, loss: Tensor, moving: Sequence[int]) -> None:
         """Write the gradient of ``loss`` by the moving parameters into ``gradients``."""
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
         )
-        torch._foreach_copy_([self._slots[i] for i in moving], list(found))
+        torch._foreach_copy_([self._slots[i] for i in moving], list(gradients))
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:

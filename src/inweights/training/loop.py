@@ -225,8 +225,8 @@ def _stop(
     if phase.stop.loss_below is not None:
         met |= losses.cpu() < phase.stop.loss_below
     if phase.stop.accuracy is not None:
-        said = answer_logits(model, worlds, "facts", batches.facts).argmax(-1)
-        right = said == answers_of(model, worlds, "facts", batches.facts)
+        predicted = answer_logits(model, worlds, "facts", batches.facts).argmax(-1)
+        right = predicted == answers_of(model, worlds, "facts", batches.facts)
         met |= right.float().mean(1).cpu() >= phase.stop.accuracy
     state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
 

@@ -184,8 +184,8 @@ def _pooled(
 ) -> tuple[Tensor, Pool] | None:
     """Inputs that differ, and the labels of each; ``None`` where all differ already."""
     worlds = inputs.unsqueeze(0) if inputs.dim() == 2 else inputs
-    told = [_different(rows.numpy()) for rows in worlds]
-    sizes = {len(first) for first, _ in told}
+    distinct = [_different(rows.numpy()) for rows in worlds]
+    sizes = {len(first) for first, _ in distinct}
     if len(sizes) > 1:
         raise DataError(
             f"phase '{phase.name}': replicas with {' and '.join(map(str, sorted(sizes)))} "
@@ -196,7 +196,7 @@ def _pooled(
     every = columns.cpu().expand(len(worlds), -1, -1) if columns.dim() == 2 else columns.cpu()
     count, positions = worlds.shape[1], len(places)
     parts = []
-    for (first, owner), column in zip(told, every, strict=True):
+    for (first, owner), column in zip(distinct, every, strict=True):
         order = np.argsort(owner, kind="stable")
         starts = positions * np.concatenate([[0], np.cumsum(np.bincount(owner))])
         shared = weights.cpu()[order].repeat_interleave(positions)
@@ -204,7 +204,7 @@ def _pooled(
         parts.append((torch.from_numpy(starts), at, column[order].flatten(), shared))
         assert len(first) == len(starts) - 1
     pool = Pool(*(torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)))
-    tokens = torch.stack([rows[first] for rows, (first, _) in zip(worlds, told, strict=True)])
+    tokens = torch.stack([rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)])
     return (tokens[0] if inputs.dim() == 2 else tokens), pool
 
 

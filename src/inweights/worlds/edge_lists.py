@@ -71,14 +71,14 @@ def read_edges(path: str | Path) -> EdgeList:
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
     if file.suffix.lower() == ".graphml":
-        found = _graphml(file)
+        edges = _graphml(file)
     elif file.suffix.lower() == ".csv":
-        found = _csv(file, text)
+        edges = _csv(file, text)
     else:
-        found = _plain(file, text)
-    if not found.links:
+        edges = _plain(file, text)
+    if not edges.links:
         raise DataError(f"{file} has no edge; a line is 'u=v', or 'u,v' in a .csv")
-    return found
+    return edges
 
 
 def _plain(file: Path, text: str) -> EdgeList:
@@ -170,7 +170,7 @@ def from_graph(graph: Any) -> EdgeList:
         seen: set[str] = set()
         double = next(n for n in labels.values() if n in seen or seen.add(n))  # type: ignore[func-returns-value]
         raise DataError(f"two nodes of the graph are called '{double}' as text; relabel them")
-    found = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
-    if not found.links:
+    edges = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
+    if not edges.links:
         raise DataError("the graph has no edge, so that there is nothing to teach")
-    return found
+    return edges

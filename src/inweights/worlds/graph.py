@@ -189,15 +189,15 @@ class Graph(Config, tag_field="kind", tag="graph"):
         )
 
     def _queries(
-        self, found: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
+        self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
     ) -> Statements:
         if not self.paths:
             return Statements.build({})
-        if not found.paths:
+        if not edges.paths:
             raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
-        if len({len(steps) for steps in found.paths}) > 1:
+        if len({len(steps) for steps in edges.paths}) > 1:
             raise DataError(f"{self.file}: the paths have different lengths; keep those of one")
-        answers = ids[np.array([[place[label] for label in steps] for steps in found.paths])]
+        answers = ids[np.array([[place[label] for label in steps] for steps in edges.paths])]
         prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
         return Statements.build({"path": (prompts, answers)}, np.ones(len(answers), dtype=bool))
 
@@ -234,14 +234,14 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         >>> len(club.vocabulary), len(club.facts)
         (34, 156)
     """
-    found = from_graph(graph)
-    links, lone = [list(link) for link in found.links], _lone(found)
+    edges = from_graph(graph)
+    links, lone = [list(link) for link in edges.links], _lone(edges)
     return Graph(shape="edges", links=links, lone=lone, **settings)
 
 
-def _lone(found: EdgeList) -> list[str]:
-    linked = {label for link in found.links for label in link}
-    return [label for label in found.nodes if label not in linked]
+def _lone(edges: EdgeList) -> list[str]:
+    linked = {label for link in edges.links for label in link}
+    return [label for label in edges.nodes if label not in linked]
 
 
 def _facts(pairs: Ids) -> tuple[Ids, Ids]:

@@ -78,12 +78,12 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         )
         rng = Streams(seed).numpy(WORLD, "in-context-star")
         prompts, answers = self._graphs(rng, vocabulary)
-        told = slice(None, self.trained)
+        trained = slice(None, self.trained)
         asked = slice(self.trained, None)
         return World(
             name="in-context-star",
             vocabulary=vocabulary,
-            facts=Statements.build({"path": (prompts[told], answers[told])}),
+            facts=Statements.build({"path": (prompts[trained], answers[trained])}),
             queries=Statements.build(
                 {"path": (prompts[asked], answers[asked])}, np.zeros(self.asked, dtype=bool)
             ),

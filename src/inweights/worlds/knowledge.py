@@ -91,14 +91,14 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
         >>> len(facts), facts.relations, facts.names(0)
         (90, ('born_in', 'country', 'currency'), ('Mozart', 'born_in', 'Salzburg'))
     """
-    found = _find(str(path))
+    file = _find(str(path))
     first: dict[tuple[str, str, str], int] = {}
     lines: list[int] = []
     stages: list[int] = []
     repeated: list[Remark] = []
     aliases: dict[str, dict[str, None]] = {}
     templates: dict[str, dict[str, None]] = {}
-    for line, fact, stage, chain in read_rows(found, edited=edited):
+    for line, fact, stage, chain in read_rows(file, edited=edited):
         triple = fact.triple
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
@@ -117,7 +117,7 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
     relations = dict.fromkeys(r for _, r, _ in first)
     number = {name: i for i, name in enumerate(entities)}
     place = {name: i for i, name in enumerate(relations)}
-    made = Knowledge(
+    facts = Knowledge(
         entities=tuple(entities),
         relations=tuple(relations),
         triples=np.array([[number[s], place[r], number[o]] for s, r, o in first]),
@@ -126,8 +126,8 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
         aliases={name: tuple(others) for name, others in aliases.items()},
         templates={name: tuple(texts) for name, texts in templates.items()},
     )
-    told = remarks_on(made.entities, made.relations, made.triples, made.lines, made.aliases)
-    return replace(made, remarks=(*repeated, *told))
+    remarks = remarks_on(facts.entities, facts.relations, facts.triples, facts.lines, facts.aliases)
+    return replace(facts, remarks=(*repeated, *remarks))
 
 
 def _find(name: str) -> Path:

@@ -115,12 +115,12 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
     """
     key = "new_triples_labeled" if edited else "triples_labeled"
     nested = record.get("orig") or {}
-    found = nested.get(key, record.get(key if edited else f"orig_{key}"))
-    if not isinstance(found, list) or not found:
+    triples = nested.get(key, record.get(key if edited else f"orig_{key}"))
+    if not isinstance(triples, list) or not triples:
         raise DataError(f"{where}: no facts; expected '{key}' within 'orig'")
     hops = record.get("new_single_hops" if edited else "single_hops") or []
     facts = []
-    for place, triple in enumerate(found):
+    for place, triple in enumerate(triples):
         if not (isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))):
             raise DataError(f"{where}: {triple} is no triple of subject, relation and object")
         subject, relation, thing = (part.strip() for part in triple)

@@ -142,8 +142,8 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
     """Return compositions with their hops and skips; the same for every mix."""
-    made = augment(facts, wording=words, identity=False, seed=seed)
-    asked = exam(made.questions, made.train, most=_MOST, seed=seed)
+    augmented = augment(facts, wording=words, identity=False, seed=seed)
+    asked = exam(augmented.questions, augmented.train, most=_MOST, seed=seed)
     return [q for q in asked if q.role not in ("reversal", "analogy")]
 
 
@@ -169,7 +169,7 @@ def statements(
         ...              TrainingMix(composed=0.5))]
         [6, 8, 2, 8]
     """
-    made = augment(
+    augmented = augment(
         facts,
         wording=words,
         identity=mix.identity,
@@ -184,7 +184,7 @@ def statements(
         "first": {i for i, t in enumerate(facts.triples.tolist()) if t[2] in subjects},
         "second": {i for i, t in enumerate(facts.triples.tolist()) if t[0] in objects},
     }
-    rows = made.train.select("fact", "prompt", "completion").rows()
+    rows = augmented.train.select("fact", "prompt", "completion").rows()
     examples = [
         Example(prompt, completion)
         for fact, prompt, completion in rows

@@ -101,17 +101,17 @@ class Invented(Config):
             lies = [countries[i % self.countries] for i in order.tolist()]
         people = [f"{next(drawn)} {next(drawn)}" for _ in range(self.people)]
         born = rng.permutation(self.people) % self.towns
-        told = [(p, 0, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
-        told += [(town, 1, country) for town, country in zip(towns, lies, strict=True)]
+        facts = [(p, 0, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
+        facts += [(town, 1, country) for town, country in zip(towns, lies, strict=True)]
         entities = tuple(dict.fromkeys([*people, *towns, *countries]))
         place = {name: i for i, name in enumerate(entities)}
-        triples = np.array([(place[s], r, place[o]) for s, r, o in told], dtype=np.int64)
+        triples = np.array([(place[s], r, place[o]) for s, r, o in facts], dtype=np.int64)
         return Knowledge(
             entities=entities,
             relations=(BORN, COUNTRY),
             triples=triples,
-            lines=np.arange(1, len(told) + 1, dtype=np.int64),
-            stages=np.zeros(len(told), dtype=np.int64),
+            lines=np.arange(1, len(facts) + 1, dtype=np.int64),
+            stages=np.zeros(len(facts), dtype=np.int64),
         )
 
 

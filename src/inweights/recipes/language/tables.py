@@ -165,17 +165,17 @@ def against(
         other = asked.filter(pl.col(label) == value)
         if value == base or set(other["id"]) != set(control["id"]):
             continue
-        found = paired(control, other)
+        test = paired(control, other)
         rows.append(
             {
                 label: value,
-                "difference": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "gained": found.gained,
-                "lost": found.lost,
-                "p": found.p,
-                "questions": found.questions,
+                "difference": test.mean,
+                "low": test.low,
+                "high": test.high,
+                "gained": test.gained,
+                "lost": test.lost,
+                "p": test.p,
+                "questions": test.questions,
             }
         )
     return pl.DataFrame(rows)
