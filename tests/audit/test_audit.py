@@ -95,8 +95,27 @@ def test_no_chain_no_forecast(tmp_path: Path) -> None:
 
 
 def test_contradictions_do_not_stop_an_audit(tmp_path: Path) -> None:
+    """Of sums of tokens ``a r + x s`` is ``a s + x r``, but the answers are two p and two q."""
+    rows = ["a,r,p", "x,s,p", "a,s,q", "x,r,q", "p,t,a"]
+    made = audit(facts(tmp_path, *rows))
+    assert made.forecast is None
+    for told in ("(a r) → p", "(x s) → p", "(a s) → q", "(x r) → q", "exclude each other"):
+        assert told in made.why_no_forecast
+    assert "(p t)" not in made.why_no_forecast
+    chains = made.compositions.select("first", "second", "chains").rows()
+    assert sorted(chains) == [("r", "t", 1), ("s", "t", 1), ("t", "r", 1), ("t", "s", 1)]
+    for without in range(4):
+        rest = audit(facts(tmp_path, *(row for i, row in enumerate(rows) if i != without)))
+        assert rest.why_no_forecast == ""
+        assert rest.forecast is not None
+
+
+def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) -> None:
     made = audit(facts(tmp_path, "a,r,b", "b,s,c", "x,r,y", "y,s,z", "x,s,z", "y,r,b", "a,s,c"))
-    assert made.forecast is not None or made.why_no_forecast
+    assert made.forecast is not None
+    asked = made.forecast.queries.select("prompt", "answer").rows()
+    assert asked == [("a r s", "c"), ("x r s", "z"), ("x r r", "b"), ("y r s", "c")]
+    assert [row[-1] for row in made.leaks.rows()] == [7, 5]  # a and x are told outright
 
 
 def test_large_sets_take_seconds(tmp_path: Path) -> None:

@@ -60,41 +60,6 @@ def test_leaves_settings_alone(kind, tables):
 
 
 @pytest.mark.parametrize("kind", FIGURES)
-def test_one_seed(kind, tables):
-    few = {
-        name: table.filter(pl.col("seed") == 0) if "seed" in table.columns else table
-        for name, table in tables.items()
-    }
-    save.png(draw(FIGURES[kind], few))
-
-
-@pytest.mark.parametrize("kind", FIGURES)
-def test_missing_numbers(kind, tables):
-    holes = {
-        name: table.with_row_index("_row")
-        .with_columns(
-            pl.when(pl.col("_row") % 3 == 0).then(float("nan")).otherwise(pl.col(c)).alias(c)
-            for c, dtype in table.schema.items()
-            if dtype.is_float()
-        )
-        .drop("_row")
-        for name, table in tables.items()
-    }
-    save.png(draw(FIGURES[kind], holes))
-
-
-@pytest.mark.parametrize("kind", FIGURES)
-def test_nothing_but_missing_numbers(kind, tables):
-    empty = {
-        name: table.with_columns(
-            pl.lit(None, pl.Float64).alias(c) for c, t in table.schema.items() if t.is_float()
-        )
-        for name, table in tables.items()
-    }
-    save.png(draw(FIGURES[kind], empty))
-
-
-@pytest.mark.parametrize("kind", FIGURES)
 def test_no_rows(kind, tables):
     with pytest.raises(DataError, match="without rows"):
         draw(FIGURES[kind], {name: table.clear() for name, table in tables.items()})

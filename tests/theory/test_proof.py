@@ -76,7 +76,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("first", [0, 6, 12, 18])
+@pytest.mark.parametrize("first", [0, 5, 11, 17])
 def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     n, made = 4, pretend(monkeypatch, first)
     found = values(proof.with_identity(n))
@@ -114,7 +114,7 @@ def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.M
     assert tuple(found[k] for k in stationary) == proof._stationarity(q, n)
 
 
-@pytest.mark.parametrize("first", [0, 6, 12, 18])
+@pytest.mark.parametrize("first", [0, 5, 11, 17])
 def test_checks_of_theorem_2_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     n, made = 4, pretend(monkeypatch, first)
     found = values(proof.without(n))

@@ -7,6 +7,7 @@ it is drawn with matplotlib. Its pictures come from :func:`inweights.probes.film
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -210,7 +211,7 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
         getattr(axes, f"set_{axis}lim")(-reach, reach)
     axes.set_box_aspect((1, 1, 1), zoom=1.15)
     rho = rows["spearman"][-1]
-    if rho is not None:
+    if rho is not None and math.isfinite(rho):
         text = f"ρ = {rho:.2f}".replace("-", "−")
         axes.text2D(0.5, 0.01, text, transform=axes.transAxes, ha="center", fontsize=style.SMALL,
                     color=style.INK)  # fmt: skip

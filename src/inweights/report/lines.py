@@ -173,7 +173,8 @@ def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots
 
 
 def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
-    line = rows.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
+    finite = rows.filter(pl.col(column).cast(pl.Float64).is_finite())
+    line = finite.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
     axes.plot(line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1)
 
 

@@ -51,7 +51,8 @@ def depth_cosines(
             raise ConfigError(f"the cosine by depth needs {name} above 0, not {value}")
     alpha = rate * steps / inputs
     added: list[float] = []
-    shared, found = 0.0, []
+    found: list[float] = []
+    shared = 0.0
     for _ in range(layers):
         if found and found[-1] == 1.0:  # to rounding; it cannot fall, and the sums would overflow
             found.append(1.0)
