@@ -46,9 +46,9 @@ def places(tree: ast.Module) -> Iterator[Place]:
                 yield from signs(node)
             if claims and isinstance(node, ast.Call):
                 yield from scores(node)
-            if claims and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-                if not isinstance(node.right, ast.Constant):
-                    yield "swap", node, lambda n=node: swap(n)
+            subtracts = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+            if claims and subtracts and not isinstance(node.right, ast.Constant):
+                yield "swap", node, lambda n=node: swap(n)
 
 
 def signs(node: ast.AST) -> Iterator[Place]:

@@ -69,12 +69,13 @@ def test_list_and_board(runs, capsys) -> None:
     code, out, _ = call(capsys, "verify", "--json")
     board = json.loads(out)
     assert code == 0
-    assert board["counts"]["not run"] == len(board["claims"]) > 40
+    counted = sum(counts["not judged"] for counts in board["counts"].values())
+    assert counted == len(board["claims"]) > 40
     assert "fig2" in call(capsys, "list")[1]
-    assert "not run" in call(capsys, "verify")[1]
+    assert "not judged" in call(capsys, "verify", "fig2")[1]
     markdown = call(capsys, "verify", "--markdown")[1]
     assert "## identity-bridge/fig2" in markdown
-    assert markdown.count("| · not run |") == len(board["claims"])
+    assert markdown.count("| · not judged |") == len(board["claims"])
 
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
@@ -259,8 +260,8 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
     from inweights.lab import ClaimResult, Target
 
     failed = ClaimResult(
-        id="a/b/c", text="It works.", place="", source="ours", published=None, target=Target(least=1.0),
-        measured=0.0, low=0.0, high=0.0, replicates=5, verdict="not reproduced",
+        id="a/b/c", text="It works.", place="", source="ours", published=None,
+        target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5, verdict="not reproduced",
     )  # fmt: skip
     monkeypatch.setattr(laboratory, "board", lambda scale, only, runs: (failed,))
     assert call(capsys, "verify")[0] == 0

@@ -1,7 +1,7 @@
 """What every recipe states, a line a claim: the record that claims precede the runs they judge.
 
-``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows in its diff,
-beside the change of the code; a claim that changed after its judged run is another claim.
+``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows in its
+diff, beside the change of the code; a claim that changed after its judged run is another claim.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from inweights.recipes.derived import (
     blocks,
     compositions,

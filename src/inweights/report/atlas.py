@@ -59,8 +59,8 @@ def page(
         >>> from inweights.probes import render_frames, snapshot
         >>> from inweights.training import Descent
         >>> from inweights.worlds import Graph
-        >>> ring, model = Graph(shape="cycle", n=8, shuffled=False).build(), Node2VecConfig(width=16)
-        >>> taken = Descent(steps=50).observe(snapshot, ring, model, seed=0, every=10)
+        >>> ring = Graph(shape="cycle", n=8, shuffled=False).build()
+        >>> taken = Descent(steps=50).observe(snapshot, ring, Node2VecConfig(), seed=0, every=10)
         >>> films = {"Node2Vec": render_frames(taken, ring)}
         >>> page({"ring": films}, {"ring": ring}).startswith("<!doctype")
         True
