@@ -261,7 +261,8 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
 
     failed = ClaimResult(
         id="a/b/c", text="It works.", place="", source="ours", published=None,
-        target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5, verdict="not reproduced",
+        target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
+        verdict="not reproduced",
     )  # fmt: skip
     monkeypatch.setattr(laboratory, "board", lambda scale, only, runs: (failed,))
     assert call(capsys, "verify")[0] == 0
