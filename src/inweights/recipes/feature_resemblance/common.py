@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
+from inweights.lab import Computation, Curriculum, Judged, Paper, Score, Value, WorldConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.recipe import WorldConfig
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Stop
+from inweights.probes.predicted_similarity import predicted_similarity
+from inweights.recipes.derived import compositions
+from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 
 __all__ = [
@@ -22,20 +24,22 @@ __all__ = [
     "ONE_LAYER",
     "OURS",
     "PAPER",
-    "SOURCE",
     "SUCCEEDS",
     "EndToEndTraining",
     "GPTTraining",
     "OneLayerTraining",
+    "compared",
     "last_loss",
+    "near",
     "phase_roles",
+    "similarities",
     "world_of",
 ]
 
-SOURCE = "feature-resemblance"
-PAPER = (
+PAPER = Paper(
+    "feature-resemblance",
     "Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning in "
-    "Transformers"
+    "Transformers",
 )
 ONE_LAYER, GPT = "one-layer", "GPT"
 
@@ -48,6 +52,7 @@ SUCCEEDS = {
     "two-hop without identity": False,
 }
 COURSES = tuple(SUCCEEDS)
+_PHASES = ("first phase", "second phase")
 
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
@@ -115,6 +120,54 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
 
 
+def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> pl.DataFrame:
+    """Return ``cosine`` of the entities and ``success`` on the conclusion, a row a trial."""
+    keys = [*labels, "seed"]
+    success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
+    return tables["resemblance"].select(*keys, "cosine", "other").join(success, on=keys)
+
+
+def compared(
+    table: pl.DataFrame,
+    foretold: pl.DataFrame,
+    published: Iterable[tuple[Sequence[Value], float]],
+    labels: Sequence[str],
+) -> dict[str, pl.DataFrame]:
+    """Return measured similarities against what was foretold and published.
+
+    Args:
+        table: Similarities, as measured.
+        foretold: The same, from the facts alone and by the closed form.
+        published: The printed ones, each after the values of its labels.
+        labels: Columns that tell rows apart.
+
+    Returns:
+        ``predicted``, with the absolute error of both predictions, and ``shown``, where ``what``
+        tells the three apart.
+    """
+    keys = [*labels, "seed"]
+    printed = [
+        {**dict(zip(labels, row, strict=True)), "seed": -1, "similarity": cosine}
+        for row, cosine in published
+    ]
+    shown = [
+        table.select(*keys, similarity="cosine", what=pl.lit("measured")),
+        pl.DataFrame(printed).with_columns(what=pl.lit("published")),
+        foretold.select(*keys, similarity="from_facts", what=pl.lit("predicted from the facts")),
+    ]
+    predicted = table.join(foretold, on=keys).with_columns(
+        (pl.col("cosine") - pl.col(name)).abs().alias(f"{name}_error")
+        for name in ("from_facts", "closed_form")
+    )
+    return {"predicted": predicted, "shown": pl.concat(shown, how="diagonal_relaxed")}
+
+
+def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
+    """Judge whether a similarity is as printed; it cannot exceed 1."""
+    high = min(1.0, round(printed + tolerance, 4))
+    return similarity.within(round(printed - tolerance, 4), high)
+
+
 class OneLayerTraining(Config):
     """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
@@ -133,16 +186,21 @@ class OneLayerTraining(Config):
     mlp: int = 500
     late: dict[str, int] = msgspec.field(default_factory=lambda: {"AS": 2000})
 
+    def __post_init__(self) -> None:
+        _check(self.late)
+
     def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
         """The phases of a course: both stages of its first facts, then the MLP on the second."""
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
-    def phases(self, parts: tuple[Mapping[str, float], ...], late: int) -> Curriculum:
+    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> Curriculum:
         """The same of any facts."""
         first, *rest = parts
-        moving = [("attention", "attention.*", self.attention, first)]
-        moving.append(("mlp", "mlp.*", self.mlp, first))
-        moving += [("second phase", "mlp.*", late, part) for part in rest]
+        moving = [
+            ("attention", "attention.*", self.attention, first),
+            ("mlp", "mlp.*", self.mlp, first),
+            *(("second phase", "mlp.*", late, part) for part in rest),
+        ]
         optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         return Curriculum(
             phases=tuple(
@@ -151,6 +209,41 @@ class OneLayerTraining(Config):
                 )
                 for name, moves, steps, roles in moving
             )
+        )
+
+    def foretold(
+        self,
+        labels: Mapping[str, Value],
+        world: WorldConfig,
+        roles: Mapping[str, float],
+        *,
+        course: str | None = None,
+        rho: float = 1.0,
+    ) -> Computation:
+        """The table ``foretold``: the similarity that follows from the facts of stage 1.
+
+        Args:
+            labels: Columns beside ``model``.
+            world: An analogy, or two hops as one.
+            roles: Facts of stage 1, with how often each counts.
+            course: Where given, its closed form stands beside.
+            rho: ``ρ`` of the closed form.
+        """
+        return Computation(
+            name="foretold",
+            labels={"model": ONE_LAYER, **labels},
+            compute=predicted_similarity,
+            options={
+                "world": world,
+                "roles": roles,
+                "model": self.model,
+                "rate": self.rate,
+                "steps": self.attention,
+                "course": course,
+                "rho": rho,
+            },
+            seeded=True,
+            effort=20,
         )
 
 
@@ -172,6 +265,7 @@ class EndToEndTraining(Config):
     def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> Curriculum:
         """The phases of a course; with ``frozen`` the value matrix stands still in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
+        parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
         return Curriculum(
             phases=tuple(
                 Phase(
@@ -182,12 +276,7 @@ class EndToEndTraining(Config):
                     optimizer=Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
                     stop=Stop(loss_below=self.loss, every=5),
                 )
-                for name, moves, roles in zip(
-                    ("first phase", "second phase"),
-                    (("*",), late),
-                    phase_roles(course, rho),
-                    strict=False,
-                )
+                for name, roles, moves in parts
             )
         )
 
@@ -209,6 +298,10 @@ class GPTTraining(Config):
     losses: dict[str, tuple[float, ...]] = msgspec.field(default_factory=lambda: dict(LOSSES))
     steps: int = 1500
 
+    def __post_init__(self) -> None:
+        _check(self.late_rate)
+        _check(self.losses)
+
     def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
         """The phases of a course; everything moves."""
         rates = (self.rate, self.late_rate.get(course, self.rate))
@@ -216,9 +309,9 @@ class GPTTraining(Config):
 
     def phases(
         self,
-        parts: tuple[Mapping[str, float], ...],
-        losses: tuple[float, ...],
-        rates: tuple[float, ...],
+        parts: Sequence[Mapping[str, float]],
+        losses: Sequence[float],
+        rates: Sequence[float],
     ) -> Curriculum:
         """The same of any facts; ``rates`` may be longer than there are phases."""
         return Curriculum(
@@ -230,8 +323,12 @@ class GPTTraining(Config):
                     optimizer=Optimizer(rate=rate),
                     stop=Stop(loss_below=loss),
                 )
-                for name, roles, rate, loss in zip(
-                    ("first phase", "second phase"), parts, rates, losses, strict=False
-                )
+                for name, roles, rate, loss in zip(_PHASES, parts, rates, losses, strict=False)
             )
         )
+
+
+def _check(courses: Iterable[str]) -> None:
+    for course in courses:
+        if course not in SUCCEEDS:
+            raise unknown_name("course", course, COURSES)
