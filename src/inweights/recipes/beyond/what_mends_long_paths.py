@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import polars as pl
 from msgspec import structs
@@ -29,7 +30,7 @@ __all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan
 
 #: Where the weights are pressed: nowhere, while edges are learnt, and while paths are, too.
 NOWHERE, EDGES, BOTH = "no pressure", "on edges", "on edges and paths"
-KEYS = ("pressure", "nodes", "seed")
+KEYS = ["pressure", "nodes", "seed"]
 
 
 class Pressure(Config):
@@ -50,7 +51,7 @@ class Settings(Config):
     """Settings of the recipe.
 
     Attributes:
-        nodes: Nodes of a path, one graph for each.
+        nodes: Nodes of a path, in place of the course's own: a graph for each.
         course: The arms, and how a graph is learnt without pressure; ``settle`` steps on edges are
             added.
         pressure: What is pressed.
@@ -84,16 +85,11 @@ def _pressed(phase: Phase, decay: float) -> Phase:
 
 def plan(settings: Settings, pressures: Sequence[str] = (NOWHERE, EDGES, BOTH)) -> Plan:
     """Every length of a path under every pressure."""
-    trials = [
-        replace(
-            structs.replace(settings.course, nodes=nodes).trial(
-                {"pressure": where, "nodes": nodes}, how=GEOMETRY
-            ),
-            learner=settings.curriculum(where),
-        )
-        for nodes in settings.nodes
-        for where in pressures
-    ]
+    trials = []
+    for nodes, where in product(settings.nodes, pressures):
+        star = structs.replace(settings.course, nodes=nodes)
+        trial = star.trial({"pressure": where, "nodes": nodes}, how=GEOMETRY)
+        trials.append(replace(trial, learner=settings.curriculum(where)))
     return Plan(trials=trials, measures=MEASURES)
 
 
@@ -106,7 +102,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "nearest": "nearest first node",
         "edges": "edges recalled",
     }
-    shown = table.unpivot(list(named), index=list(KEYS), variable_name="of")
+    shown = table.unpivot(list(named), index=KEYS, variable_name="of")
     return {"table": table, "shown": shown.with_columns(pl.col("of").replace_strict(named))}
 
 

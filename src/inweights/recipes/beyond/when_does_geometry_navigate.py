@@ -27,7 +27,7 @@ class Settings(Config):
     """Settings of the map: one setting is swept at a time, over all path lengths.
 
     Attributes:
-        nodes: Nodes of a path.
+        nodes: Nodes of a path, in place of the course's own.
         arms: Arms, at the course's width and edge steps.
         widths: Widths, at the course's arms and edge steps.
         steps: Steps of the edge phase, at the course's arms and width.
