@@ -9,11 +9,12 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab import Computation, Curriculum, Paper, Value, WorldConfig
+from inweights.lab import Computation, Curriculum, Judged, Paper, Score, Value, WorldConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes.predicted_similarity import predicted_similarity
+from inweights.recipes.derived import compositions
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 
@@ -27,8 +28,11 @@ __all__ = [
     "EndToEndTraining",
     "GPTTraining",
     "OneLayerTraining",
+    "compared",
     "last_loss",
+    "near",
     "phase_roles",
+    "similarities",
     "world_of",
 ]
 
@@ -114,6 +118,54 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Training loss that was recorded last, ``loss``, of every group."""
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
+
+
+def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> pl.DataFrame:
+    """Return ``cosine`` of the entities and ``success`` on the conclusion, a row a trial."""
+    keys = [*labels, "seed"]
+    success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
+    return tables["resemblance"].select(*keys, "cosine", "other").join(success, on=keys)
+
+
+def compared(
+    table: pl.DataFrame,
+    foretold: pl.DataFrame,
+    published: Iterable[tuple[Sequence[Value], float]],
+    labels: Sequence[str],
+) -> dict[str, pl.DataFrame]:
+    """Return measured similarities against what was foretold and published.
+
+    Args:
+        table: Similarities, as measured.
+        foretold: The same, from the facts alone and by the closed form.
+        published: The printed ones, each after the values of its labels.
+        labels: Columns that tell rows apart.
+
+    Returns:
+        ``predicted``, with the absolute error of both predictions, and ``shown``, where ``what``
+        tells the three apart.
+    """
+    keys = [*labels, "seed"]
+    printed = [
+        {**dict(zip(labels, row, strict=True)), "seed": -1, "similarity": cosine}
+        for row, cosine in published
+    ]
+    shown = [
+        table.select(*keys, similarity="cosine", what=pl.lit("measured")),
+        pl.DataFrame(printed).with_columns(what=pl.lit("published")),
+        foretold.select(*keys, similarity="from_facts", what=pl.lit("predicted from the facts")),
+    ]
+    predicted = table.join(foretold, on=keys).with_columns(
+        (pl.col("cosine") - pl.col(name)).abs().alias(f"{name}_error")
+        for name in ("from_facts", "closed_form")
+    )
+    return {"predicted": predicted, "shown": pl.concat(shown, how="diagonal_relaxed")}
+
+
+def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
+    """Judge whether a similarity is as printed; it cannot exceed 1."""
+    high = min(1.0, round(printed + tolerance, 4))
+    return similarity.within(round(printed - tolerance, 4), high)
 
 
 class OneLayerTraining(Config):
