@@ -110,34 +110,33 @@ similarity = cosine("table", "similarity")
 gain = cosine("table", "gain")
 joint, similarity_last = success.at(condition="joint"), success.at(condition="AS")
 
-CLAIMS = [
-    claim
-    for order in ("joint", "SA")
-    for claim in (
-        state(
-            f"{order}-beats-AS",
-            f"{order}: more of the analogies succeed than with similarity last.",
-            success.at(condition=order) - similarity_last >= 0.1,
-            published=PRINTED[order],
-        ),
-        state(
-            f"{order}-more-similar-than-AS",
-            f"{order}: both subjects of a pair are more similar than with similarity last.",
-            similarity.at(condition=order) - similarity.at(condition="AS") >= 0.02,
-        ),
-    )
-]
-CLAIMS.append(
+control = partial(state, source="ours", place="control")
+
+CLAIMS = (
+    *(
+        claim
+        for order in ("joint", "SA")
+        for claim in (
+            state(
+                f"{order}-beats-AS",
+                f"{order}: more of the analogies succeed than with similarity last.",
+                success.at(condition=order) - similarity_last >= 0.1,
+                published=PRINTED[order],
+            ),
+            state(
+                f"{order}-more-similar-than-AS",
+                f"{order}: both subjects of a pair are more similar than with similarity last.",
+                similarity.at(condition=order) - similarity.at(condition="AS") >= 0.02,
+            ),
+        )
+    ),
     state(
         "all-similar",
         "All learned similarities exceed 0.6.",
         similarity.over("condition") >= 0.6,
         place="§8.2",
         published="0.6431 to 0.8488",
-    )
-)
-control = partial(state, source="ours", place="control")
-CLAIMS += [
+    ),
     control(
         "beats-zero-shot",
         "Joint training answers more than the model did before.",
@@ -168,7 +167,7 @@ CLAIMS += [
         "Every trained condition knows the categories that it was told.",
         recall.at(condition="joint") >= 0.9,
     ),
-]
+)
 
 RECIPE = PAPER.recipe(
     "table2",
