@@ -136,7 +136,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(answers.rename({"half_time": "answered"}), on=runs)
         .join(aligns.rename({"half_time": "aligned"}), on=runs)
     )
-    decays = final.filter(pl.col("axis").str.starts_with("weight decay"))
     worlds = final["world"].unique(maintain_order=True)
     return {
         "final": final,
@@ -145,9 +144,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             for name, world in zip(MAPS, worlds, strict=False)
         },
         "memorised": _in_order(memorised(tables["accuracy"].filter(last), LABELS)),
-        "decay_gain": gain(
-            decays, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]
-        ),
+        # Axes without the value, which are all but those of weight decay, have no rows.
+        "decay_gain": gain(final, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]),
         "alignment_tells": correlation(
             final.filter(with_identity), "accuracy", "contrast", ["world", "seed"]
         ),
@@ -286,16 +284,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            axes=(
-                "depth",
-                "width",
-                "positions",
-                "head",
-                "warm-up",
-                "weight decay",
-                "weight decay, tied head",
-                "loss at",
-            ),
+            axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
             n=2,
             every=2,
             base=GPTTraining(

@@ -248,7 +248,7 @@ RECIPE = PAPER.recipe(
             n=4,
             checked=3,
             training=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10, late={"AS": 10}
+                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
             ),
         ),
         "cpu": Settings(),

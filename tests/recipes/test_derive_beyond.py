@@ -1,0 +1,351 @@
+"""What our own recipes, and the theory of Feature Resemblance, derive, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import polars.selectors as cs
+import pytest
+
+from inweights.recipes.beyond import (
+    curriculum_map,
+    frozen_or_reversed,
+    partial_identity,
+    predicted_composition,
+    where_the_bridge_holds,
+)
+from inweights.recipes.feature_resemblance import fig1, table3, theorems
+
+ROLES = ("category", "similarity", "attribution")
+
+
+def table(columns: str, *rows: Sequence[Any]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=columns.split(), orient="row")
+
+
+def crossed(labels: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Every row of labels with every other row."""
+    return labels.join(others, how="cross")
+
+
+def told(labels: str, values: Sequence[Any], facts: Sequence[float], right: float) -> pl.DataFrame:
+    """Accuracies of one trial: of its facts by role, of its conclusion, and of what is no claim."""
+    return crossed(
+        table(labels, values),
+        table(
+            "part role distribution accuracy",
+            *(("facts", role, "in", fact) for role, fact in zip(ROLES, facts, strict=True)),
+            ("queries", "conclusion", "out", right),
+            ("queries", "conclusion", "in", 0.77),
+        ),
+    )
+
+
+def rows(frame: pl.DataFrame, columns: str) -> list[tuple[Any, ...]]:
+    """Rows of some columns, their numbers rounded."""
+    return frame.select(columns.split()).with_columns(cs.float().round(6)).rows()
+
+
+def test_where_the_bridge_holds() -> None:
+    runs = (  # in another order than the axes are written down
+        ("weight decay", "1", "C = 1", (0.0, 0.2, 0.6), (0.0, 0.8, 1.0), 3.0, 0.9),
+        ("weight decay", "0.01", "C = 1", (0.0, 0.1, 0.2), (0.0, 0.0, 0.9), 1.0, 0.8),
+        ("head", "untied", "C = 1", (0.0, 0.3, 0.4), (0.0, 0.0, 0.1), 2.0, 0.7),
+        ("head", "untied", "C = 2", (0.0, 0.5, 0.5), (0.0, 0.1, 1.0), 4.0, 0.6),
+        ("head", "untied", "no identity", (0.0, 0.9, 0.9), (0.0, 0.1, 1.0), 5.0, 0.5),
+    )
+    accuracy, alignment = [], []
+    for axis, value, world, answered, nearest, contrast, worst in runs:
+        for i, step in enumerate((0, 20, 40)):
+            labels = ("axis value init world seed step", (axis, value, "small", world, 7, step))
+            facts = (0.99, worst if i == 2 else 0.0, 1.0)
+            accuracy.append(told(*labels, facts, answered[i]))
+            looks = table(
+                "layer place contrast nearest",
+                ("block 1", "query", i * contrast / 2 + 1, nearest[i] + 0.05),
+                ("block 2", "query", i * contrast / 2 - 1, nearest[i] - 0.05),
+                ("block 2", "first_hop", 90.0, 0.5),
+                ("embedding", "query", 80.0, 0.5),
+            )
+            alignment.append(crossed(table(*labels), looks))
+    found = where_the_bridge_holds.derive(
+        {"accuracy": pl.concat(accuracy), "alignment": pl.concat(alignment)}
+    )
+    assert rows(found["final"], "axis value world step accuracy contrast nearest") == [
+        ("head", "untied", "C = 1", 40, 0.4, 2.0, 0.1),
+        ("head", "untied", "C = 2", 40, 0.5, 4.0, 1.0),
+        ("head", "untied", "no identity", 40, 0.9, 5.0, 1.0),
+        ("weight decay", "0.01", "C = 1", 40, 0.2, 1.0, 0.9),
+        ("weight decay", "1", "C = 1", 40, 0.6, 3.0, 1.0),
+    ]
+    assert rows(found["map_c1"], "accuracy") == [(0.4,), (0.2,), (0.6,)]
+    assert rows(found["map_harder"], "accuracy") == [(0.5,)]
+    assert rows(found["map_without"], "accuracy") == [(0.9,)]
+    assert rows(found["memorised"], "world accuracy") == [
+        ("C = 1", 0.7),
+        ("C = 2", 0.6),
+        ("no identity", 0.5),
+        ("C = 1", 0.8),
+        ("C = 1", 0.9),
+    ]
+    assert rows(found["decay_gain"], "value gain") == [("0.01", 0.0), ("1", 0.4)]
+    # Accuracy is a fifth of the contrast at C = 1; one run at C = 2 has no correlation.
+    tells = dict(found["alignment_tells"].select("world", "correlation").rows())
+    assert set(tells) == {"C = 1", "C = 2"}
+    assert tells["C = 1"] == pytest.approx(1.0)
+    # Half-way at .25 (step 20) and .5 (step 40); at .3 (step 40) and .5 (step 20).
+    assert rows(found["leads"], "axis world answered aligned lead") == [
+        ("head", "C = 2", 20.0, 40.0, -20.0),
+        ("weight decay", "C = 1", 40.0, 20.0, 20.0),
+    ]
+
+
+def test_predicted_composition() -> None:
+    at = "world identity seed prompt answer"
+    first, half = ("permuted, C = 1", 1.0, 7), ("permuted, C = 1", 0.5, 7)
+    harder = ("permuted, C = 2", 1.0, 7)
+    predicted = table(
+        f"{at} margin verdict expected",
+        (*first, "p", "x", 0.9, "follows", 1.0),
+        (*first, "q", "x", -0.9, "excluded", 0.0),
+        (*half, "p", "x", 0.4, "follows", 1.0),
+        (*half, "q", "x", 0.0, "tied", 0.5),
+        (*harder, "p", "x", 0.0, "tied", 0.5),
+        (*harder, "q", "x", 0.2, "follows", 0.8),
+    )
+    trained = table(
+        f"{at} model margin",
+        (*first, "p", "x", "GPT", 3.0),
+        (*first, "q", "x", "GPT", -3.0),
+        (*half, "p", "x", "GPT", -0.1),
+        (*half, "q", "x", "GPT", 0.2),
+        (*harder, "p", "x", "GPT", 0.0),
+        (*harder, "q", "x", "GPT", 2.0),
+        (*harder, "q", "y", "GPT", 2.0),  # nothing is predicted of it
+    )
+    accuracy = crossed(
+        table("world identity seed model", (*first, "GPT")),
+        table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
+    )
+    found = predicted_composition.derive(
+        {"predicted": predicted, "trained": trained, "accuracy": accuracy}
+    )
+    queries = rows(found["queries"], "margin predicted_margin hit")
+    assert queries == [
+        (3.0, 0.9, 1.0),
+        (-3.0, -0.9, 0.0),
+        (-0.1, 0.4, 0.0),
+        (0.2, 0.0, 1.0),
+        (0.0, 0.0, 0.0),
+        (2.0, 0.2, 1.0),
+    ]
+    assert rows(found["by_world"], "world identity hit expected error") == [
+        ("permuted, C = 1", 1.0, 0.5, 0.5, 0.0),
+        ("permuted, C = 1", 0.5, 0.5, 0.75, 0.25),
+        ("permuted, C = 2", 1.0, 0.5, 0.65, 0.15),
+    ]
+    # Of C = 1 alone; what ties is not decided.
+    assert rows(found["complexity_one"], "identity identities agrees decided") == [
+        (1.0, "all or none", 1.0, 2),
+        (0.5, "some", 0.0, 1),
+    ]
+    assert len(found["agreement"]) == 3
+    # Hits .9 .2 0 against misses .4 0 -.9: 3 + 2 + 1.5 of 9 pairs.
+    assert rows(found["auc"], "model auc hits queries") == [("GPT", 0.722222, 3, 6)]
+    by_world = rows(found["auc_by_world"], "world auc place")
+    assert by_world == [("permuted, C = 1", 0.75, 1), ("permuted, C = 2", 1.0, 2)]
+    assert found["reliability"]["queries"].sum() == 6
+    assert rows(found["memorised"], "model world accuracy") == [("GPT", "permuted, C = 1", 0.8)]
+
+
+def test_partial_identity() -> None:
+    trial = ("GPT", 0.75, 7)
+    learnt = {"a1": (0.9, 2.0), "a2": (0.7, -1.0), "a3": (0.6, 3.0), "a4": (-0.6, 0.0)}
+    foreseen = {"a1": 0.8, "a2": 0.6, "a3": 0.5, "a4": 0.2}
+    found = partial_identity.derive(
+        {
+            "resemblance": table(
+                "model fraction seed one cosine", *((*trial, a, c) for a, (c, _) in learnt.items())
+            ),
+            "margins": table(
+                "model fraction seed prompt margin",
+                *((*trial, f"{a} r1 r2", m) for a, (_, m) in learnt.items()),
+            ),
+            "foretold": table(
+                "fraction seed one two from_facts",
+                *((0.75, 7, a, "b", f) for a, f in foreseen.items()),
+                *((0.5, 7, a, "b", 1 - f) for a, f in foreseen.items()),
+            ),
+            "accuracy": told("model fraction seed", trial, (0.9, 0.6, 0.8), 0.1),
+        }
+    )
+    assert rows(found["chains"], "one hit chain error agrees") == [
+        ("a1", 1.0, "with identity", 0.1, 1.0),
+        ("a2", 0.0, "with identity", 0.1, 0.0),
+        ("a3", 1.0, "without", 0.1, 0.0),
+        ("a4", 0.0, "without", 0.8, 1.0),
+    ]
+    # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an identity.
+    assert rows(found["worlds"], "cosine from_facts hit agrees off gap") == [
+        (0.4, 0.525, 0.5, 0.5, 0.125, 0.25)
+    ]
+    assert rows(found["sides"], "chain hit cosine from_facts") == [
+        ("with identity", 0.5, 0.8, 0.7),
+        ("without", 0.5, 0.0, 0.35),
+    ]
+    assert rows(found["shown"], "column value from_facts") == [
+        ("hit", 0.5, 0.525),
+        ("cosine", 0.4, 0.525),
+    ]
+    assert rows(found["memorised"], "model fraction accuracy") == [("GPT", 0.75, 0.6)]
+
+
+def test_curriculum_map() -> None:
+    labels = "model share rehearsed seed"
+    one, gpt = ("one-layer", 0.1, True, 7), ("GPT", 0.1, False, 7)
+    found = curriculum_map.derive(
+        {
+            "accuracy": pl.concat(
+                [told(labels, one, (0.9, 0.8, 0.7), 0.3), told(labels, gpt, (0.6, 0.5, 0.4), 0.2)]
+            ),
+            "resemblance": table(f"{labels} cosine other", (*one, 0.45, 0.01), (*gpt, 0.55, 0.02)),
+            "foretold": table(
+                "model share seed from_facts", ("one-layer", 0.1, 7, 0.65), ("one-layer", 1, 7, 1)
+            ),
+        }
+    )
+    columns = "model success cosine attribution phase_2"
+    told_again, alone = "attribution rehearsed in phase 2", "similarity alone in phase 2"
+    assert rows(found["table"], columns) == [
+        ("one-layer", 0.3, 0.45, 0.7, told_again),
+        ("GPT", 0.2, 0.55, 0.4, alone),
+    ]
+    assert rows(found["predicted"], "model from_facts error") == [("one-layer", 0.65, 0.2)]
+    assert set(rows(found["shown"], "panel phase_2 value")) == {
+        ("one-layer: success", told_again, 0.3),
+        ("one-layer: similarity", told_again, 0.45),
+        ("one-layer: attribution", told_again, 0.7),
+        ("GPT: success", alone, 0.2),
+        ("GPT: similarity", alone, 0.55),
+        ("GPT: attribution", alone, 0.4),
+    }
+
+
+def test_frozen_or_reversed() -> None:
+    labels = "course mlp sigma value seed"
+    reverse, usual = ("AS", "ReLU", 0.003, "frozen", 7), ("SA", "linear", 0.003, "moves", 7)
+    found = frozen_or_reversed.derive(
+        {
+            "accuracy": pl.concat(
+                [
+                    told(labels, reverse, (0.9, 0.8, 0.7), 0.3),
+                    told(labels, usual, (0.6, 0.5, 0.4), 0.2),
+                ]
+            ),
+            "resemblance": table(
+                f"{labels} cosine other", (*reverse, 0.45, 0.01), (*usual, 0.55, 0.02)
+            ),
+        }
+    )
+    assert rows(found["table"], "course success cosine panel line") == [
+        ("AS", 0.3, 0.45, "AS, ReLU", "value matrix frozen in phase 2"),
+        ("SA", 0.2, 0.55, "SA, linear", "value matrix moves in phase 2"),
+    ]
+    assert rows(found["taught"], "course role accuracy") == [
+        ("AS", "similarity", 0.8),
+        ("SA", "attribution", 0.4),
+    ]
+
+
+def test_depth() -> None:
+    same = {1: 0.1, 2: 0.4, 3: 0.3, 4: 0.6, 5: 0.8}
+    other = {1: 0.02, 2: 0.1, 3: 0.1, 4: 0.1, 5: 0.12}
+    found = fig1.derive(
+        {
+            "cosines": table(
+                "model seed depth same other other_size",
+                *(("linear network", 8, d, same[d], -0.5, other[d]) for d in (5, 4, 3, 2, 1)),
+                *(("GPT", 8, d, 0.5 + d / 10, -0.5, 0.9 - d / 10) for d in (2, 1)),
+            ),
+            "foretold": table(
+                "model seed depth foretold",
+                *(("linear network", 7, d, 0.2 * d) for d in (1, 2, 3, 4, 5)),
+            ),
+            "losses": table(
+                "model seed step loss",
+                ("GPT", 8, 20, 0.1),
+                ("GPT", 8, 40, 0.05),
+                ("GPT", 8, 0, 2.0),
+            ),
+        }
+    )
+    # From .4 to .3 it falls; the models are taken each for itself.
+    assert rows(found["steps"], "model least") == [("GPT", 0.1), ("linear network", -0.1)]
+    assert rows(found["ends"], "model rise contrast other_rise") == [
+        ("GPT", 0.1, 0.0, -0.1),
+        ("linear network", 0.7, 0.68, 0.1),
+    ]
+    # Foretold once, under another seed; only up to layer 4.
+    assert rows(found["predicted"], "seed depth error") == [
+        (8, 1, 0.1),
+        (8, 2, 0.0),
+        (8, 3, 0.3),
+        (8, 4, 0.2),
+    ]
+    assert rows(found["final_loss"], "model loss") == [("GPT", 0.05)]
+    last = found["shown"].filter(pl.col("depth") == 5)
+    assert rows(last, "model pairs cosine") == [
+        ("linear network", "same label", 0.8),
+        ("linear network", "other label, absolute", 0.12),
+        ("linear network", "same label, predicted", 1.0),
+    ]
+
+
+def test_table_3() -> None:
+    found = table3.derive(
+        {
+            "accuracy": told("course seed", ("AS", 7), (0.9, 0.8, 0.7), 0.3),
+            "resemblance": table("course seed cosine other", ("AS", 7, 0.45, 0.01)),
+        }
+    )
+    assert rows(found["table"], "course cosine success") == [("AS", 0.45, 0.3)]
+    shown = found["shown"].filter(pl.col("course") == "AS")
+    assert set(rows(shown, "seed what column value")) == {
+        (7, "measured", "similarity", 0.45),
+        (7, "measured", "success", 0.3),
+        (-1, "published", "similarity", 0.4367),
+        (-1, "published", "success", 0.0067),
+    }
+
+
+def test_theorems() -> None:
+    found = theorems.derive(
+        {
+            "accuracy": told("course seed", ("SA", 7), (0.9, 0.8, 0.7), 0.3),
+            "resemblance": table("course seed cosine other", ("SA", 7, 0.45, 0.01)),
+            "losses": table(
+                "course seed phase step loss",
+                ("SA", 7, "attention", 0, 3.0),
+                ("SA", 7, "mlp", 60, 0.2),
+                ("SA", 7, "mlp", 40, 1.0),
+                ("SA", 7, "second phase", 80, 0.1),
+                ("SA", 8, "mlp", 60, 0.7),
+            ),
+            "stage_one": table(
+                "course seed attention span linear learnt", ("SA", 7, 0.01, 0.0, 0.02, 0.5)
+            ),
+        }
+    )
+    assert rows(found["table"], "course cosine success") == [("SA", 0.45, 0.3)]
+    assert sorted(rows(found["fitted"], "seed phase loss")) == [
+        (7, "mlp", 0.2),
+        (7, "second phase", 0.1),
+        (8, "mlp", 0.7),
+    ]
+    assert rows(found["shown"], "column value") == [("similarity", 0.45), ("success", 0.3)]
+    assert rows(found["lemmas"], "column value") == [
+        ("attention: largest distance from 1/2", 0.01),
+        ("update: distance from the linear regime", 0.02),
+    ]
