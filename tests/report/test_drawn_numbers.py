@@ -34,21 +34,21 @@ def two_seeds(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(pl.col("seed") < 2)
 
 
-def floats(table: pl.DataFrame, hole: pl.Expr, where: pl.Expr) -> pl.DataFrame:
-    names = [name for name, kind in table.schema.items() if kind.is_float()]
-    kept = [pl.when(where).then(hole).otherwise(pl.col(n)).alias(n) for n in names]
-    return table.with_row_index("_row").with_columns(kept).drop("_row")
-
-
 def holes(table: pl.DataFrame) -> pl.DataFrame:
-    """Every third row has no numbers; by turns they are NaN, infinite and null."""
-    place = pl.col("_row")
-    nothing = pl.when(place % 9 == 0).then(float("nan")).when(place % 9 == 3).then(float("inf"))
-    return floats(table, nothing, place % 3 == 0)
+    """Every third row lacks a number, each column other rows; by turns NaN, infinite and null."""
+    filled = table.with_row_index("_row")
+    for shift, name in enumerate(n for n, kind in table.schema.items() if kind.is_float()):
+        place = (pl.col("_row") + shift) % 9
+        hole = pl.when(place == 6).then(float("nan")).when(place == 3).then(float("inf"))
+        filled = filled.with_columns(
+            pl.when(place % 3 == 0).then(hole).otherwise(pl.col(name)).alias(name)
+        )
+    return filled.drop("_row")
 
 
 def nothing(table: pl.DataFrame) -> pl.DataFrame:
-    return floats(table, pl.lit(None, pl.Float64), pl.lit(value=True))
+    names = [name for name, kind in table.schema.items() if kind.is_float()]
+    return table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in names)
 
 
 STATES = [whole, one_seed, holes, nothing]
