@@ -10,7 +10,7 @@ import pytest
 from tests.test_cli import call
 
 from inweights.commands.graphs import _settings
-from inweights.config import apply_overrides
+from inweights.config import apply_overrides, as_overrides
 from inweights.errors import ConfigError
 from inweights.recipes import get_recipe
 from inweights.recipes.beyond.real_graphs import Settings
@@ -44,17 +44,21 @@ def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     assert other["folder"] != str(folder)
 
 
+def replaced(changes: dict[str, object]) -> Settings:
+    return apply_overrides(Settings(), as_overrides(Settings(), changes))
+
+
 def test_any_label_survives_the_settings() -> None:
     links = [[u, v] for u in ODD for v in ODD]
     graph = Graph(shape="edges", links=links, lone=["#alone"])
-    made = apply_overrides(Settings(), _settings({"a.b = c": graph}))
+    made = replaced(_settings({"a.b = c": graph}))
     assert made.own == {"a.b = c": graph}
     assert (made.graphs, made.width) == ((), 128)
 
 
 def test_large_graphs_get_the_width_that_a_list_needs() -> None:
     path = [[str(i), str(i + 1)] for i in range(199)]
-    made = apply_overrides(Settings(), _settings({"path": Graph(shape="edges", links=path)}))
+    made = replaced(_settings({"path": Graph(shape="edges", links=path)}))
     assert made.width == 256
 
 

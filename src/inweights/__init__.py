@@ -114,17 +114,7 @@ _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "tra
 _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
     "lab.sweep": ("sweep",),
-    "lab": (
-        "Claim",
-        "Computation",
-        "Figure",
-        "Measure",
-        "Paper",
-        "Plan",
-        "Recipe",
-        "Trial",
-        "share",
-    ),
+    "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
     "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
     "theory": ("Prediction", "Solution", "predict", "solve"),

@@ -120,7 +120,8 @@ def test_differences_are_paired_by_seed() -> None:
     ("table", "options", "why"),
     [
         (TABLE.filter(pl.col("seed") < 2), {}, "2 replicate"),
-        (TABLE.clear(), {"strict": False}, "no row"),
+        (TABLE.clear(), {"strict": False}, "unknown value of model 'a'"),
+        (TABLE.drop("accuracy"), {"strict": False}, "unknown column 'accuracy'"),
         (TABLE.with_columns(accuracy=pl.lit(float("nan"))), {}, "not a number"),
         (TABLE.with_columns(accuracy=pl.lit(None, pl.Float64)), {}, "not a number"),
         (TABLE, {"targets": False}, "too small to judge"),

@@ -9,7 +9,7 @@ import torch
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import DeepLinear, DeepLinearConfig, GPTConfig
-from inweights.probes.depth import foretold_by_depth, label_cosines
+from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 from inweights.theory.depth import depth_cosines
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 from inweights.worlds.labels import Labels
@@ -112,11 +112,11 @@ def test_what_has_no_pairs_is_refused() -> None:
         label_cosines(model, [told(0, 0, 1), lone])
 
 
-def test_what_is_foretold_by_depth() -> None:
-    table = foretold_by_depth(3, 60, 2, 1.5, 7)
+def test_what_is_predicted_similarity_by_depth() -> None:
+    table = predicted_similarity_by_depth(3, 60, 2, 1.5, 7)
     assert table.schema == {"depth": pl.Int64, "foretold": pl.Float64}
     assert table["depth"].to_list() == [1, 2, 3]
     expected = depth_cosines(3, inputs=60, per_label=2, rate=1.5, steps=7)
     assert table["foretold"].to_list() == expected.tolist()
     with pytest.raises(ConfigError, match="per_label above 0"):
-        foretold_by_depth(3, 60, 0, 1.5, 7)
+        predicted_similarity_by_depth(3, 60, 0, 1.5, 7)

@@ -9,7 +9,6 @@ import torch
 from tests.probes.test_arrangement import OF_ARRANGEMENTS
 from tests.probes.test_film import OF_FILMS
 from tests.probes.test_graph_probes import OF_GRAPHS
-from tests.probes.test_optimum import OF_OPTIMUM
 from tests.probes.test_paths import OF_PATHS
 from tests.probes.test_resemblance import OF_ANALOGIES
 
@@ -21,6 +20,7 @@ from inweights.probes import (
     align_frames,
     alignment,
     bridge_projection,
+    direction,
     margins,
     project,
     shared_memory,
@@ -65,7 +65,7 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMUM, *OF_ANALOGIES)
+    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, direction, *OF_ANALOGIES)
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 

@@ -153,6 +153,7 @@ def show(
     again: Annotated[bool, Parameter(name="--again", negative=())] = False,
     json: Json = False,
     strict: Strict = False,
+    plugin: Plugins = (),
 ) -> int:
     """Show the claims of a finished run, and where its page is.
 
@@ -170,9 +171,13 @@ def show(
         Print one JSON object.
     strict
         Exit with 1 when a claim did not reproduce.
+    plugin
+        A Python module that adds recipes of your own; may be repeated.
     """
     from inweights import laboratory
+    from inweights.lab.plugins import load_plugins
 
+    load_plugins(plugin)
     outcome = laboratory.open_run(run, scale, runs=runs, again=again)
     return _finish(outcome, json=json, strict=strict)
 
@@ -190,6 +195,7 @@ def verify(
     json: Json = False,
     markdown: Annotated[bool, Parameter(name="--markdown", negative=())] = False,
     strict: Strict = False,
+    plugin: Plugins = (),
 ) -> int:
     """Show the board: every claim of every recipe, with its verdict so far.
 
@@ -213,9 +219,13 @@ def verify(
         Print Markdown, as in docs/board.md.
     strict
         Exit with 1 when a claim did not reproduce.
+    plugin
+        A Python module that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
+    from inweights.lab.plugins import load_plugins
 
+    load_plugins(plugin)
     if settle:
         from inweights.lab.engine import Effort
 

@@ -1,15 +1,24 @@
-"""The grammar of experiments: world × model × learner → measures → table → score → claim."""
+"""The grammar of experiments: world × model × learner → measures → table → score → claim.
+
+Names load what they need when they are first used: a score or a figure needs no torch.
+"""
 
 from __future__ import annotations
 
-from inweights.lab.claim import Claim, Stating
-from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
-from inweights.lab.plugins import load_plugins
-from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
-from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
-from inweights.lab.trial import Computation, Measure, ModelConfig, Plan, Trial, WorldConfig
-from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
-from inweights.training.learner import Curriculum, Descent, Learner, Optimum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inweights.lab.claim import Claim, Stating
+    from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
+    from inweights.lab.plugins import load_plugins
+    from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
+    from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
+    from inweights.lab.trial import Computation, Measure, Plan, Trial
+    from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
+    from inweights.models.base import ModelConfig
+    from inweights.training.learner import Curriculum, Descent, Learner, Optimum
+    from inweights.worlds.registry import WorldConfig
 
 __all__ = [
     "SCALES",
@@ -50,3 +59,68 @@ __all__ = [
     "sweeps",
     "through_time",
 ]
+
+_HOMES = {
+    "lab.claim": (
+        "Claim",
+        "Stating",
+    ),
+    "lab.figure": (
+        "Figure",
+        "atlas",
+        "heatmaps",
+        "lines",
+        "states",
+        "sweeps",
+        "through_time",
+    ),
+    "lab.plugins": ("load_plugins",),
+    "lab.recipe": (
+        "SCALES",
+        "Paper",
+        "Recipe",
+        "parse_seeds",
+    ),
+    "lab.score": (
+        "Judged",
+        "Score",
+        "Target",
+        "Value",
+        "computed",
+        "cosine",
+        "number",
+        "share",
+    ),
+    "lab.trial": (
+        "Computation",
+        "Measure",
+        "Plan",
+        "Trial",
+    ),
+    "lab.verdict": (
+        "VERDICTS",
+        "ClaimResult",
+        "Verdict",
+        "interval",
+        "judge",
+    ),
+    "models.base": ("ModelConfig",),
+    "training.learner": (
+        "Curriculum",
+        "Descent",
+        "Learner",
+        "Optimum",
+    ),
+    "worlds.registry": ("WorldConfig",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"inweights.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'inweights.lab' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

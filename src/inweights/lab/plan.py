@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import msgspec
 
 from inweights.config import digest, identity
+from inweights.errors import ConfigError
 from inweights.lab.trial import Computation, Measure, Plan, Trial
 from inweights.training.learner import Curriculum, Learner
 
@@ -171,7 +173,7 @@ def asked_of(plan: Plan, seeds: Sequence[int], version: int = 1) -> Work:
     wanted: dict[str, dict[str, Measure]] = {}
     keys = {id(m): measure_key(m) for m in plan.measures}
     for trial in plan.trials:
-        about = [identity(part) for part in (trial.world, trial.model, trial.learner)]
+        about = [plain(part) for part in (trial.world, trial.model, trial.learner)]
         looks = [m for m in plan.measures if m.fits(trial)]
         for place, seed in enumerate(seeds):
             key = digest([VERSION, version, *about, seed], _KEY)
@@ -232,10 +234,10 @@ def _shape(trial: Trial) -> Any:
     """What runs that train together have in common: all but seeds, initial scales and rates."""
     model = identity(trial.model)
     if isinstance(model, dict):
-        model = {key: value for key, value in model.items() if key != "init"}
+        model = [_name(type(trial.model)), {k: v for k, v in model.items() if k != "init"}]
     learner = trial.learner
     how = learner.shape if isinstance(learner, Curriculum) else learner
-    return [identity(trial.world), model, identity(how)]
+    return [plain(trial.world), model, plain(how)]
 
 
 def measure_key(measure: Measure) -> str:
@@ -246,15 +248,42 @@ def measure_key(measure: Measure) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return options as plain values: configs become mappings, functions their names."""
-    if callable(value):
-        # Where the library keeps its functions is its own business; their names are public.
-        home = value.__module__
-        return f"{'inweights' if home.startswith('inweights.') else home}:{value.__qualname__}"
+    """Return what a key is made of: configs and functions by name and content.
+
+    A function of the library is its name, as a changed one raises the version. A function of
+    somebody else is its code, too: what was edited in a notebook is another probe.
+
+    Raises:
+        ConfigError: A value has no content that could be told from another's.
+    """
     if isinstance(value, msgspec.Struct):
-        return [type(value).__qualname__, identity(value)]
+        return [_name(type(value)), identity(value)]
+    if isinstance(value, partial):
+        return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
+    if isinstance(value, FunctionType):
+        name = _name(value)
+        return name if name.startswith("inweights:") else [name, *_content(value)]
+    if callable(value):
+        raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(one) for one in value]
     return value
+
+
+def _name(thing: Any) -> str:
+    """Module and name; where the library keeps its own is its own business."""
+    home = thing.__module__
+    return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
+
+
+def _content(function: FunctionType) -> list[Any]:
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = [function.__defaults__ or (), function.__kwdefaults__ or {}, cells]
+    return [_code(function.__code__), plain(held)]
+
+
+def _code(code: CodeType) -> list[Any]:
+    constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code.hex(), list(code.co_names), constants]

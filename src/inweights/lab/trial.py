@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+if TYPE_CHECKING:
+    import polars as pl
 
-from inweights.lab.score import Value
-from inweights.models.base import ModelConfig
-from inweights.training.learner import Learner
-from inweights.worlds.registry import WorldConfig
+    from inweights.lab.score import Value
+    from inweights.models.base import ModelConfig
+    from inweights.training.learner import Learner
+    from inweights.worlds.registry import WorldConfig
 
-__all__ = ["Computation", "Measure", "ModelConfig", "Plan", "Trial", "WorldConfig"]
+__all__ = ["Computation", "Measure", "Plan", "Trial"]
 
 
 @dataclass(frozen=True, kw_only=True)

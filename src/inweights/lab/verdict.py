@@ -125,13 +125,19 @@ def judge(
         alpha: Share of true means that an interval may miss.
         minimum: Replicates that a verdict needs.
         targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
-        strict: Whether rows that the claim asks for and that are not there are an error. They may
-            be missing where a setting was changed.
+        strict: Whether rows or columns that the claim asks for and that are not there are an
+            error; else it is not judged, and says why. They may be missing where a setting was
+            changed.
 
     Raises:
         DataError: The claim names a table, a column or a value that is not there.
     """
-    cases = _cases(claim, tables, strict)
+    try:
+        cases = _cases(claim, tables)
+    except DataError as error:
+        if strict:
+            raise
+        return unjudged(claim, str(error))
     if not cases:
         return unjudged(claim, "no row of the table matches the claim")
     exact = claim.score.exact
@@ -231,9 +237,7 @@ def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None
     return count if count < 10_000 else None
 
 
-def _cases(
-    claim: Claim, tables: Mapping[str, pl.DataFrame], strict: bool
-) -> dict[str, list[float]]:
+def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[float]]:
     score = claim.score
     hint = f"Claim {claim.id}."
     if score.table not in tables:
@@ -241,10 +245,10 @@ def _cases(
     table = tables[score.table]
     for column in score.columns - set(table.columns):
         raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
-    judged = _per_seed(table, score, score.where, hint if strict else "")
+    judged = _per_seed(table, score, score.where, hint)
     keys = [*score.each, "seed"]
     if score.minus:
-        other = _per_seed(table, score, score.minus, hint if strict else "")
+        other = _per_seed(table, score, score.minus, hint)
         judged = judged.join(
             other.rename({score.column: "_other"}), on=keys, how="inner"
         ).with_columns(pl.col(score.column) - pl.col("_other"))
@@ -257,7 +261,7 @@ def _cases(
 
 
 def _per_seed(
-    table: pl.DataFrame, score: Score, where: Mapping[str, Any], strict: str
+    table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> pl.DataFrame:
     for column, value in where.items():
         try:
@@ -265,12 +269,12 @@ def _per_seed(
         except pl.exceptions.PolarsError:
             kind = table.schema[column]
             raise DataError(
-                f"{column} holds {kind}, and is compared with {value!r}. {strict}".strip()
+                f"{column} holds {kind}, and is compared with {value!r}. {hint}"
             ) from None
-        if strict and not len(left):
+        if not len(left):
             known = [_plain(one) for one in table[column].unique(maintain_order=True)]
             raise unknown_name(
-                f"value of {column}", _plain(value), known, error=DataError, hint=strict
+                f"value of {column}", _plain(value), known, error=DataError, hint=hint
             )
         table = left
     keys = [*score.each, "seed"]

@@ -121,7 +121,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [_plain(one) for one in value]
     if callable(value):
-        return {_FUNCTION: f"{value.__module__}:{value.__qualname__}"}
+        # A partial has no name, so that no other process can find it.
+        name = getattr(value, "__qualname__", "<lambda>")
+        return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
     return value
 
 

@@ -293,7 +293,7 @@ RECIPE = PAPER.recipe(
             ),
         ),
         "cpu": Settings(),
-        "paper": Settings(complexity=3),
+        "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 16},
     plan=plan,

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from inweights.probes.foretold import foretold
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
+from inweights.probes.predicted_similarity import predicted_similarity as foretold
 from inweights.worlds import AnalogicalTwoHop, Analogy, TwoHop
 
 SETTINGS: dict[str, Any] = {"rate": 0.3, "steps": 7}
