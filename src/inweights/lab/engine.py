@@ -315,9 +315,9 @@ def judge_all(
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown.
 
-    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows that
-    a claim asks for and that are not there leave it without a verdict, and say so: a long run is not
-    lost over a name. (The tests judge each claim strictly, at ``smoke``.)
+    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
+    that a claim asks for and that are not there leave it without a verdict, and say so: a long run
+    is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
     """
     if tables is None:
         return unjudged_all(recipe, f"no run at scale '{scale}' yet")
