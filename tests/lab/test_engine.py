@@ -222,6 +222,29 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
     assert same(folder.tables(), fresh.tables)
 
 
+def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch) -> None:
+    store = RunStore(tmp_path)
+    overrides = ["gpt.phase.steps=40", "emb_mlp.steps=5"]
+    checkpoint = task.Checkpoint
+    monkeypatch.setattr(
+        task, "Checkpoint", lambda path, key: checkpoint(path, key=key, every_steps=7)
+    )
+
+    def stop(done: int, total: int, what: str) -> None:
+        if list(tmp_path.glob("store/unfinished/*")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(DEMO, "smoke", store=store, overrides=overrides, effort=Effort(progress=stop))
+    (state,) = tmp_path.glob("store/unfinished/*")
+    data = bytearray(state.read_bytes())
+    data[len(data) // 2] ^= 4
+    state.write_bytes(data)
+    outcome = execute(DEMO, "smoke", store=store, overrides=overrides)
+    alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides)
+    assert same(outcome.tables, alone.tables)
+
+
 def test_bad_settings_leave_no_folder(tmp_path) -> None:
     store = RunStore(tmp_path)
     with pytest.raises(ConfigError, match="n is at least 2"):

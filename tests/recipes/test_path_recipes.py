@@ -1,29 +1,29 @@
-"""What the path-star recipes share: who trains what, when, and how their tables are read."""
+"""What the path-star recipes share: who trains what, and when."""
 
 from __future__ import annotations
 
-import msgspec
-import polars as pl
-import pytest
+from pathlib import Path
+from typing import get_args
 
+import msgspec
+import pytest
+from torch import Tensor
+
+from inweights.config import identity
+from inweights.lab import Curriculum, Trial
+from inweights.lab.engine import execute
 from inweights.models import GPTConfig, MambaConfig
 from inweights.probes.paths import path_accuracy
+from inweights.recipes.beyond import geometry_first, what_mends_long_paths
+from inweights.recipes.derived import whole
 from inweights.recipes.geometric_memory import paths
-from inweights.recipes.geometric_memory.fig12 import learnt
-from inweights.recipes.geometric_memory.paths import MINI, Star, at_the_end, first_step, whole
+from inweights.recipes.geometric_memory.paths import MINI, PathStarTraining, Way
+from inweights.runs import RunStore
 from inweights.training import train
 from inweights.training.flat_parameters import FlatParameters
 
 FROZEN = {paths.GEOMETRY, paths.PERMUTED, paths.RANDOM}
-WAYS = (
-    paths.INTERLEAVED,
-    paths.HEAD_START,
-    paths.GEOMETRY,
-    paths.PERMUTED,
-    paths.RANDOM,
-    paths.TWO_PHASE,
-    paths.ALONE,
-)
+WAYS = get_args(Way)
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -36,9 +36,9 @@ WAYS = (
     ],
     ids=["gpt", "untied", "mamba"],
 )
-def test_what_moves_and_what_is_told(how: str, architecture: GPTConfig | MambaConfig) -> None:
-    trial = msgspec.structs.replace(MINI, model=architecture).trial({}, 3, how=how)
-    world, phases = trial.world.build(3), trial.curriculum.phases
+def test_what_moves_and_what_is_told(how: Way, architecture: GPTConfig | MambaConfig) -> None:
+    trial = msgspec.structs.replace(MINI, model=architecture).trial({}, how=how)
+    world, phases = trial.world.build(3), trial.learner.phases
     told = [set(phase.roles) for phase in phases]
     assert all(roles <= set(world.facts.role_names) for roles in told)
     # Held-out paths are in no phase; trained ones in the last, but where there are only edges.
@@ -47,82 +47,116 @@ def test_what_moves_and_what_is_told(how: str, architecture: GPTConfig | MambaCo
     moved = {role for roles in told for role in roles if role.startswith("moved")}
     assert bool(moved) is (how == paths.PERMUTED)
     flat = FlatParameters(architecture.build(vocabulary=9, seeds=[0]))
-    last = {flat.names[place] for place in flat.moving(phases[-1].moves)}
+    last = {flat.names[place] for place in flat.moving(phases[-1].moves, phases[-1].freezes)}
     assert set(flat.names) - last == ({"tokens.weight"} if how in FROZEN else set())
 
 
 def test_the_first_token_alone_is_asked_for() -> None:
-    trial = MINI.trial({}, 0, how=paths.INTERLEAVED, loss=paths.FIRST)
+    trial = MINI.trial({}, how=paths.INTERLEAVED, loss=paths.FIRST)
     world = trial.world.build(0)
     _, answers = world.facts.matrix(world.facts.with_role("path"))
     assert answers.shape[1] == 2
-    assert trial.curriculum.phases[0].loss == "last"
+    assert trial.learner.phases[0].loss == "last"
+
+
+def test_edges_are_rehearsed_beside_paths() -> None:
+    star = msgspec.structs.replace(MINI, sources=5, rehearsed=3)
+    batches = [phase.batch for phase in star.curriculum(paths.GEOMETRY).phases]
+    assert batches == [{"edge+reverse_edge": 5}, {"edge+reverse_edge": 3, "path": 4}]
+    as_many = msgspec.structs.replace(star, rehearsed=0).curriculum(paths.HEAD_START)
+    assert as_many.phases[1].batch == {"edge+reverse_edge": 5, "path": 4}
+    (together,) = star.curriculum(paths.INTERLEAVED).phases
+    assert together.batch == {"edge+reverse_edge": 5, "path": 4}
+    assert "rehearsed" not in identity(MINI)
+
+
+def test_controls_have_to_memorise_without_a_geometry() -> None:
+    size = geometry_first.Size(course=MINI, controls=20, scatter=0.3)
+    plan = geometry_first.plan(geometry_first.Settings(sizes=(size,)))
+    about = {
+        trial.labels["embeddings"]: (
+            [phase.steps for phase in trial.learner.phases],
+            trial.model.init.std,
+            trial.world.moved,
+        )
+        for trial in plan.trials
+    }
+    assert about == {
+        paths.GEOMETRY: ([MINI.edges, MINI.paths], 0.02, False),
+        paths.PERMUTED: ([MINI.edges, 20], 0.02, True),
+        paths.RANDOM: ([20], 0.3, False),
+    }
+
+
+def test_pressure_is_put_on_phases() -> None:
+    mend = what_mends_long_paths
+    settings = mend.Settings(pressure=mend.Pressure(edges=3.0, settle=7, paths=2.0))
+    decays = {
+        where: [phase.optimizer.weight_decay for phase in settings.curriculum(where).phases]
+        for where in (mend.NOWHERE, mend.EDGES, mend.BOTH)
+    }
+    assert decays == {
+        mend.NOWHERE: [0.1, 0.1, 0.1],
+        mend.EDGES: [3.0, 0.1, 0.1],
+        mend.BOTH: [3.0, 0.1, 2.0],
+    }
+    assert [phase.steps for phase in settings.curriculum(mend.BOTH).phases] == [300, 7, 1000]
 
 
 def test_the_embeddings_stand_still() -> None:
-    trials = [MINI.trial({}, seed, how=paths.GEOMETRY) for seed in (0, 1)]
-    worlds = [trial.world.build(trial.seed) for trial in trials]
+    trial = MINI.trial({}, how=paths.GEOMETRY)
+    worlds = [trial.world.build(seed) for seed in (0, 1)]
     model = MINI.model.build(vocabulary=len(worlds[0].vocabulary), seeds=[0, 1])
     seen = []
-    phases = trials[0].curriculum.phases
+    phases = trial.learner.phases
 
     def look(done: int) -> None:
         seen.append((done, model.tokens.weight.detach().clone()))
 
-    train(model, worlds, trials[0].curriculum, seeds=[0, 1], progress=look)
+    train(model, worlds, trial.learner, seeds=[0, 1], progress=look)
     after = dict(seen)
     assert not after[1].equal(after[phases[0].steps])
     assert after[phases[0].steps].equal(seen[-1][1])
 
 
-def curve(rows: dict[int, list[float]]) -> pl.DataFrame:
-    """Held-out accuracy by place at steps 0, 10, 20."""
-    return pl.DataFrame(
-        [
-            {
-                "seed": 0,
-                "step": 10 * at,
-                "part": "queries",
-                "place": place,
-                "hardest": place == 1,
-                "accuracy": value,
-                "exact": 0.25 * at,
-                "chance": 0.1,
-            }
-            for place, values in rows.items()
-            for at, value in enumerate(values)
-        ]
-    )
+@pytest.mark.parametrize("change", ["tied=false", 'positions="sinusoidal"'])
+def test_other_models_can_be_frozen(change: str, tmp_path: Path) -> None:
+    """A head of its own moves in the last phase; positions need not be parameters."""
+    overrides = [f"course.model.{change}", "nodes=[3]"]
+    recipe = what_mends_long_paths.RECIPE
+    outcome = execute(recipe, "smoke", overrides=overrides, store=RunStore(tmp_path))
+    assert len(outcome.tables["table"]) == 6
+    trial = recipe.plan(recipe.resolve("smoke", 1, overrides)[0]).trials[-1]
+    phases, (before, after) = trial.learner.phases, ends(trial)
+    assert [phase.freezes for phase in phases] == [(), (), ("tokens.*",)]
+    moved = {name for name in before if not before[name].equal(after[name])}
+    assert set(before) - moved == {"tokens.weight"}
+    assert ("head.weight" in moved) == ("tied" in change)
 
 
-def test_a_reverse_cascade_is_told_from_its_absence() -> None:
-    reverse = {0: [1.0] * 3, 1: [0.0, 0.0, 0.9], 2: [0.0, 0.7, 1.0], 3: [0.6, 1.0, 1.0]}
-    table = learnt(curve(reverse), ["seed"])
-    assert table["step"].to_list() == [20.0, 10.0, 0.0]
-    assert table["order"].unique().to_list() == pytest.approx([-1.0])
-    assert table["lead"].unique().to_list() == [-20.0]
-    never = learnt(curve({0: [1.0] * 3, 1: [0.0] * 3, 2: [0.0, 0.5, 0.5]}), ["seed"])
-    assert never["step"].to_list() == [21.0, 10.0]
-
-
-def test_how_a_run_ends_and_when_it_succeeds() -> None:
-    table = whole(curve({0: [1.0] * 3, 1: [0.0, 0.2, 0.9], 2: [0.0, 0.7, 0.8]}))
-    end = at_the_end(table, ["seed"])
-    assert end.select("step", "hardest", "exact", "chance").rows() == [(20, 0.9, 0.5, 0.1)]
-    assert first_step(table, "hardest", ["seed"])["first"].item() == 20.0
-    assert first_step(table, "exact", ["seed"], 0.8)["first"].item() == 21.0
+def ends(trial: Trial) -> list[dict[str, Tensor]]:
+    """Parameters before the last phase of a trial, and after it."""
+    assert trial.model is not None
+    assert isinstance(trial.learner, Curriculum)
+    world = trial.world.build(0)
+    found = []
+    for phases in (trial.learner.phases[:-1], trial.learner.phases):
+        model = trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+        train(model, world, Curriculum(phases=phases), seeds=[0])
+        found.append({name: p.detach().clone() for name, p in model.named_parameters()})
+    return found
 
 
 @pytest.mark.slow
 def test_a_geometry_finds_paths_that_a_foreign_one_does_not() -> None:
     """(200, 4) at the size of the recipes, one seed: seconds on a quiet core."""
-    star = Star(nodes=4)
+    star = PathStarTraining(nodes=4)
     found = {}
     for how in (paths.GEOMETRY, paths.PERMUTED):
-        trial = star.trial({}, 5, how=how)
+        trial = star.trial({}, how=how)
         world = trial.world.build(5)
         model = star.model.build(vocabulary=len(world.vocabulary), seeds=[5])
-        train(model, world, trial.curriculum, seeds=[5])
+        train(model, world, trial.learner, seeds=[5])
         found[how] = whole(path_accuracy(model, world))["hardest"].item()
     assert found[paths.GEOMETRY] >= 0.9
     assert found[paths.PERMUTED] <= 0.06

@@ -8,7 +8,9 @@ import pytest
 
 from inweights.errors import ConfigError
 from inweights.lm.tuning import FineTune
-from inweights.recipes.feature_resemblance.table2 import CONDITIONS, Settings, examples, measure
+from inweights.recipes.feature_resemblance.table2 import Settings
+from inweights.recipes.language.analogies import CONDITIONS, Analogies, examples
+from inweights.recipes.language.experiment import tell_and_ask
 from inweights.worlds.analogy_rows import read_analogies
 
 ROWS = read_analogies(limit=6)
@@ -45,18 +47,28 @@ def test_what_comes_last() -> None:
 def test_a_random_model_learns_what_it_is_told() -> None:
     """And is at chance before; of shuffled categories it is asked the shuffled ones."""
     training = FineTune(method="full", rate=1e-2, epochs=120, batch_tokens=2048)
-    options = {"model": "@tiny", "rows": 3, "training": training, "seed": 1}
-    before = measure(condition="zero-shot", **options)
-    after = measure(condition="shuffled joint", **options)
-    assert before["loss"].null_count() == before.height == 6
+    before = tell_and_ask(model="@tiny", lesson=Analogies(rows=3, condition="zero-shot"), seed=1)
+    lesson = Analogies(rows=3, condition="shuffled joint")
+    after = tell_and_ask(model="@tiny", lesson=lesson, tuning=training, seed=1)
+    assert before["kind"].value_counts(sort=True).rows() == [("question", 6), ("layer", 3)]
     recall = {
         name: table.filter(table["role"] == "recall")["hit"].mean()
         for name, table in (("before", before), ("after", after))
     }
     assert recall["before"] < 1
     assert recall["after"] == 1
-    assert after["loss"][0] < 1.0
-    assert -1 <= after["similarity"][0] <= 1
+    assert after["loss"].drop_nulls().to_list() == [after["loss"][-1]]
+    assert after["loss"][-1] < 1.0
+
+
+def test_shuffled_categories_are_the_answers() -> None:
+    """What is told and what is asked agree, and differ from the true categories."""
+    lesson, true = Analogies(rows=6, condition="shuffled SA"), Analogies(rows=6, condition="SA")
+    asked = {q.prompt: q.answer for q in lesson.quiz(1).questions}
+    told = [e for e in lesson.examples(None, 1) if e.prompt in asked]
+    assert len(told) == 6
+    assert all(asked[e.prompt] == e.completion.strip(" .") for e in told)
+    assert asked != {q.prompt: q.answer for q in true.quiz(1).questions}
 
 
 def test_settings() -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -27,6 +28,7 @@ from inweights.training import (
     train,
 )
 from inweights.training.batches import Batches
+from inweights.training.checkpoint import DamagedError
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -427,6 +429,23 @@ def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path: Path) -> N
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(RunError, match="damaged"):
         run("one")
+
+
+def test_one_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    checkpoint = Checkpoint(path, key="one", every_steps=2)
+    train(build(), WORLD, curriculum(), seeds=[0, 1, 2], checkpoint=checkpoint)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    # The header too: names, forms and places of the tensors, and what the state is of.
+    for place in [*range(0, 400, 3), *rng.integers(0, len(whole), 200).tolist()]:
+        data = bytearray(whole)
+        data[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(data)
+        with pytest.raises(DamagedError, match="remove it to start again"):
+            checkpoint.read()
+    path.write_bytes(whole)
+    assert checkpoint.read() is not None
 
 
 def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monkeypatch) -> None:

@@ -90,6 +90,7 @@ def _train(
     assert config is not None
     key = digest([[run.key for run in runs], [measure_key(m) for m in measures]], 20)
     checkpoint = Checkpoint(store.state(key), key=key)
+    checkpoint.clear_if_damaged()
     model = config.build(
         vocabulary=len(worlds[0].vocabulary),
         seeds=seeds,

@@ -132,7 +132,10 @@ def _find(name: str, plugins: Sequence[str]) -> Any:
         raise ConfigError(
             f"{name} is neither the library's nor a plugin's; name its module with --plugin"
         )
-    found: Any = importlib.import_module(module)
-    for step in path.split("."):
-        found = getattr(found, step)
+    try:
+        found: Any = importlib.import_module(module)
+        for step in path.split("."):
+            found = getattr(found, step)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{name} is not there: {error}") from None
     return found

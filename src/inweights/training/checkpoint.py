@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import time
 from collections.abc import Mapping
@@ -21,9 +22,16 @@ from torch import Tensor
 
 from inweights.errors import RunError
 
-__all__ = ["Checkpoint", "ReplicaState", "State", "StateFile"]
+__all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
+
+
+class DamagedError(RunError):
+    """A checkpoint is not what was written: one bit is enough."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"the checkpoint {path} is damaged ({why}); remove it to start again")
 
 
 @dataclass(kw_only=True)
@@ -113,6 +121,7 @@ class StateFile(Generic[S]):
         for name, frames in state.tables.items():
             tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
+        about["sha256"] = _fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
         partial = self.path.with_suffix(".partial")
         try:
@@ -135,19 +144,20 @@ class StateFile(Generic[S]):
         """Return the stored state, or ``None`` where there is none.
 
         Raises:
-            RunError: The file is damaged or belongs to another run.
+            DamagedError: The file is not what was written.
+            RunError: It belongs to another run.
         """
         if not self.path.exists():
             return None
         try:
             with safe_open(self.path, framework="pt", device=str(device)) as file:
-                about: Mapping[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
+                about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if about.pop("sha256") != _fingerprint(about, tensors):
+                raise DamagedError(self.path, "its content is not what was written")
             named = {name: tensors.pop(name) for name in self.kind.tensors}
-        except (SafetensorError, OSError, KeyError, TypeError, msgspec.DecodeError) as error:
-            raise RunError(
-                f"the checkpoint {self.path} is damaged ({error}); remove it to start again"
-            ) from None
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+            raise DamagedError(self.path, str(error)) from None
         if about["key"] != self.key:
             raise RunError(
                 f"the checkpoint {self.path} belongs to another run; remove it to start again"
@@ -169,6 +179,13 @@ class StateFile(Generic[S]):
             },
         )
 
+    def clear_if_damaged(self) -> None:
+        """Remove a file that is not what was written, so that the run starts again."""
+        try:
+            self.read()
+        except DamagedError:
+            self.clear()
+
     def clear(self) -> None:
         """Remove the file, once the run is complete and stored elsewhere."""
         self.path.unlink(missing_ok=True)
@@ -183,6 +200,16 @@ class Checkpoint(StateFile[ReplicaState]):
         super().__init__(
             ReplicaState, path, key=key, every_seconds=every_seconds, every_steps=every_steps
         )
+
+
+def _fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Hash of all that a checkpoint says: what it is of, and each tensor's name, form and bytes."""
+    sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return sha.hexdigest()
 
 
 def _as_tensor(table: pl.DataFrame) -> Tensor:

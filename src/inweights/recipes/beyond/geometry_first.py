@@ -171,6 +171,23 @@ LARGEST = Size(
     )
 )
 
+
+def _mini(arms: int, controls: int = 0) -> Size:
+    """A graph of the right size, and next to no training."""
+    model = GPTConfig(layers=1, width=8, heads=1, context=12)
+    course = PathStarTraining(
+        arms=arms,
+        nodes=5,
+        model=model,
+        edges=4,
+        paths=4,
+        leaves=8,
+        sources=64,
+        rehearsed=16,
+    )
+    return Size(course=course, controls=controls)
+
+
 RECIPE = PAPER.recipe(
     "geometry-first",
     title="Geometry first: path-star at the paper's size on a processor",
@@ -181,20 +198,7 @@ RECIPE = PAPER.recipe(
         "of the first. The paper interleaves both and trains everything."
     ),
     scales={
-        "smoke": Settings(
-            sizes=(
-                Size(
-                    course=PathStarTraining(
-                        arms=8,
-                        nodes=4,
-                        model=GPTConfig(layers=1, width=16, heads=2, context=12),
-                        edges=20,
-                        paths=10,
-                    ),
-                    controls=10,
-                ),
-            )
-        ),
+        "smoke": Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
         "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
         "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST)),
     },

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
+from inweights.lab import Computation, Measure, Plan, Trial, lines, number, share
 from inweights.models.gpt import GPTConfig
 from inweights.models.one_layer import OneLayerConfig
-from inweights.probes import accuracy, margins, resemblance
 from inweights.probes.predicted_similarity import predicted_similarity
-from inweights.recipes.claim import Statement, Target
+from inweights.recipes.beyond.common import PAPER
 from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance.common import (
     GPT,
@@ -21,12 +22,10 @@ from inweights.recipes.feature_resemblance.common import (
     OneLayerTraining,
     phase_roles,
 )
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
 from inweights.worlds.analogy import AnalogicalTwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "beyond/partial-identity"
 #: A chain is foreseen to be answered where the predicted cosine of its entities is above this.
 HALF = 0.5
 
@@ -49,192 +48,165 @@ class Settings(Config):
     gpt: GPTTraining = GPTTraining()
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Both models on every fraction, and what the facts say of each chain before."""
     one = settings.one_layer
-    trials, deductions = [], []
+    trials, computations = [], []
     for fraction in settings.fractions:
         course = "two-hop" if fraction > 0 else "two-hop without identity"
         world = AnalogicalTwoHop(n=settings.n, identity=fraction, maps="permutation")
-        for seed in seeds:
-            trials += [
-                Trial(
-                    labels={"model": name, "fraction": fraction},
-                    world=world,
-                    model=training.model,
-                    curriculum=training.curriculum(course, settings.rho),
-                    seed=seed,
-                )
-                for name, training in ((ONE_LAYER, one), (GPT, settings.gpt))
-            ]
-            deductions.append(
-                Deduction(
-                    name="foretold",
-                    labels={"fraction": fraction},
-                    seed=seed,
-                    compute=predicted_similarity,
-                    options={
-                        "world": world,
-                        "roles": phase_roles(course, settings.rho)[0],
-                        "seed": seed,
-                        "model": one.model,
-                        "rate": one.rate,
-                        "steps": one.attention,
-                        "by_pair": True,
-                    },
-                    effort=20,
-                )
+        trials += [
+            Trial(
+                labels={"model": name, "fraction": fraction},
+                world=world,
+                model=training.model,
+                learner=training.curriculum(course, settings.rho),
             )
+            for name, training in ((ONE_LAYER, one), (GPT, settings.gpt))
+        ]
+        computations.append(
+            Computation(
+                name="foretold",
+                labels={"fraction": fraction},
+                compute=predicted_similarity,
+                options={
+                    "world": world,
+                    "roles": phase_roles(course, settings.rho)[0],
+                    "model": one.model,
+                    "rate": one.rate,
+                    "steps": one.attention,
+                    "by_pair": True,
+                },
+                seeded=True,
+                effort=20,
+            )
+        )
     measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="resemblance", probe=resemblance, options={"by_pair": True}),
-        Measure(name="margins", probe=margins),
+        Measure(name="accuracy", probe=probes.accuracy),
+        Measure(name="resemblance", probe=probes.resemblance, options={"by_pair": True}),
+        Measure(name="margins", probe=probes.margins),
     ]
-    return Plan(trials=trials, deductions=deductions, measures=measures)
+    return Plan(trials=trials, computations=computations, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Join what was foretold of each chain with what was learnt of it."""
-    keys = ["model", "fraction", "seed", "one"]
+    trials = ["model", "fraction", "seed"]
+    foreseen = pl.col("from_facts") > HALF
     asked = tables["margins"].select(
-        *keys[:3],
-        pl.col("prompt").str.split(" ").list.first().alias("one"),
+        *trials,
+        one=pl.col("prompt").str.split(" ").list.first(),
         hit=(pl.col("margin") > 0).cast(pl.Float64),
     )
     chains = (
         tables["resemblance"]
-        .select(*keys, "cosine")
-        .join(asked, on=keys)
-        .join(tables["foretold"].drop("two"), on=keys[1:])
+        .select(*trials, "one", "cosine")
+        .join(asked, on=[*trials, "one"])
+        .join(tables["foretold"].drop("two"), on=["fraction", "seed", "one"])
         .with_columns(
-            chain=pl.when(pl.col("from_facts") > HALF)
-            .then(pl.lit("with identity"))
-            .otherwise(pl.lit("without")),
+            chain=pl.when(foreseen).then(pl.lit("with identity")).otherwise(pl.lit("without")),
             error=(pl.col("cosine") - pl.col("from_facts")).abs(),
-            agrees=((pl.col("from_facts") > HALF) == (pl.col("hit") > 0.5)).cast(pl.Float64),
+            agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
-    means = (pl.col("cosine", "hit", "from_facts", "agrees").mean(),)
-    worlds = chains.group_by(keys[:3], maintain_order=True).agg(
-        *means,
-        off=(pl.col("cosine").mean() - pl.col("from_facts").mean()).abs(),
-        gap=(pl.col("hit").mean() - pl.col("fraction").first()).abs(),
+    means = pl.col("cosine", "hit", "from_facts", "agrees").mean()
+    worlds = (
+        chains.group_by(trials, maintain_order=True)
+        .agg(means)
+        .with_columns(
+            off=(pl.col("cosine") - pl.col("from_facts")).abs(),
+            gap=(pl.col("hit") - pl.col("fraction")).abs(),
+        )
     )
-    sides = chains.group_by([*keys[:3], "chain"], maintain_order=True).agg(*means)
     return {
         "chains": chains,
         "worlds": worlds,
-        "sides": sides,
+        "sides": chains.group_by([*trials, "chain"], maintain_order=True).agg(means),
         "shown": worlds.unpivot(
-            ["hit", "cosine"], index=[*keys[:3], "from_facts"], variable_name="column"
+            ["hit", "cosine"], index=[*trials, "from_facts"], variable_name="column"
         ),
         "memorised": memorised(tables["accuracy"], ("model", "fraction")),
     }
 
 
-state = Statement(NAME, source="ours", place="beyond the paper")
+state = PAPER.stating("partial-identity", "beyond the paper")
+
+EACH = ("model", "fraction")
+answered = share("sides", "hit").over(*EACH)
+worlds = share("worlds", "agrees").over(*EACH)
 
 CLAIMS = (
     state(
         "share-answered",
         "The share of chains that are answered is the fraction with an identity: absolute "
         "difference.",
-        Target(most=0.03),
-        table="worlds",
-        column="gap",
-        each=("model", "fraction"),
+        worlds.of("gap") <= 0.03,
     ),
     state(
         "given-answered",
         "A chain with an identity is answered, however few others have one (accuracy).",
-        Target(least=0.97),
-        table="sides",
-        column="hit",
-        where={"chain": "with identity"},
-        each=("model", "fraction"),
+        answered.at(chain="with identity") >= 0.97,
     ),
     state(
         "others-not",
         "A chain without one is not, however many others have one: identity is not learnt as a "
         "rule (accuracy).",
-        Target(most=0.05),
-        table="sides",
-        column="hit",
-        where={"chain": "without"},
-        each=("model", "fraction"),
+        answered.at(chain="without") <= 0.05,
     ),
     state(
         "each-chain-foreseen",
         "The cosine predicted from the facts tells which chains are answered: share where a "
         "cosine above one half and a right answer agree.",
-        Target(least=0.97),
-        table="worlds",
-        column="agrees",
-        each=("model", "fraction"),
+        worlds >= 0.97,
     ),
     state(
         "similarity-predicted",
         "The mean similarity of the one-layer transformer is the predicted one: absolute error.",
-        Target(most=0.02),
-        table="worlds",
-        column="off",
-        where={"model": ONE_LAYER},
-        each=("fraction",),
+        number("worlds", "off", model=ONE_LAYER).over("fraction") <= 0.02,
     ),
     state(
         "memorised",
         "All facts are known, so that the comparison is fair: accuracy on the worst role.",
-        Target(least=0.97),
-        table="memorised",
-        column="accuracy",
-        each=("model", "fraction"),
+        share("memorised", "accuracy").over(*EACH) >= 0.97,
     ),
+)
+
+over_fraction = partial(
+    lines,
+    x="fraction",
+    x_label="fraction of bridges with an identity",
+    y_limits=(0.0, 1.0),
 )
 
 FIGURES = (
-    Figure(
-        id="fraction",
-        kind="lines",
-        title="Two-hop success and similarity over the fraction of identities",
-        caption=(
-            "Mean over all chains. Both follow the fraction: an identity helps its own chain and "
-            "no other. Dashed: the mean cosine that is predicted from the facts, before training."
-        ),
-        sources=("shown",),
-        options={
-            "x": "fraction",
-            "y": "value",
-            "series": "model",
-            "facet": "column",
-            "reference": {"column": "from_facts", "label": "cosine predicted from the facts"},
-            "labels": {"hit": "share of chains answered", "cosine": "cosine of the entities"},
-            "x_label": "fraction of bridges with an identity",
-            "y_label": "mean over chains",
-            "y_limits": [0.0, 1.0],
-        },
+    over_fraction(
+        "fraction",
+        "shown",
+        "Two-hop success and similarity over the fraction of identities",
+        "Mean over all chains. Both follow the fraction: an identity helps its own chain and "
+        "no other. Dashed: the mean cosine that is predicted from the facts, before training.",
+        y="value",
+        series="model",
+        facet="column",
+        reference=("from_facts", "cosine predicted from the facts"),
+        labels={"hit": "share of chains answered", "cosine": "cosine of the entities"},
+        y_label="mean over chains",
     ),
-    Figure(
-        id="sides",
-        kind="lines",
-        title="Success of the chains that have an identity, and of those that have none",
-        caption="The bridge is local: no fraction of the others helps a chain without identity.",
-        sources=("sides",),
-        options={
-            "x": "fraction",
-            "y": "hit",
-            "series": "chain",
-            "facet": "model",
-            "x_label": "fraction of bridges with an identity",
-            "y_label": "accuracy",
-            "y_limits": [0.0, 1.0],
-        },
+    over_fraction(
+        "sides",
+        "sides",
+        "Success of the chains that have an identity, and of those that have none",
+        "The bridge is local: no fraction of the others helps a chain without identity.",
+        y="hit",
+        series="chain",
+        facet="model",
+        y_label="accuracy",
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "partial-identity",
     title="An identity helps its own chain and no other",
-    paper="inweights",
     place="ours",
     summary=(
         "Gives a fraction of the bridges an identity and trains both models on the two-hop world "

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from inweights.config import Config
+from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, lines, number
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
-from inweights.recipes.claim import Statement, Target
-from inweights.recipes.feature_resemblance.common import GPT, PAPER, SOURCE, last_loss
-from inweights.recipes.recipe import Deduction, Figure, Measure, Plan, Recipe, Trial
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Stop
+from inweights.recipes.feature_resemblance.common import GPT, PAPER, last_loss
+from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
 
 __all__ = ["RECIPE", "Settings"]
 
-NAME = "feature-resemblance/fig1"
 LINEAR = "linear network"
 #: Layers of the linear network up to which no label is fitted yet, so that the prediction holds.
 EARLY = 4
@@ -61,7 +57,7 @@ class Settings(Config):
         )
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """The linear network layer by layer, the GPT at once, and the prediction for the former."""
     world = settings.world
     end_to_end = Phase(
@@ -69,179 +65,156 @@ def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
         optimizer=Optimizer(rate=settings.gpt_rate),
         stop=Stop(loss_below=0.02),
     )
-    trials = [
-        Trial(labels={"model": name}, world=world, model=model, curriculum=curriculum, seed=seed)
-        for name, model, curriculum in (
-            (LINEAR, settings.linear, settings.layer_wise()),
-            (GPT, settings.gpt, Curriculum(phases=(end_to_end,))),
-        )
-        for seed in seeds
-    ]
-    foretold = Deduction(
-        name="foretold",
-        labels={"model": LINEAR},
-        seed=seeds[0],
-        compute=predicted_similarity_by_depth,
-        options={
-            "layers": settings.linear.layers,
-            "inputs": world.labels * world.per_label,
-            "per_label": world.per_label,
-            "rate": settings.rate,
-            "steps": settings.steps,
-        },
-        effort=1,
+    return Plan(
+        trials=[
+            Trial(
+                labels={"model": LINEAR},
+                world=world,
+                model=settings.linear,
+                learner=settings.layer_wise(),
+            ),
+            Trial(
+                labels={"model": GPT},
+                world=world,
+                model=settings.gpt,
+                learner=Curriculum(phases=(end_to_end,)),
+            ),
+        ],
+        computations=[
+            Computation(
+                name="foretold",
+                labels={"model": LINEAR},
+                compute=predicted_similarity_by_depth,
+                options={
+                    "layers": settings.linear.layers,
+                    "inputs": world.labels * world.per_label,
+                    "per_label": world.per_label,
+                    "rate": settings.rate,
+                    "steps": settings.steps,
+                },
+                effort=1,
+            )
+        ],
+        measures=[Measure(name="cosines", probe=label_cosines)],
     )
-    measures = [Measure(name="cosines", probe=label_cosines)]
-    return Plan(trials=trials, deductions=[foretold], measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The steps from layer to layer, the last layer, and prediction against measurement."""
     keys = ["model", "seed"]
+    foretold = tables["foretold"]
     cosines = tables["cosines"].sort(*keys, "depth", maintain_order=True)
-    steps = cosines.with_columns(step=pl.col("same").diff().over(keys)).drop_nulls("step")
-    foretold = tables["foretold"].drop("seed")
-    predicted = cosines.join(foretold, on=["model", "depth"]).with_columns(
-        error=(pl.col("same") - pl.col("foretold")).abs()
+    by_model = cosines.group_by(keys, maintain_order=True)
+    same, other = pl.col("same"), pl.col("other_size")
+    early = cosines.filter(pl.col("depth") <= EARLY)
+    measured = cosines.unpivot(
+        ["same", "other_size"],
+        index=[*keys, "depth"],
+        variable_name="pairs",
+        value_name="cosine",
     )
-    lines = {
+    predicted = foretold.select(*keys, "depth", pairs=pl.lit("foretold"), cosine="foretold")
+    words = {
         "same": "same label",
         "other_size": "other label, absolute",
         "foretold": "same label, predicted",
     }
-    shown = pl.concat(
-        [
-            cosines.select(*keys, "depth", *list(lines)[:2]).unpivot(
-                list(lines)[:2], index=[*keys, "depth"], variable_name="pairs", value_name="cosine"
-            ),
-            tables["foretold"].select(
-                *keys, "depth", pairs=pl.lit("foretold"), cosine=pl.col("foretold")
-            ),
-        ],
-        how="diagonal_relaxed",
-    )
-    ends = cosines.group_by(keys, maintain_order=True).agg(
-        rise=pl.col("same").last() - pl.col("same").first(),
-        contrast=pl.col("same").last() - pl.col("other_size").last(),
-        other_rise=pl.col("other_size").last() - pl.col("other_size").first(),
-    )
     return {
-        "steps": steps.group_by(keys, maintain_order=True).agg(least=pl.col("step").min()),
-        "ends": ends,
-        "predicted": predicted.filter(pl.col("depth") <= EARLY),
+        "steps": by_model.agg(least=same.diff().min()),
+        "ends": by_model.agg(
+            rise=same.last() - same.first(),
+            contrast=same.last() - other.last(),
+            other_rise=other.last() - other.first(),
+        ),
+        "predicted": early.join(foretold.drop("seed"), on=["model", "depth"]).with_columns(
+            error=(same - pl.col("foretold")).abs()
+        ),
         "final_loss": last_loss(tables["losses"], keys),
-        "shown": shown.with_columns(pl.col("pairs").replace(lines)),
+        "shown": pl.concat([measured, predicted], how="diagonal_relaxed").with_columns(
+            pl.col("pairs").replace(words)
+        ),
     }
 
 
-state = Statement(NAME, source=SOURCE, place="Fig. 1, App. C")
+state = PAPER.stating("fig1", "Fig. 1, App. C")
+
+least_step, rise = number("steps", "least"), number("ends", "rise")
 
 CLAIMS = (
     state(
         "linear-rises",
         "Linear network: the cosine of inputs of one label rises with every layer (least step "
         "from a layer to the next).",
-        Target(least=0.0),
-        table="steps",
-        column="least",
-        where={"model": LINEAR},
+        least_step.at(model=LINEAR) >= 0.0,
         place="Thm 6, eqs. 8-9",
     ),
     state(
         "linear-aligned",
         "Linear network: orthogonal inputs of one label end up alike (rise from the first layer to "
         "the last).",
-        Target(least=0.5),
-        table="ends",
-        column="rise",
-        where={"model": LINEAR},
+        rise.at(model=LINEAR) >= 0.5,
         place="Thm 6, eqs. 8-9",
     ),
     state(
         "gpt-rises",
         "GPT: it rises with every layer, or stays (least step, to within .005).",
-        Target(least=-0.005),
-        table="steps",
-        column="least",
-        where={"model": GPT},
+        least_step.at(model=GPT) >= -0.005,
     ),
     state(
         "gpt-aligned",
         "GPT: it rises from the embedding to the last layer.",
-        Target(least=0.1),
-        table="ends",
-        column="rise",
-        where={"model": GPT},
+        rise.at(model=GPT) >= 0.1,
     ),
     state(
         "labels-apart",
         "Inputs of different labels stay apart in the last layer: cosine within a label, minus the "
         "absolute cosine between labels.",
-        Target(least=0.5),
-        table="ends",
-        column="contrast",
-        each=("model",),
+        rise.of("contrast").over("model") >= 0.5,
     ),
     state(
         "others-rise-too",
         "Linear network: the absolute cosine between labels rises too, so that it belongs beside "
         "the other (rise from the first layer to the last).",
-        Target(least=0.1),
-        table="ends",
-        column="other_rise",
-        where={"model": LINEAR},
+        cosine("ends", "other_rise", model=LINEAR) >= 0.1,
         source="ours",
     ),
     state(
         "predicted-by-depth",
         f"Linear network: up to layer {EARLY}, before labels are fitted, the cosine is what our "
         "statement of equations 8 and 9 predicts (absolute error).",
-        Target(most=0.04),
-        table="predicted",
-        column="error",
-        where={"model": LINEAR},
-        each=("depth",),
+        number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
         source="ours",
     ),
     state(
         "gpt-fitted",
         "The GPT has fitted its labels (last training loss).",
-        Target(most=0.05),
-        table="final_loss",
-        column="loss",
-        where={"model": GPT},
+        number("final_loss", "loss", model=GPT) <= 0.05,
     ),
 )
 
 FIGURES = (
-    Figure(
-        id="depth",
-        kind="lines",
-        title="Cosine of inputs by layer",
-        caption=(
-            "Mean over pairs of inputs. Inputs of one label become alike with depth; the absolute "
-            "cosine between labels rises as well, but less. The prediction for the linear network "
-            "takes no label as fitted, and overshoots once labels are (layers 5 to 7). The first "
-            "layer of the GPT is its embedding, the last one its final normalisation."
-        ),
-        sources=("shown",),
-        options={
-            "x": "depth",
-            "y": "cosine",
-            "series": "pairs",
-            "facet": "model",
-            "x_label": "layer",
-            "y_label": "cosine",
-            "y_limits": [0.0, 1.0],
-            "order": [LINEAR, GPT],
-        },
+    lines(
+        "depth",
+        "shown",
+        "Cosine of inputs by layer",
+        "Mean over pairs of inputs. Inputs of one label become alike with depth; the absolute "
+        "cosine between labels rises as well, but less. The prediction for the linear network "
+        "takes no label as fitted, and overshoots once labels are (layers 5 to 7). The first "
+        "layer of the GPT is its embedding, the last one its final normalisation.",
+        x="depth",
+        y="cosine",
+        series="pairs",
+        facet="model",
+        x_label="layer",
+        y_label="cosine",
+        y_limits=(0.0, 1.0),
+        order=[LINEAR, GPT],
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "fig1",
     title="Inputs of one label become alike, layer by layer",
-    paper=PAPER,
     place="Figure 1, appendix C; theorem 6",
     summary=(
         "Trains a deep linear network layer by layer and a GPT end to end on 50 labels of two "

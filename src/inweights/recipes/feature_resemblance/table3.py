@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
+from inweights.lab import Claim, Measure, Plan, Trial, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.probes import accuracy, resemblance
-from inweights.recipes.claim import Claim, Statement, Target
-from inweights.recipes.derived import compositions
 from inweights.recipes.feature_resemblance.common import (
     PAPER,
-    SOURCE,
     SUCCEEDS,
     EndToEndTraining,
+    near,
+    similarities,
     world_of,
 )
-from inweights.recipes.recipe import Figure, Measure, Plan, Recipe, Trial
 
 __all__ = ["RECIPE", "Settings"]
-
-NAME = "feature-resemblance/table3"
 
 #: Similarity and success, as printed; losses are .0133, .0198 and .0138.
 PRINTED: dict[str, tuple[float, str]] = {
@@ -47,84 +42,77 @@ class Settings(Config):
     training: EndToEndTraining = EndToEndTraining()
 
 
-def plan(settings: Settings, seeds: Sequence[int]) -> Plan:
+def plan(settings: Settings) -> Plan:
     """Three courses; everything moves in every phase."""
-    trials = [
-        Trial(
-            labels={"course": course},
-            world=world_of(course, settings.n),
-            model=settings.training.model,
-            curriculum=settings.training.curriculum(course, settings.rho),
-            seed=seed,
-        )
-        for course in PRINTED
-        for seed in seeds
-    ]
-    measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="resemblance", probe=resemblance),
-    ]
-    return Plan(trials=trials, measures=measures)
+    training = settings.training
+    return Plan(
+        trials=[
+            Trial(
+                labels={"course": course},
+                world=world_of(course, settings.n),
+                model=training.model,
+                learner=training.curriculum(course, settings.rho),
+            )
+            for course in PRINTED
+        ],
+        measures=[
+            Measure(name="accuracy", probe=probes.accuracy),
+            Measure(name="resemblance", probe=probes.resemblance),
+        ],
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, and both columns of it beside the printed ones."""
-    keys = ["course", "seed"]
-    success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
-    table = tables["resemblance"].select(*keys, "cosine", "other").join(success, on=keys)
-    printed = pl.DataFrame(
-        [
-            {
-                "course": course,
-                "seed": -1,
-                "similarity": cosine,
-                "success": float(text.rstrip("%")) / 100,
-                "what": "published",
-            }
-            for course, (cosine, text) in PRINTED.items()
-        ]
-    )
+    table = similarities(tables, ["course"])
+    columns = ["course", "seed", "similarity", "success"]
+    published = [
+        (course, -1, alike, float(success.rstrip("%")) / 100)
+        for course, (alike, success) in PRINTED.items()
+    ]
     both = pl.concat(
         [
-            table.select(*keys, "success", similarity="cosine", what=pl.lit("measured")),
-            printed,
+            table.rename({"cosine": "similarity"})
+            .select(columns)
+            .with_columns(what=pl.lit("measured")),
+            pl.DataFrame(published, schema=columns, orient="row").with_columns(
+                what=pl.lit("published")
+            ),
         ],
-        how="diagonal_relaxed",
+        how="vertical_relaxed",
     )
-    shown = both.unpivot(["similarity", "success"], index=[*keys, "what"], variable_name="column")
+    shown = both.unpivot(
+        ["similarity", "success"], index=["course", "seed", "what"], variable_name="column"
+    )
     return {"table": table, "shown": shown}
 
 
-state = Statement(NAME, source=SOURCE, place="Table 3, App. A")
+state = PAPER.stating("table3", "Table 3, App. A")
+
+similarity, success = cosine("table", "cosine"), share("table", "success")
 
 
-def _rows() -> tuple[Claim, ...]:
+def _rows() -> list[Claim]:
     """Similarity and success of each row."""
     claims = []
-    for course, (cosine, success) in PRINTED.items():
-        follows = SUCCEEDS[course]
+    for course, (alike, answered) in PRINTED.items():
+        follows, accuracy = SUCCEEDS[course], success.at(course=course)
         claims += [
             state(
                 f"similarity-{course.lower()}",
                 f"{course}: cosine of the two entities, trained end to end with ReLU.",
-                Target(least=round(cosine - 0.03, 4), most=round(cosine + 0.03, 4)),
-                table="table",
-                column="cosine",
-                where={"course": course},
-                published=f"{cosine:g}",
+                near(similarity.at(course=course), alike),
+                published=f"{alike:g}",
             ),
             state(
                 f"success-{course.lower()}",
                 f"{course}: the conclusion {'follows' if follows else 'does not follow'} "
                 "(accuracy over all answers).",
-                Target(least=0.97) if follows else Target(most=0.05),
-                table="table",
-                column="success",
-                where={"course": course},
-                published=success,
+                accuracy >= 0.97 if follows else accuracy <= 0.05,
+                published=answered,
             ),
         ]
-    return tuple(claims)
+    return claims
 
 
 CLAIMS = (
@@ -133,11 +121,7 @@ CLAIMS = (
         state(
             f"order-{one.lower()}-{other.lower()}",
             f"Similarity after {one} is higher than after {other} (difference).",
-            Target(least=0.05),
-            table="table",
-            column="cosine",
-            where={"course": one},
-            minus={"course": other},
+            similarity.at(course=one) - similarity.at(course=other) >= 0.05,
             published=f"{PRINTED[one][0] - PRINTED[other][0]:.4f}",
         )
         for one, other in (("joint", "SA"), ("SA", "AS"))
@@ -145,31 +129,25 @@ CLAIMS = (
 )
 
 FIGURES = (
-    Figure(
-        id="rows",
-        kind="sweeps",
-        title="Trained end to end, the reversed order does not fail",
-        caption=(
-            "Similarity and success of each course, measured and published. AS is published to "
-            "fail; where every matrix moves in its second phase it succeeds. See "
-            "beyond/frozen-or-reversed for what makes it fail."
-        ),
-        sources=("shown",),
-        options={
-            "axis": "column",
-            "value": "course",
-            "y": "value",
-            "series": "what",
-            "y_label": "cosine; accuracy",
-            "y_limits": [0.0, 1.0],
-        },
+    sweeps(
+        "rows",
+        "shown",
+        "Trained end to end, the reversed order does not fail",
+        "Similarity and success of each course, measured and published. AS is published to "
+        "fail; where every matrix moves in its second phase it succeeds. See "
+        "beyond/frozen-or-reversed for what makes it fail.",
+        axis="column",
+        value="course",
+        y="value",
+        series="what",
+        y_label="cosine; accuracy",
+        y_limits=(0.0, 1.0),
     ),
 )
 
-RECIPE = Recipe(
-    name=NAME,
+RECIPE = PAPER.recipe(
+    "table3",
     title="With ReLU, trained end to end: the reversed order succeeds too",
-    paper=PAPER,
     place="Table 3, appendix A",
     summary=(
         "Trains the one-layer transformer with ReLU and all of its matrices at once on the joint "

@@ -1,0 +1,157 @@
+"""Plans: what is one run, what trains together, what is missing; and tasks as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from inweights.errors import ConfigError
+from inweights.lab import Computation, Measure, Plan, Trial
+from inweights.lab.plan import LearnTask, asked_of, measure_key, plain, tasks_of
+from inweights.lab.wire import from_wire, sendable, to_wire
+from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
+from inweights.models.layers import Init
+from inweights.probes import accuracy, graph_recall, margins
+from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
+from inweights.worlds import Graph, TwoHop
+
+ACCURACY = Measure(name="accuracy", probe=accuracy)
+EVERYTHING = lambda owner, part: True  # noqa: E731
+
+
+def trial(name: str, **changes) -> Trial:
+    parts = {"world": TwoHop(n=3), "model": EmbMLPConfig(), "learner": Curriculum()}
+    return Trial(labels={"name": name}, **{**parts, **changes})
+
+
+def rated(rate: float) -> Curriculum:
+    return Curriculum(phases=(Phase(optimizer=Optimizer(rate=rate)),))
+
+
+def test_what_differs_in_labels_alone_is_one_run() -> None:
+    work = asked_of(Plan(trials=[trial("a"), trial("b")], measures=[ACCURACY]), [0, 1])
+    assert len(work.runs) == 2
+    asked = [(one.labels["name"], one.seed) for one in work.asked if one.name == "accuracy"]
+    assert sorted(asked) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "together"),
+    [
+        ({"model": EmbMLPConfig(init=Init(std=0.5))}, True),
+        ({"learner": rated(0.5)}, True),
+        ({"learner": Curriculum(phases=(Phase(steps=7),))}, False),
+        ({"model": EmbMLPConfig(width=8)}, False),
+        ({"model": GPTConfig(layers=1, width=8, heads=1)}, False),
+        ({"world": TwoHop(n=4)}, False),
+    ],
+)
+def test_runs_train_together_where_scales_and_rates_alone_differ(changes, together) -> None:
+    work = asked_of(Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0])
+    assert len(work.runs) == 2
+    assert len(tasks_of(work, EVERYTHING)) == 2 - together
+
+
+def test_only_what_is_missing_is_a_task() -> None:
+    looks = [ACCURACY, Measure(name="margins", probe=margins)]
+    work = asked_of(Plan(trials=[trial("a")], measures=looks), [0, 1])
+    _, second = work.runs
+    part = measure_key(looks[1])
+    (task,) = tasks_of(work, lambda owner, one: owner == second and one == part)
+    assert isinstance(task, LearnTask)
+    assert task.wanted == [(second, part)]
+    assert [m.name for m in task.measures] == ["margins"]
+    assert tasks_of(work, lambda owner, one: False) == []
+
+
+def test_the_first_seed_trains_with_the_others() -> None:
+    film = Measure(name="film", probe=margins, every=5, first_seed=True)
+    work = asked_of(Plan(trials=[trial("a")], measures=[ACCURACY, film]), [4, 5, 6])
+    (task,) = tasks_of(work, EVERYTHING)
+    assert [len(parts) for parts in task.parts] == [3, 2, 2]
+    assert [one.seed for one in work.asked if one.name == "film"] == [4]
+
+
+def test_measures_go_by_what_they_do() -> None:
+    same = Measure(name="other", probe=accuracy)
+    assert measure_key(ACCURACY) == measure_key(same)
+    for changed in (
+        Measure(name="accuracy", probe=margins),
+        Measure(name="accuracy", probe=accuracy, every=5),
+        Measure(name="accuracy", probe=accuracy, options={"draws": 3}),
+    ):
+        assert measure_key(changed) != measure_key(ACCURACY)
+    assert plain({"look": accuracy, "at": (1, 2)}) == {"look": "inweights:accuracy", "at": [1, 2]}
+
+
+def counted(n: int, seed: int = 0) -> pl.DataFrame:
+    return pl.DataFrame({"value": [n + seed]})
+
+
+def test_computations_are_made_once_or_for_each_seed() -> None:
+    one = Computation(name="t", labels={"n": 1}, compute=counted, options={"n": 1})
+    each = Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
+    work = asked_of(Plan(computations=[one, each]), [7, 8])
+    assert [(a.labels["n"], a.seed) for a in work.asked] == [(1, 7), (2, 7), (2, 8)]
+    later = asked_of(Plan(computations=[one]), [9])
+    assert set(later.computations) < set(work.computations), "no seed decides it"
+
+
+def tasks() -> list:
+    plan = Plan(
+        trials=[
+            trial("a"),
+            trial("b", learner=rated(0.25)),
+            trial("c", model=None, learner=Optimum(gap=1e-3)),
+            trial("d", world=Graph(shape="cycle"), model=Node2VecConfig(), learner=Descent()),
+        ],
+        measures=[
+            Measure(name="accuracy", probe=accuracy, where={"name": "a"}),
+            Measure(name="seen", probe=graph_recall, where={"name": "d"}, every=3),
+            Measure(name="margins", probe=margins, options={"of": margins, "w": TwoHop(n=9)}),
+        ],
+        computations=[
+            Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
+        ],
+    )
+    return tasks_of(asked_of(plan, [0, 1]), EVERYTHING)
+
+
+@pytest.mark.parametrize("place", range(len(tasks())))
+def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
+    task = tasks()[place]
+    text = json.dumps(to_wire(task))
+    assert sendable(task)
+    again = from_wire(json.loads(text), plugins=[__name__])
+    assert (again.key, again.steps, again.replicas) == (task.key, task.steps, task.replicas)
+    assert again.wanted == task.wanted
+    if isinstance(task, LearnTask):
+        assert [run.trial for run in again.runs] == [run.trial for run in task.runs]
+        assert [measure_key(m) for m in again.measures] == [measure_key(m) for m in task.measures]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("os:system", "neither the library's nor a plugin's"),
+        ("subprocess:run", "neither the library's nor a plugin's"),
+        ("inweights.lab.store:os", "is no function"),
+        ("inweights.lab.plan:Run", "is no function"),
+        ("inweights.lab.plan:nothing", "is not there"),
+        ("inweights.nowhere:nothing", "is not there"),
+    ],
+)
+def test_a_task_names_functions_of_the_library_alone(name: str, why: str) -> None:
+    computed = next(t for t in map(to_wire, tasks()) if "compute" in t)
+    with pytest.raises(ConfigError, match=why):
+        from_wire({**computed, "compute": {"$function": name}})
+
+
+def test_what_no_other_process_can_find_stays_here() -> None:
+    def own(model, worlds):
+        return accuracy(model, worlds)
+
+    work = asked_of(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
+    assert not sendable(*tasks_of(work, EVERYTHING))
