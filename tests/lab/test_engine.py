@@ -203,9 +203,9 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
     for _ in range(40):
         process = subprocess.Popen([sys.executable, "-c", script])
         deadline = time.monotonic() + 60
-        states = set(unfinished.glob("*"))
+        states = set(unfinished.glob("*/state"))
         while process.poll() is None and time.monotonic() < deadline:
-            if set(unfinished.glob("*")) - states or killed >= 3:
+            if set(unfinished.glob("*/state")) - states or killed >= 3:
                 break
             time.sleep(0.01)
         if killed < 3 and process.poll() is None:
@@ -231,12 +231,12 @@ def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch)
     )
 
     def stop(done: int, total: int, what: str) -> None:
-        if list(tmp_path.glob("store/unfinished/*")):
+        if list(tmp_path.glob("store/unfinished/*/state")):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         execute(DEMO, "smoke", store=store, overrides=overrides, effort=Effort(progress=stop))
-    (state,) = tmp_path.glob("store/unfinished/*")
+    (state,) = tmp_path.glob("store/unfinished/*/state")
     data = bytearray(state.read_bytes())
     data[len(data) // 2] ^= 4
     state.write_bytes(data)

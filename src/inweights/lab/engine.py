@@ -133,6 +133,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     )
     if tasks:
         executor(job, tasks, report)
+        store.tidy()
 
 
 def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:

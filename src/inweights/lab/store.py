@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -21,11 +22,14 @@ import msgspec
 import polars as pl
 from filelock import FileLock, Timeout
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import FolderError
+from inweights.runs import told
 
 __all__ = ["Store"]
 
 _HASH = 16
+_UNFINISHED = "unfinished"
+_Wanted = list[tuple[str, str]]
 
 
 class Store:
@@ -93,9 +97,26 @@ class Store:
         for path in self._candidates(owner, part):
             path.unlink(missing_ok=True)
 
-    def state(self, task: str) -> Path:
-        """Return where the checkpoint of a task is kept."""
-        return self.root / "unfinished" / task
+    @contextmanager
+    def unfinished(self, key: str, wanted: Sequence[tuple[str, str]]) -> Iterator[Path]:
+        """Give a training the file of its checkpoint; it is removed when the training is stored.
+
+        Args:
+            key: What tells the training from others.
+            wanted: The tables that it makes, by owner and part.
+        """
+        folder = self.root / _UNFINISHED / key
+        self._publish(folder / "wanted.json", msgspec.json.encode(wanted))
+        yield folder / "state"
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove checkpoints that nobody needs: a process was killed when all was stored."""
+        for folder in (self.root / _UNFINISHED).glob("*"):
+            with suppress(OSError, msgspec.DecodeError):
+                wanted = msgspec.json.decode((folder / "wanted.json").read_bytes(), type=_Wanted)
+                if all(self.has(owner, part) for owner, part in wanted):
+                    shutil.rmtree(folder)
 
     @contextmanager
     def lock(self, task: str, *, wait: bool = False) -> Iterator[bool]:
@@ -107,17 +128,18 @@ class Store:
         """
         path = self.root / "locks" / f"{task}.lock"
         lock = FileLock(path, timeout=-1 if wait else 0)
-        try:
-            with _told(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
+        with told(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
                 lock.acquire()
-        except Timeout:
-            yield False
-            return
+                held = True
+            except Timeout:  # which is an OSError, too
+                held = False
         try:
-            yield True
+            yield held
         finally:
-            lock.release()
+            if held:
+                lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[Path]:
         return sorted(self.folder(owner).glob(f"{part}-{'?' * _HASH}.parquet"))
@@ -132,7 +154,7 @@ class Store:
 
     def _publish(self, path: Path, content: bytes) -> None:
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        with _told(path):
+        with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 # Not synced to the disk: after a power cut a torn file does not fit its name.
@@ -142,15 +164,3 @@ class Store:
                 with suppress(OSError):
                     partial.unlink(missing_ok=True)
                 raise
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn a failed write into one clear line."""
-    try:
-        yield
-    except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror or error}; nothing is lost, "
-            "the run goes on from here when it is started again"
-        ) from error

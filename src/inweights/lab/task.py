@@ -84,13 +84,10 @@ def _train(
     progress: Progress,
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
-    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
-    trials, seeds = [run.trial for run in runs], [run.seed for run in runs]
+    worlds = [world for _, _, world in members]
+    trials, seeds = [run.trial for run, _, _ in members], [run.seed for run, _, _ in members]
     config = trials[0].model
     assert config is not None
-    key = digest([[run.key for run in runs], [measure_key(m) for m in measures]], 20)
-    checkpoint = Checkpoint(store.state(key), key=key)
-    checkpoint.clear_if_damaged()
     model = config.build(
         vocabulary=len(worlds[0].vocabulary),
         seeds=seeds,
@@ -104,24 +101,28 @@ def _train(
 
     looks = [m for m in measures if m is not LOSSES]
     observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
-    result = train(
-        model,
-        worlds,
-        [trial.learner for trial in trials],  # type: ignore[misc]  # all of them are curricula
-        seeds=seeds,
-        observers=observers,
-        checkpoint=checkpoint,
-        progress=lambda step: progress(step * len(runs)),
-    )
-    tables = {"losses": result.losses, **result.observed}
-    for measure in looks:
-        if not measure.every:
-            tables[measure_key(measure)] = look(measure, model)
-    for replica, (run, parts, _) in enumerate(members):
-        for part in parts:
-            own = tables[part].filter(pl.col("replica") == replica).drop("replica")
-            _store(store, run, part, own)
-    checkpoint.clear()
+    wanted = [(run.key, part) for run, parts, _ in members for part in parts]
+    key = digest([wanted, [measure_key(m) for m in measures]], 20)
+    with store.unfinished(key, wanted) as file:
+        checkpoint = Checkpoint(file, key=key)
+        checkpoint.clear_if_damaged()
+        result = train(
+            model,
+            worlds,
+            [trial.learner for trial in trials],  # type: ignore[misc]  # all of them are curricula
+            seeds=seeds,
+            observers=observers,
+            checkpoint=checkpoint,
+            progress=lambda step: progress(step * len(members)),
+        )
+        tables = {"losses": result.losses, **result.observed}
+        for measure in looks:
+            if not measure.every:
+                tables[measure_key(measure)] = look(measure, model)
+        for replica, (run, parts, _) in enumerate(members):
+            for part in parts:
+                own = tables[part].filter(pl.col("replica") == replica).drop("replica")
+                _store(store, run, part, own)
 
 
 def _derive(
