@@ -65,12 +65,12 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
     process = start(tmp_path, "demo/two-hop", "--set", "gpt.phase.steps=100000")
     deadline = time.monotonic() + 120
     children: list[str] = []
-    while len(children) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
-        lists = Path(f"/proc/{process.pid}/task").glob("*/children")
-        children = [child for one in lists for child in one.read_text().split()]
-    assert len(children) == 2
     try:
+        while len(children) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+            lists = Path(f"/proc/{process.pid}/task").glob("*/children")
+            children = [child for one in lists for child in one.read_text().split()]
+        assert len(children) == 2
         while not list(tmp_path.glob("runs/store/unfinished/*")) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.kill()
@@ -80,10 +80,9 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
             time.sleep(0.05)
         assert not any(_lives(child) for child in children)
     finally:
-        for child in children:
-            if _lives(child):
-                os.kill(int(child), signal.SIGKILL)
         process.kill()
+        for child in filter(_lives, children):
+            os.kill(int(child), signal.SIGKILL)
         process.communicate(timeout=30)
 
 
