@@ -10,17 +10,8 @@ from inweights.lab import Measure, Plan, share
 from inweights.models.layers import Init
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RANDOM,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
 
 __all__ = ["RECIPE", "Search", "Settings"]
 
@@ -55,7 +46,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    star: PathStarTraining = PathStarTraining(nodes=4)
+    star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (
         Search(),
         Search(rate=2e-3),
@@ -68,7 +59,7 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Edges and paths interleaved, with embeddings that are learnt and with frozen ones."""
     star = settings.star
-    trials = [star.trial({"embeddings": LEARNT}, how=INTERLEAVED)]
+    trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
     for point in settings.search:
         frozen = structs.replace(
             star,
@@ -76,9 +67,9 @@ def plan(settings: Settings) -> Plan:
             rate=point.rate,
             model=structs.replace(star.model, init=Init(std=point.std)),
         )
-        trials.append(frozen.trial({"embeddings": point.name}, how=RANDOM))
+        trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
     curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, RECALL])
+    return Plan(trials=trials, measures=[curves, ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -131,7 +122,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "frozen",
         "curves",
         "Frozen embeddings memorise paths and compose none",
@@ -154,10 +145,10 @@ RECIPE = PAPER.recipe(
         "of other leaves."
     ),
     scales={
-        "smoke": Settings(star=MINI, search=(Search(),), steps=12, every=6),
+        "smoke": Settings(star=ways.MINI, search=(Search(),), steps=12, every=6),
         "cpu": Settings(),
         "paper": Settings(
-            star=PAPER_STAR,
+            star=ways.PAPER_STAR,
             search=(Search(rate=5e-4), Search(rate=1e-3)),
             steps=50_000,
             every=2000,
@@ -169,7 +160,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Initial scales are tried besides the learning rate, which is the paper's search.",
     ),
 )

@@ -8,16 +8,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, learnt, token_names, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -32,7 +24,10 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = (
+        ways.PathStarTraining(nodes=4),
+        ways.PathStarTraining(nodes=5),
+    )
     every: int = 10
 
 
@@ -41,7 +36,7 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
-        for how in (INTERLEAVED, GEOMETRY)
+        for how in (ways.INTERLEAVED, ways.GEOMETRY)
     ]
     curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
     return Plan(trials=trials, measures=[curves])
@@ -72,13 +67,13 @@ CLAIMS = (
         "full-path",
         "Interleaved and everything trained, the whole path of held-out leaves is right (exact "
         "match of greedy decoding).",
-        exact.at(condition=INTERLEAVED) >= 0.8,
+        exact.at(condition=ways.INTERLEAVED) >= 0.8,
         published="up to 100%",
     ),
     state(
         "full-path-geometry-first",
         "With edges first and the embeddings then frozen it is right as well (exact match).",
-        exact.at(condition=GEOMETRY) >= 0.97,
+        exact.at(condition=ways.GEOMETRY) >= 0.97,
         source="ours",
     ),
     *(
@@ -91,8 +86,8 @@ CLAIMS = (
             source=source,
         )
         for suffix, words, condition, source in (
-            ("", "edges and paths interleaved", INTERLEAVED, PAPER.source),
-            ("-geometry-first", "edges first", GEOMETRY, "ours"),
+            ("", "edges and paths interleaved", ways.INTERLEAVED, PAPER.source),
+            ("-geometry-first", "edges first", ways.GEOMETRY, "ours"),
         )
     ),
     state(
@@ -106,7 +101,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "exact",
         "exact",
         "Whole paths of held-out leaves",
@@ -116,7 +111,7 @@ FIGURES = (
         facet="graph",
         y_label="exact match, held out",
     ),
-    through_training(
+    ways.through_training(
         "tokens",
         "tokens",
         "Every token of a held-out path through training",
@@ -140,9 +135,9 @@ RECIPE = PAPER.recipe(
         "loss on every token, and follows each token of the other paths through training."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=4),
+        "smoke": Settings(stars=(ways.MINI,), every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -150,7 +145,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "A token counts as learnt at half accuracy; the paper shows curves and names no threshold.",
         "The rank correlation was added as a claim after the steps had been seen on judged seeds.",
     ),

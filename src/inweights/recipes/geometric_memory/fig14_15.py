@@ -13,27 +13,9 @@ from inweights.models.mamba import MambaConfig
 from inweights.probes.geometry import hop_correlation
 from inweights.probes.navigation import navigation
 from inweights.probes.paths import arm_cosines, path_accuracy
-from inweights.recipes.derived import (
-    at_the_end,
-    learnt,
-    mean_recall,
-    own_and_other_arms,
-    token_names,
-    whole,
-)
+from inweights.recipes import derived
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    ALONE,
-    FIRST,
-    FULL,
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    PAPER_STAR,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -41,13 +23,13 @@ __all__ = ["RECIPE", "Settings"]
 #: Whether blocks add to their input, or replace it.
 ADDS, REPLACES = "residual", "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
-TAUGHT = ((INTERLEAVED, FULL), (INTERLEAVED, FIRST), (GEOMETRY, FULL))
+TAUGHT = ((ways.INTERLEAVED, ways.FULL), (ways.INTERLEAVED, ways.FIRST), (ways.GEOMETRY, ways.FULL))
 #: Nodes of the largest graph whose pairs are all compared.
 PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
-_SMALL = PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
+_SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
 _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
@@ -61,7 +43,7 @@ class Settings(Config):
         draws: Random embeddings that the rank correlation is held against.
     """
 
-    stars: tuple[PathStarTraining, ...] = (_SMALL,)
+    stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25
     arms: int = 30
     draws: int = 20
@@ -73,19 +55,19 @@ def plan(settings: Settings) -> Plan:
     for star, block in product(settings.stars, (ADDS, REPLACES)):
         model = structs.replace(star.model, residual=block == ADDS)
         used = structs.replace(star, model=model)
-        for how, loss in (*TAUGHT, (ALONE, FULL)):
+        for how, loss in (*TAUGHT, (ways.ALONE, ways.FULL)):
             about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
             trials.append(used.trial(about, how=how, loss=loss))
     measures = [
         Measure(name="paths", probe=path_accuracy, every=settings.every),
         Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation, where={"taught": FULL}),
-        RECALL,
+        Measure(name="navigation", probe=navigation, where={"taught": ways.FULL}),
+        ways.RECALL,
         *(
             Measure(
                 name="hops",
                 probe=hop_correlation,
-                where={"condition": ALONE, "graph": star.name},
+                where={"condition": ways.ALONE, "graph": star.name},
                 options={"draws": settings.draws},
             )
             for star in settings.stars
@@ -97,17 +79,17 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, when each token is learnt, and what the embeddings show."""
-    taught_paths = pl.col("condition") != ALONE
-    runs = whole(tables["paths"]).filter(taught_paths)
+    taught_paths = pl.col("condition") != ways.ALONE
+    runs = derived.whole(tables["paths"]).filter(taught_paths)
     full = tables["paths"].filter(
-        pl.col("part") == "queries", pl.col("taught") == FULL, taught_paths
+        pl.col("part") == "queries", pl.col("taught") == ways.FULL, taught_paths
     )
-    arms = own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
-    recall = mean_recall(tables["edges"], KEYS)
+    arms = derived.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
+    recall = derived.mean_recall(tables["edges"], KEYS)
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
-        pl.col("condition").is_in([INTERLEAVED, ALONE]),
-        pl.col("taught") == FULL,
+        pl.col("condition").is_in([ways.INTERLEAVED, ways.ALONE]),
+        pl.col("taught") == ways.FULL,
     )
     panel = pl.format("{}, {}", "condition", "block")
     return {
@@ -115,9 +97,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             line=pl.format("{}, {}", "condition", "taught"),
             panel=pl.format("{}, {}", "graph", "block"),
         ),
-        "final": at_the_end(runs, KEYS),
-        "tokens": full.with_columns(token_names(), panel=panel),
-        "order": learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
+        "final": derived.at_the_end(runs, KEYS),
+        "tokens": full.with_columns(derived.token_names(), panel=panel),
+        "order": derived.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
         "geometry": arms.drop("own", "others").join(recall, on=KEYS),
         "matrix": matrix.with_columns(panel=panel),
         "correlation": tables["hops"].with_columns(
@@ -129,7 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 state = PAPER.stating("fig14-15", "Fig. 14, C.1")
 
 token = share("final", "hardest").over("graph")
-adds = token.at(condition=INTERLEAVED, block=ADDS)
+adds = token.at(condition=ways.INTERLEAVED, block=ADDS)
 EDGES_ALONE = "Fig. 15(b), C.1"
 
 CLAIMS = (
@@ -142,28 +124,28 @@ CLAIMS = (
             published="up to 100%",
         )
         for name, where, loss in (
-            ("hardest", "the full path", FULL),
-            ("first", "that token alone", FIRST),
+            ("hardest", "the full path", ways.FULL),
+            ("first", "that token alone", ways.FIRST),
         )
     ),
     state(
         "full-path",
         "So is the whole path (exact match of greedy decoding; residual, interleaved).",
-        adds.of("exact").at(taught=FULL) >= 0.8,
+        adds.of("exact").at(taught=ways.FULL) >= 0.8,
         published="up to 100%",
     ),
     state(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained it is, too "
         "(accuracy of the hardest token; residual).",
-        token.at(condition=GEOMETRY, block=ADDS) >= 0.95,
+        token.at(condition=ways.GEOMETRY, block=ADDS) >= 0.95,
         source="ours",
     ),
     state(
         "without-residual",
         "With the block that replaces its input, and has no residual stream, the same holds "
         "(accuracy of the hardest token, geometry first).",
-        token.at(condition=GEOMETRY, block=REPLACES) >= 0.95,
+        token.at(condition=ways.GEOMETRY, block=REPLACES) >= 0.95,
         source="ours",
     ),
     state(
@@ -177,14 +159,14 @@ CLAIMS = (
         "edges-alone-closer",
         "Trained on edges alone, Mamba has a strong geometry: a leaf is closer to the first node "
         "of its path than to those of others (mean cosine, own minus others).",
-        number("geometry", "gap", condition=ALONE).over("graph", "block") >= 0.3,
+        number("geometry", "gap", condition=ways.ALONE).over("graph", "block") >= 0.3,
         published="picture",
         place=EDGES_ALONE,
     ),
     state(
         "edges-alone-nearest",
         "There its own first node is the nearest one among all arms (share of held-out leaves).",
-        share("geometry", "nearest", condition=ALONE).over("graph", "block") >= 0.95,
+        share("geometry", "nearest", condition=ways.ALONE).over("graph", "block") >= 0.95,
         source="ours",
         place=EDGES_ALONE,
     ),
@@ -192,14 +174,14 @@ CLAIMS = (
         "edges-alone-hops",
         "There the cosine of two nodes falls with their distance in hops (Spearman's ρ over all "
         "pairs; random embeddings: ρ near 0).",
-        cosine("correlation", "spearman", condition=ALONE).over("graph", "block") <= -0.3,
+        cosine("correlation", "spearman", condition=ways.ALONE).over("graph", "block") <= -0.3,
         source="ours",
         place=EDGES_ALONE,
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "hardest",
         "curves",
         "The hardest token, with Mamba",
@@ -211,7 +193,7 @@ FIGURES = (
         reference=("chance", "1/d"),
         y_label="accuracy, hardest token",
     ),
-    through_training(
+    ways.through_training(
         "tokens",
         "tokens",
         "Every token of a held-out path through Mamba's training",
@@ -250,7 +232,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            stars=(structs.replace(MINI, model=MambaConfig(layers=1, width=8, state=4)),),
+            stars=(structs.replace(ways.MINI, model=MambaConfig(layers=1, width=8, state=4)),),
             every=6,
             arms=4,
             draws=4,
@@ -258,7 +240,7 @@ RECIPE = PAPER.recipe(
         "cpu": Settings(),
         # The small graph stays, since all pairs of the large one's nodes would not fit in memory.
         "paper": Settings(
-            stars=(_SMALL, structs.replace(PAPER_STAR, model=_PAPER_MAMBA)),
+            stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)),
             every=500,
             arms=60,
         ),

@@ -10,22 +10,7 @@ from inweights.config import Config
 from inweights.lab import Claim, Measure, Plan, cosine, lines, number, share, sweeps
 from inweights.probes import graph_recall, hop_correlation, spectral_energy
 from inweights.recipes.derived import beside_chance
-from inweights.recipes.geometric_memory.common import (
-    ARCHITECTURES,
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Node2VecDescent,
-    Shape,
-    top_energy,
-    trials,
-)
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -44,9 +29,9 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    architectures: tuple[str, ...] = ARCHITECTURES
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    architectures: tuple[str, ...] = gm.ARCHITECTURES
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     draws: int = 200
 
@@ -55,7 +40,7 @@ def plan(settings: Settings) -> Plan:
     """Train TinyGPT, TinySSM, TinyNN and its frozen variant; Node2Vec descends in closed form."""
     draws = {"draws": settings.draws}
     return Plan(
-        trials=trials(settings.graphs, settings.architectures, settings.most, settings.descent),
+        trials=gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent),
         measures=[
             Measure(name="recall", probe=graph_recall),
             Measure(name="correlation", probe=hop_correlation, options=draws),
@@ -74,7 +59,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         of_ceiling=pl.col("accuracy") / pl.col("ceiling"),
         above_floor=pl.col("loss") - pl.col("floor"),
     )
-    top = top_energy(tables["energy"], LABELS).with_columns(
+    top = gm.top_energy(tables["energy"], LABELS).with_columns(
         beyond_chance=pl.col("top") - pl.col("chance_high")
     )
     spectra = tables["energy"].with_columns(number=pl.col("space") + 1)
@@ -84,14 +69,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "recall": recall,
         "top": top,
         "flat": correlation.filter(pl.col("graph").is_in(["grid", "cycle"])),
-        "stored": recall.filter(pl.col("architecture") != NODE2VEC),
+        "stored": recall.filter(pl.col("architecture") != gm.NODE2VEC),
         "correlations": with_chance(correlation, "spearman", "null_mean"),
         "energies": with_chance(top, "top", "by_chance"),
         "spectra": with_chance(spectra, "energy", "null_mean"),
     }
 
 
-state = PAPER.stating("fig17-20", "Figs. 17–20, C.3")
+state = gm.PAPER.stating("fig17-20", "Figs. 17–20, C.3")
 
 spearman = cosine("correlation", "spearman").over("graph")
 beyond_chance = number("correlation", "beyond_chance").over("graph")
@@ -112,20 +97,20 @@ CLAIMS = (
     state(
         "node2vec-is-geometric",
         "Node2Vec lays nodes out by their distance: Spearman of cosine against hops, every graph.",
-        spearman.at(architecture=NODE2VEC) <= -0.95,
+        spearman.at(architecture=gm.NODE2VEC) <= -0.95,
     ),
     state(
         "node2vec-top-spaces",
         "Node2Vec's energy lies in the top eigenspaces (the first that hold two dimensions).",
-        top.at(architecture=NODE2VEC) >= 0.85,
+        top.at(architecture=gm.NODE2VEC) >= 0.85,
     ),
     state(
         "node2vec-first-space",
         "It lies in the Fiedler space alone, on every graph.",
-        top.of("first").at(architecture=NODE2VEC) >= 0.85,
+        top.of("first").at(architecture=gm.NODE2VEC) >= 0.85,
     ),
-    _flat(GPT, "tiny-gpt"),
-    _flat(SSM, "tiny-ssm"),
+    _flat(gm.GPT, "tiny-gpt"),
+    _flat(gm.SSM, "tiny-ssm"),
     *(
         state(
             f"{name.lower()}-beats-chance",
@@ -133,7 +118,7 @@ CLAIMS = (
             "minus the 2.5% quantile of random vectors.",
             beyond_chance.at(architecture=name) <= 0.0,
         )
-        for name in (GPT, SSM, NN)
+        for name in (gm.GPT, gm.SSM, gm.NN)
     ),
     *(
         state(
@@ -142,12 +127,12 @@ CLAIMS = (
             "minus the 97.5% quantile of random vectors.",
             top_beyond_chance.at(architecture=name) >= 0.0,
         )
-        for name in (GPT, SSM, NN)
+        for name in (gm.GPT, gm.SSM, gm.NN)
     ),
     state(
         "frozen-are-not",
         "Frozen embeddings store the same edges without geometry: |Spearman|.",
-        share("correlation", "size", architecture=FROZEN).over("graph") <= 0.2,
+        share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     ),
     state(
         "edges-are-stored",
@@ -157,7 +142,7 @@ CLAIMS = (
     state(
         "node2vec-stores-edges",
         "Node2Vec stores every edge as well, once a node's own logit is left out (recall).",
-        share("recall", "recall_others", architecture=NODE2VEC).over("graph") >= 1.0,
+        share("recall", "recall_others", architecture=gm.NODE2VEC).over("graph") >= 1.0,
         source="ours",
     ),
 )
@@ -197,7 +182,7 @@ FIGURES = (
         y="energy",
         series="architecture",
         facet="graph",
-        order=(*ARCHITECTURES, CHANCE),
+        order=(*gm.ARCHITECTURES, CHANCE),
         x_label="eigenspace",
         y_label="share of the energy",
         y_limits=(0, 1),
@@ -215,7 +200,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig17-20",
     title="Geometry in every architecture, on every tiny graph",
     place="Figures 17–20, appendix C.3",
@@ -227,7 +212,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            graphs=("grid", "irregular"), descent=Node2VecDescent(steps=40), most=3, draws=20
+            graphs=("grid", "irregular"), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
         ),
         "cpu": Settings(),
         "paper": Settings(draws=1000),
@@ -237,5 +222,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, OURS_SSM),
+    ours=(*gm.OURS, gm.OURS_SSM),
 )

@@ -12,26 +12,13 @@ from inweights.config import Config
 from inweights.lab import Claim, Measure, Plan, cosine, number, share, sweeps
 from inweights.probes import cosines, graph_recall, hop_correlation, spectral_energy
 from inweights.probes.reference_graph import both_ways
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Shape,
-    far_correlation,
-    top_energy,
-    training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture", "edges")
-MODELS = (GPT, SSM, FROZEN)
+MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 #: Which directions of the edges are taught.
 TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 
@@ -45,7 +32,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200
 
@@ -54,8 +41,8 @@ def plan(settings: Settings) -> Plan:
     """Train on each edge as written, turned round, or both ways; all as the paper trains both."""
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
-        how, world = training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
-        trials.append(trial(how, world, graph=shape, architecture=name, edges=edges))
+        how, world = gm.training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
+        trials.append(gm.trial(how, world, graph=shape, architecture=name, edges=edges))
     draws = {"draws": settings.draws}
     # Recall is that of the edges that were taught; all else sees the graph both ways.
     measures = [
@@ -73,7 +60,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         beyond_chance=pl.col("spearman") - pl.col("null_low"),
         size=pl.col("spearman").abs(),
     )
-    top = top_energy(tables["energy"], LABELS).with_columns(
+    top = gm.top_energy(tables["energy"], LABELS).with_columns(
         beyond_chance=pl.col("top") - pl.col("chance_high"),
     )
     one_way = pl.col("edges") != "both"
@@ -82,18 +69,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "top": top,
         "one_way": correlation.filter(one_way),
         "one_way_top": top.filter(one_way),
-        "far": far_correlation(tables["cosines"], LABELS).filter(one_way),
+        "far": gm.far_correlation(tables["cosines"], LABELS).filter(one_way),
     }
 
 
-state = PAPER.stating("fig32", "Fig. 32, C.3.1")
+state = gm.PAPER.stating("fig32", "Fig. 32, C.3.1")
 
 CASES = ("graph", "edges")
 beyond_chance = number("one_way", "beyond_chance").over(*CASES)
 far = cosine("far", "far").over(*CASES)
 top_beyond_chance = cosine("one_way_top", "beyond_chance").over(*CASES)
 size = share("correlation", "size").over(*CASES)
-gpt = cosine("correlation", "spearman", architecture=GPT).over("graph")
+gpt = cosine("correlation", "spearman", architecture=gm.GPT).over("graph")
 
 
 def _one_direction(name: str, source: str) -> tuple[Claim, Claim, Claim]:
@@ -130,8 +117,8 @@ CLAIMS = (
         "(top-degree recall).",
         share("recall", "recall").over(*LABELS) >= 1.0,
     ),
-    *_one_direction(GPT, PAPER.source),
-    *_one_direction(SSM, "ours"),
+    *_one_direction(gm.GPT, gm.PAPER.source),
+    *_one_direction(gm.SSM, "ours"),
     state(
         "as-geometric-as-both",
         "TinyGPT needs no second direction: its Spearman with edges as written is at most .1 above "
@@ -142,7 +129,7 @@ CLAIMS = (
     state(
         "frozen-are-not",
         "Frozen embeddings store the same edges without geometry: |Spearman|.",
-        size.at(architecture=FROZEN) <= 0.2,
+        size.at(architecture=gm.FROZEN) <= 0.2,
         source="ours",
     ),
 )
@@ -172,7 +159,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig32",
     title="One direction of the edges is enough, on tiny graphs",
     place="Figure 32, appendix C.3.1",
@@ -192,8 +179,8 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
-        OURS_SSM,
+        *gm.OURS,
+        gm.OURS_SSM,
         "Edges are written away from the star's root, to the right and down, and around the ring.",
     ),
 )

@@ -10,14 +10,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -35,7 +29,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 
 
@@ -126,7 +120,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "directions",
         "curves",
         "Paths of held-out leaves by the directions of the edges that are trained",
@@ -139,7 +133,7 @@ FIGURES = (
         y_label="exact match, held out",
         columns=2,
     ),
-    through_training(
+    ways.through_training(
         "hardest",
         "curves",
         "The second token alone",
@@ -163,9 +157,9 @@ RECIPE = PAPER.recipe(
         "paths from the root or from the leaf, and asks for the paths of other leaves."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=6),
+        "smoke": Settings(stars=(ways.MINI,), every=6),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=1000),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -173,7 +167,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "'Non-trivial' is an exact match of .2 or more.",
         "The leaf belongs to its path, forward and reverse, as §2.1 and B.2 have it. Accuracy "
         "without the leaf's token was added after exact match had been seen on the judged seeds.",

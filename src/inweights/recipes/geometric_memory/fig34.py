@@ -8,14 +8,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -32,7 +26,10 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = (
+        ways.PathStarTraining(nodes=4),
+        ways.PathStarTraining(nodes=5),
+    )
     every: int = 10
 
 
@@ -81,7 +78,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "reverse",
         "curves",
         "Paths from the root and from the leaf",
@@ -103,14 +100,17 @@ RECIPE = PAPER.recipe(
         "of the figure, the same in context, is in geometric-memory/fig13."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=4),
+        "smoke": Settings(stars=(ways.MINI,), every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, "Quicker: the first look, every 10 steps, at which half of the paths are right."),
+    ours=(
+        *ways.OURS,
+        "Quicker: the first look, every 10 steps, at which half of the paths are right.",
+    ),
 )

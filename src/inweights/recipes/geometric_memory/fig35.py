@@ -9,14 +9,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -34,7 +28,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=5),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=5),)
     pauses: tuple[int, ...] = (0, 1, 2, 5)
     every: int = 10
 
@@ -97,7 +91,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "pauses",
         "curves",
         "Whole paths of held-out leaves by the number of pauses",
@@ -119,9 +113,9 @@ RECIPE = PAPER.recipe(
         "leaf and its path, and follows the paths of other leaves through training."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), pauses=(0, 2, 5), every=6),
+        "smoke": Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -129,7 +123,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Without pauses a task token tells a path's prompt from an edge's.",
         "Quicker is by one look, 10 steps, or more.",
     ),

@@ -11,23 +11,13 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    GEOMETRY,
-    HEAD_START,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RECALL,
-    TWO_PHASE,
-    PathStarTraining,
-    through_training,
-)
 
 __all__ = ["RECIPE", "Settings"]
 
 KEYS = ["graph", "condition", "seed"]
-CONDITIONS = (TWO_PHASE, HEAD_START, GEOMETRY)
+CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(Config):
@@ -39,7 +29,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10
 
@@ -54,7 +44,7 @@ def plan(settings: Settings) -> Plan:
         for how in CONDITIONS
     ]
     curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    recall = replace(RECALL, every=5 * settings.every)
+    recall = replace(ways.RECALL, every=5 * settings.every)
     return Plan(trials=trials, measures=[curves, recall])
 
 
@@ -97,36 +87,36 @@ CLAIMS = (
         "high-peak",
         "After edges alone, training on paths alone reaches a high peak (largest exact match on "
         "held-out leaves).",
-        peak.at(condition=TWO_PHASE) >= 0.8,
+        peak.at(condition=ways.TWO_PHASE) >= 0.8,
         published="high peak",
     ),
     state(
         "then-it-deteriorates",
         "It then deteriorates dramatically (peak minus end, exact match).",
-        lost.at(condition=TWO_PHASE) >= 0.3,
+        lost.at(condition=ways.TWO_PHASE) >= 0.3,
     ),
     state(
         "the-decision-too",
         "The hardest token, too, is lost (peak minus end).",
-        lost_hardest.at(condition=TWO_PHASE) >= 0.2,
+        lost_hardest.at(condition=ways.TWO_PHASE) >= 0.2,
         source="ours",
     ),
     state(
         "edges-rehearsed",
         "With the edges rehearsed along with the paths nothing is lost (peak minus end).",
-        lost.at(condition=HEAD_START) <= 0.05,
+        lost.at(condition=ways.HEAD_START) <= 0.05,
         source="ours",
     ),
     state(
         "embeddings-frozen",
         "With the embeddings frozen as well nothing is lost either (peak minus end).",
-        lost.at(condition=GEOMETRY) <= 0.02,
+        lost.at(condition=ways.GEOMETRY) <= 0.02,
         source="ours",
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "two-phases",
         "curves",
         "Edges first, then paths: what is found and what is forgotten",
@@ -151,9 +141,9 @@ RECIPE = PAPER.recipe(
         "and with the embeddings frozen."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), paths=6, every=4),
+        "smoke": Settings(stars=(ways.MINI,), paths=6, every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), paths=20_000, every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -161,7 +151,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Rehearsed edges and frozen embeddings are ours, and so is what counts as dramatic: .3.",
     ),
 )

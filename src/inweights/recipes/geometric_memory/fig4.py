@@ -9,16 +9,8 @@ from inweights.lab import Measure, Plan, heatmaps, number, share, sweeps
 from inweights.probes.navigation import navigation
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.recipes.derived import own_and_other_arms
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    ALONE,
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RANDOM,
-    PathStarTraining,
-)
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -35,7 +27,10 @@ class Settings(Config):
         arms: Held-out arms that are compared.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = (
+        ways.PathStarTraining(nodes=4),
+        ways.PathStarTraining(nodes=5),
+    )
     arms: int = 30
 
 
@@ -44,7 +39,7 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
-        for how in (INTERLEAVED, ALONE, RANDOM)
+        for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
     ]
     measures = [
         Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
@@ -87,8 +82,8 @@ CLAIMS = (
             place=place,
         )
         for name, words, condition, place in (
-            ("interleaved", "With edges and paths interleaved", INTERLEAVED, "Fig. 4"),
-            ("edges-alone", "With edges alone", ALONE, "§3.1"),
+            ("interleaved", "With edges and paths interleaved", ways.INTERLEAVED, "Fig. 4"),
+            ("edges-alone", "With edges alone", ways.ALONE, "§3.1"),
         )
     ),
     *(
@@ -100,14 +95,14 @@ CLAIMS = (
             source="ours",
         )
         for name, words, condition in (
-            ("interleaved", "With edges and paths interleaved", INTERLEAVED),
-            ("edges-alone", "With edges alone, before any path was seen,", ALONE),
+            ("interleaved", "With edges and paths interleaved", ways.INTERLEAVED),
+            ("edges-alone", "With edges alone, before any path was seen,", ways.ALONE),
         )
     ),
     state(
         "random-is-not",
         "Random embeddings that never move show nothing of it (own minus others).",
-        gap.at(condition=RANDOM).within(-0.1, 0.1),
+        gap.at(condition=ways.RANDOM).within(-0.1, 0.1),
         source="ours",
     ),
 )
@@ -152,9 +147,9 @@ RECIPE = PAPER.recipe(
         "embeddings that never moved."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), arms=4),
+        "smoke": Settings(stars=(ways.MINI,), arms=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), arms=60),
+        "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -162,7 +157,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Cosines of embeddings minus their mean over all nodes.",
         "The paper shows a trained model; edges alone and random embeddings are beside it.",
     ),

@@ -9,23 +9,12 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, share
 from inweights.probes import cosines, graph_recall, hop_correlation
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Shape,
-    far_correlation,
-    trials,
-)
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture")
-MODELS = (GPT, SSM, FROZEN)
+MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(Config):
@@ -38,7 +27,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
     draws: int = 50
@@ -46,7 +35,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and look on the way."""
-    made = trials(settings.graphs, MODELS, settings.most)
+    made = gm.trials(settings.graphs, MODELS, settings.most)
     measures = [Measure(name="cosines", probe=cosines)]
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
@@ -74,7 +63,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     last = curves.filter(pl.col("step") == pl.col("step").max().over(by))
     best = curves.sort("spearman", maintain_order=True).group_by(by, maintain_order=True).first()
     lost = last.join(best.select(*by, best="spearman"), on=by)
-    far = far_correlation(tables["cosines"], LABELS).with_columns(
+    far = gm.far_correlation(tables["cosines"], LABELS).with_columns(
         size=pl.col("far").abs(), drop=pl.col("two_hop_cosine") - pl.col("farther_cosine")
     )
     by_hops = (
@@ -92,7 +81,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig5", "Fig. 5, §3.1")
+state = gm.PAPER.stating("fig5", "Fig. 5, §3.1")
 
 beyond_chance = number("last", "beyond_chance").over("graph")
 of_far_pairs = cosine("far", "far").over("graph")
@@ -104,7 +93,7 @@ CLAIMS = [
         share("last", "recall").over(*LABELS) >= 1.0,
     )
 ]
-for name in (GPT, SSM):
+for name in (gm.GPT, gm.SSM):
     CLAIMS += [
         state(
             f"{name.lower()}-from-edges-alone",
@@ -124,14 +113,14 @@ CLAIMS += [
         "a-list-knows-none",
         "An associative memory of the same edges has no such order: |Spearman| two hops apart "
         "and more.",
-        share("far", "size", architecture=FROZEN).over("graph") <= 0.2,
+        share("far", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
         check=True,
     ),
     state(
         "geometry-comes-early",
         "TinyGPT's geometry is clearest before all edges are stored, and decays: Spearman at the "
         "end minus that of the best step, every graph.",
-        number("lost", "loss", architecture=GPT).over("graph") >= 0.1,
+        number("lost", "loss", architecture=gm.GPT).over("graph") >= 0.1,
         source="ours",
     ),
 ]
@@ -171,7 +160,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig5",
     title="A map from local facts alone",
     place="Figure 5, §3.1",
@@ -191,5 +180,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, OURS_SSM, "Spearman at most −.2 counts as an order of far pairs."),
+    ours=(*gm.OURS, gm.OURS_SSM, "Spearman at most −.2 counts as an order of far pairs."),
 )

@@ -11,20 +11,7 @@ from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
 from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
 from inweights.recipes.derived import half_time
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    Training,
-    top_energy,
-    training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
@@ -53,7 +40,7 @@ class Settings(Config):
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
     frozen_steps: int = 10
@@ -64,28 +51,30 @@ class Settings(Config):
     every: int = 100
     gpt_every: int = 5
     gpt_most: int | None = None
-    descent: Node2VecDescent = Node2VecDescent(steps=2000)
+    descent: gm.Node2VecDescent = gm.Node2VecDescent(steps=2000)
     widths: tuple[int, ...] = (32, 128, 512, 2048)
 
 
 def plan(settings: Settings) -> Plan:
     """Frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
-    wide = partial(Training, width=settings.width)
-    frozen = wide(architecture=FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
-    free = partial(wide, architecture=NN, rate=settings.rate)
+    wide = partial(gm.Training, width=settings.width)
+    frozen = wide(architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
+    free = partial(wide, architecture=gm.NN, rate=settings.rate)
     trials = []
     for shape in settings.graphs:
-        runs: dict[tuple[str, str], Training | Node2VecDescent] = {
-            (FROZEN, EARLY): frozen,
-            (NN, EARLY): free(steps=settings.early),
-            (GPT, LATE): training(GPT, shape, most=settings.gpt_most),
-            (NODE2VEC, LATE): settings.descent,
+        runs: dict[tuple[str, str], gm.Training | gm.Node2VecDescent] = {
+            (gm.FROZEN, EARLY): frozen,
+            (gm.NN, EARLY): free(steps=settings.early),
+            (gm.GPT, LATE): gm.training(gm.GPT, shape, most=settings.gpt_most),
+            (gm.NODE2VEC, LATE): settings.descent,
         }
         if shape == "cycle":
-            runs[NN, LATE] = free(steps=settings.late)
-            runs[NN, SLOW] = free(steps=settings.late, second=settings.second)
+            runs[gm.NN, LATE] = free(steps=settings.late)
+            runs[gm.NN, SLOW] = free(steps=settings.late, second=settings.second)
         trials += [
-            trial(how, Graph(shape=shape), graph=shape, architecture=architecture, horizon=horizon)
+            gm.trial(
+                how, Graph(shape=shape), graph=shape, architecture=architecture, horizon=horizon
+            )
             for (architecture, horizon), how in runs.items()
         ]
     steps = [
@@ -110,12 +99,12 @@ def _measures(settings: Settings) -> list[Measure]:
     margin = partial(Measure, name="margin", probe=geometric_margin, options=one)
     correlation = partial(Measure, name="correlation", probe=hop_correlation, options=one)
     looks = (
-        (FROZEN, EARLY, 1, (recall, energy)),
-        (NN, EARLY, 1, (recall, energy, margin)),
-        (NN, LATE, settings.every, (recall, energy, margin)),
-        (NN, SLOW, settings.every, (recall, energy, margin)),
-        (GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
-        (NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
+        (gm.FROZEN, EARLY, 1, (recall, energy)),
+        (gm.NN, EARLY, 1, (recall, energy, margin)),
+        (gm.NN, LATE, settings.every, (recall, energy, margin)),
+        (gm.NN, SLOW, settings.every, (recall, energy, margin)),
+        (gm.GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
+        (gm.NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
     )
     return [
         look(every=every, where={"architecture": architecture, "horizon": horizon})
@@ -131,7 +120,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     stored = _first(recall, pl.col("recall") >= 1, by, "stored")
     margin = tables["margin"].filter(pl.col("over") == "min")
     positive = _first(margin, pl.col("margin") > 0, by, "positive")
-    top = top_energy(tables["energy"], [*LABELS, "step"])
+    top = gm.top_energy(tables["energy"], [*LABELS, "step"])
     half = half_time(top, "top", by)
     gpt = tables["correlation"].with_columns(geometry=-pl.col("spearman"))
     lag = pl.col("half_time") - pl.col("stored")
@@ -142,12 +131,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         stored=(pl.col("margin") > 0).cast(pl.Float64)
     )
     steps = late["step"]
-    free = times.filter(pl.col("architecture") == NN, pl.col("horizon") == EARLY)
+    free = times.filter(pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY)
     return {
         "times": times,
         "free": free,
         "gpt": peak,
-        "node2vec": half.filter(pl.col("architecture") == NODE2VEC),
+        "node2vec": half.filter(pl.col("architecture") == gm.NODE2VEC),
         "soon": late.filter(pl.col("step") == steps.filter(steps > 0).min()),
         "end": late.filter(pl.col("step") == steps.max()),
         "margins": late.filter(pl.col("step") > 0).with_columns(
@@ -179,9 +168,9 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
             "graph", "seed", "step", value=column, series=pl.lit(name)
         )
         for table, architecture, column, name in (
-            (recall, FROZEN, "recall", "recall, frozen"),
-            (recall, NN, "recall", "recall, free"),
-            (top, NN, "top", "energy in the top eigenspaces, free"),
+            (recall, gm.FROZEN, "recall", "recall, frozen"),
+            (recall, gm.NN, "recall", "recall, free"),
+            (top, gm.NN, "top", "energy in the top eigenspaces, free"),
         )
     ]
     return pl.concat(parts).filter(pl.col("step") <= 20)
@@ -195,14 +184,14 @@ def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> p
     )
 
 
-state = PAPER.stating("fig6", "Fig. 6, §3.2")
+state = gm.PAPER.stating("fig6", "Fig. 6, §3.2")
 
 CLAIMS = (
     state(
         "associative-in-two-steps",
         "With frozen embeddings of width 512 every edge is stored in at most two steps (first step "
         "of recall 1).",
-        number("times", "stored", architecture=FROZEN).over("graph") <= 2.0,
+        number("times", "stored", architecture=gm.FROZEN).over("graph") <= 2.0,
         published="2",
     ),
     state(
@@ -293,7 +282,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig6",
     title="Steps to store edges as a lookup and as a geometry",
     place="Figures 6, 21 and 22, §3.2",
@@ -312,7 +301,7 @@ RECIPE = PAPER.recipe(
             every=3,
             gpt_every=2,
             gpt_most=4,
-            descent=Node2VecDescent(steps=40),
+            descent=gm.Node2VecDescent(steps=40),
             widths=(16, 512),
         ),
         "cpu": Settings(),

@@ -11,18 +11,7 @@ from inweights.lab import Measure, Plan, lines, number, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.node2vec import Node2VecConfig
 from inweights.probes import spectral_energy
-from inweights.recipes.geometric_memory.common import (
-    GPT,
-    GRAPHS,
-    NODE2VEC,
-    OURS,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    top_energy,
-    trial,
-    trials,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -46,7 +35,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
     steps: int = 10_000
@@ -61,8 +50,8 @@ def plan(settings: Settings) -> Plan:
         *((SCALE, str(std), Node2VecConfig(init=Init(std=std))) for std in settings.stds),
     ]
     swept = [
-        trial(
-            Node2VecDescent(model=model, steps=settings.steps),
+        gm.trial(
+            gm.Node2VecDescent(model=model, steps=settings.steps),
             Graph(shape=shape),
             graph=shape,
             axis=axis,
@@ -71,12 +60,12 @@ def plan(settings: Settings) -> Plan:
         for shape in settings.graphs
         for axis, value, model in models
     ]
-    deeper = trials(settings.graphs, (GPT,), settings.most)
+    deeper = gm.trials(settings.graphs, (gm.GPT,), settings.most)
     energy = partial(Measure, probe=spectral_energy, options={"draws": settings.draws})
     measures = [
         energy(name="energy", where={"axis": WIDTH}),
         energy(name="energy", where={"axis": SCALE}),
-        energy(name="deeper", where={"architecture": GPT}),
+        energy(name="deeper", where={"architecture": gm.GPT}),
     ]
     return Plan(trials=[*swept, *deeper], measures=measures)
 
@@ -87,8 +76,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     energy = tables["energy"]
     place = pl.col("space") + 1
     usual = energy.filter(pl.col("axis") == SCALE, pl.col("value") == "1.0")
-    paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(NODE2VEC), number=place)
-    deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=pl.lit(GPT), number=place)
+    paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.NODE2VEC), number=place)
+    deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.GPT), number=place)
     chance = paper.with_columns(value=pl.lit("random vectors"), energy=pl.col("null_mean"))
     both = pl.concat([paper, deeper], how="diagonal_relaxed")
     whole = pl.concat([energy, both], how="diagonal_relaxed")
@@ -99,7 +88,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .with_columns(expected=pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64))
         .with_columns(extra=pl.col("dimensions") - pl.col("expected"))
     )
-    top = top_energy(whole, by)
+    top = gm.top_energy(whole, by)
     return {
         "top": top,
         # From the number of nodes upwards.
@@ -110,11 +99,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig7", "Fig. 7, §4.3")
+state = gm.PAPER.stating("fig7", "Fig. 7, §4.3")
 
 top = share("top", "top")
-node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (NODE2VEC, GPT))
-dimensions = number("dimensions", "dimensions", axis=MODEL, value=NODE2VEC)
+node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (gm.NODE2VEC, gm.GPT))
+dimensions = number("dimensions", "dimensions", axis=MODEL, value=gm.NODE2VEC)
 
 CLAIMS = (
     state(
@@ -186,7 +175,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig7",
     title="A spectral bias without pressure",
     place="Figure 7, §4.3",
@@ -208,7 +197,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *gm.OURS,
         f"A space is used where it has more than {USED:g} times the energy of random vectors.",
     ),
 )

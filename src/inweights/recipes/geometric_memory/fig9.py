@@ -19,16 +19,7 @@ from inweights.probes import (
     zigzag,
 )
 from inweights.probes.reference_graph import without_self_edges
-from inweights.recipes.geometric_memory.common import (
-    GRAPHS,
-    NN,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    Training,
-    training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -49,7 +40,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
     most: int | None = None
@@ -58,19 +49,19 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every model with and without self-edges, always seen through the graph without them."""
-    node2vec = partial(Node2VecDescent, steps=settings.steps)
+    node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
     small = Node2VecConfig(tied=False, init=Init(std=settings.std))
     trials = []
     for shape, loops in product(settings.graphs, (False, True)):
-        models: dict[str, Training | Node2VecDescent] = {
+        models: dict[str, gm.Training | gm.Node2VecDescent] = {
             TIED: node2vec(model=Node2VecConfig()),
             UNTIED: node2vec(model=small),
             UNIT: node2vec(model=Node2VecConfig(tied=False)),
-            NN: training(NN, shape, most=settings.most),
+            gm.NN: gm.training(gm.NN, shape, most=settings.most),
         }
         world = Graph(shape=shape, self_edges=loops)
         trials += [
-            trial(how, world, graph=shape, model=model, self_edges=loops)
+            gm.trial(how, world, graph=shape, model=model, self_edges=loops)
             for model, how in models.items()
         ]
     draws = {"draws": settings.draws}
@@ -85,7 +76,7 @@ def plan(settings: Settings) -> Plan:
     # Recall is that of all edges that were taught, self-edges too.
     measures += [
         Measure(name="recall", probe=graph_recall),
-        Measure(name="margin", probe=geometric_margin, options=draws, where={"model": NN}),
+        Measure(name="margin", probe=geometric_margin, options=draws, where={"model": gm.NN}),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -116,14 +107,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {
         "zigzags": zigzags,
         "beside_chance": pl.concat([zigzags, drawn]),
-        "trained_spectra": spectra.filter(pl.col("model").is_in([NN, UNTIED])),
+        "trained_spectra": spectra.filter(pl.col("model").is_in([gm.NN, UNTIED])),
         "least": margins.filter(pl.col("over") == "min"),
         "cycle_margins": margins.filter(pl.col("graph") == "cycle"),
         "stored": tables["recall"].filter(pl.col("model") != TIED),
     }
 
 
-state = PAPER.stating("fig9", "Fig. 9, §4.4")
+state = gm.PAPER.stating("fig9", "Fig. 9, §4.4")
 
 energy = share("zigzags", "zigzag").over("graph")
 alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))
@@ -132,7 +123,7 @@ bottom = cosine("zigzags", "bottom_excess").over("graph")
 bottom_alone, bottom_with_loops = (bottom.at(self_edges=loops) for loops in (False, True))
 on_cycle = share("cycle_margins", "stored")
 least = on_cycle.at(over="min", self_edges=False)
-ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", NN))
+ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", gm.NN))
 
 CLAIMS = (
     *(
@@ -272,7 +263,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig9",
     title="Zigzags, and how self-edges remove them",
     place="Figure 9, §4.4; Figure 25",

@@ -8,31 +8,22 @@ import polars as pl
 
 from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share, sweeps
 from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    NN,
-    NODE2VEC,
-    SSM,
-    Node2VecDescent,
-    Training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
 __all__ = ["ORDER", "arbitrary", "figures", "filmed", "more_geometric", "pictures"]
 
 #: From arbitrary to most geometric.
-ORDER = (FROZEN, NN, GPT, SSM, NODE2VEC)
+ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
 _RANK = {name: place for place, name in enumerate(ORDER)}
 _LABELS = ("graph", "architecture")
 
 
 def filmed(
     graphs: Mapping[str, Graph],
-    training: Callable[[str, str], Training],
-    descent: Node2VecDescent,
+    training: Callable[[str, str], gm.Training],
+    descent: gm.Node2VecDescent,
     *,
     looks: int,
     draws: int,
@@ -49,9 +40,9 @@ def filmed(
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:
-            how = descent if architecture == NODE2VEC else training(architecture, name)
+            how = descent if architecture == gm.NODE2VEC else training(architecture, name)
             labels = {"graph": name, "architecture": architecture}
-            trials.append(trial(how, world, **labels))
+            trials.append(gm.trial(how, world, **labels))
             every = max(1, how.steps // looks)
             films.append(
                 Measure(name="film", probe=snapshot, every=every, where=labels, first_seed=True)
@@ -82,7 +73,7 @@ def pictures(
     drawn = [
         scene(world).select(pl.lit(name).alias("graph"), pl.all()) for name, world in worlds.items()
     ]
-    node2vec = pl.col("architecture") == NODE2VEC
+    node2vec = pl.col("architecture") == gm.NODE2VEC
     return {
         # Of hundreds of frames only those of the pictures are kept.
         "film": film.join(films, on=[*_LABELS, "step"], how="semi"),
@@ -108,7 +99,7 @@ def arbitrary(state: Stating) -> Claim:
     return state(
         "associative-is-arbitrary",
         "Associative storage leaves the embeddings as they were drawn: |Spearman|, every graph.",
-        _size.at(architecture=FROZEN) <= 0.2,
+        _size.at(architecture=gm.FROZEN) <= 0.2,
         check=True,
     )
 
