@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import Curriculum, Descent, ModelConfig, Paper, Trial, Value
+from inweights.lab import (
+    Claim,
+    Curriculum,
+    Descent,
+    ModelConfig,
+    Paper,
+    Stating,
+    Trial,
+    Value,
+    heatmaps,
+    lines,
+    sweeps,
+)
 from inweights.models.gpt import GPTConfig
 from inweights.models.mamba import MambaConfig
 from inweights.models.node2vec import Node2VecConfig
@@ -32,7 +45,12 @@ __all__ = [
     "Node2VecDescent",
     "Shape",
     "Training",
+    "by_hops",
+    "cosine_matrices",
     "far_correlation",
+    "on_graphs",
+    "spectra",
+    "stating",
     "top_energy",
     "training",
     "trial",
@@ -86,6 +104,35 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
     (FROZEN, "cycle"): (10.0, 5000, 15),
     (FROZEN, "irregular"): (2.0, 500, 16),
 }
+
+
+#: A number of every graph and architecture, one panel a graph.
+on_graphs = partial(sweeps, axis="graph", value="architecture", columns=4)
+#: Mean cosine of pairs by their distance.
+by_hops = partial(
+    lines,
+    x="hops",
+    y="cosine",
+    series="architecture",
+    facet="graph",
+    x_label="hops",
+    y_label="mean cosine",
+    columns=2,
+)
+#: Energy by eigenspace, from the smoothest to the roughest.
+spectra = partial(
+    lines, x="number", y="energy", x_label="eigenspace", y_label="share of the energy"
+)
+#: Cosine of every two nodes.
+cosine_matrices = partial(
+    heatmaps, row="source", column="target", value="cosine", value_label="cosine", limit=1.0
+)
+
+
+def stating(name: str, place: str) -> tuple[Stating, Callable[..., Claim]]:
+    """Return what makes the claims of a recipe: those of the paper, and our own."""
+    state = PAPER.stating(name, place)
+    return state, partial(state, source="ours")
 
 
 class Node2VecDescent(Config):
@@ -170,7 +217,7 @@ def trial(how: Training | Node2VecDescent, world: Graph, **labels: Value) -> Tri
 
 
 def trials(
-    shapes: Sequence[str],
+    shapes: Sequence[Shape],
     architectures: Sequence[str],
     most: int | None = None,
     descent: Node2VecDescent | None = None,
@@ -184,7 +231,7 @@ def trials(
         descent: How Node2Vec descends, where it is among them.
     """
     return [
-        trial(how, Graph(shape=shape), graph=shape, architecture=name)  # type: ignore[arg-type]
+        trial(how, Graph(shape=shape), graph=shape, architecture=name)
         for shape in shapes
         for name in architectures
         for how in [

@@ -11,7 +11,7 @@ from inweights.models.layers import Init
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Search", "Settings"]
 
@@ -47,11 +47,7 @@ class Settings(Config):
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
-    search: tuple[Search, ...] = (
-        Search(),
-        Search(rate=2e-3),
-        Search(std=0.1),
-    )
+    search: tuple[Search, ...] = (Search(), Search(rate=2e-3), Search(std=0.1))
     steps: int = 1200
     every: int = 50
 
@@ -86,7 +82,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"frozen": final.filter(~learnt), "learnt": final.filter(learnt), "curves": curves}
 
 
-state = PAPER.stating("e1", "App. E.1")
+state, ours = stating("e1", "App. E.1")
 
 frozen = share("frozen", "hardest").over("embeddings")
 
@@ -102,18 +98,12 @@ CLAIMS = (
         "At the end of training it is at chance (accuracy).",
         frozen <= 0.02,
     ),
-    state(
+    ours(
         "trained-paths-are-memorised",
         "It is no failure of memory: trained paths are memorised (exact match).",
         frozen.of("trained") >= 0.95,
-        source="ours",
     ),
-    state(
-        "edges-are-memorised",
-        "And so are the edges (recall).",
-        frozen.of("recall") >= 0.95,
-        source="ours",
-    ),
+    ours("edges-are-memorised", "And so are the edges (recall).", frozen.of("recall") >= 0.95),
     state(
         "learnt-succeeds",
         "The same model whose embeddings move learns it (accuracy of the hardest token).",

@@ -66,10 +66,7 @@ def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]
     """Graphs of about so many nodes, with the dimensions and cells of their geometry."""
     arms = max(1, (count - 1) // (settings.path - 1))
     star = Graph(shape="path-star", arms=arms, nodes=settings.path)
-    graphs = [
-        (CYCLE, Graph(shape="cycle", n=count), 2, count),
-        (STAR, star, arms, settings.path),
-    ]
+    graphs = [(CYCLE, Graph(shape="cycle", n=count), 2, count), (STAR, star, arms, settings.path)]
     if count <= settings.most:
         half = range(count // 2)
         pairs = [[f"u{i}", f"w{j}"] for i in half for j in half]
@@ -106,7 +103,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("e2-e3", "E.2")
+state, ours = stating("e2-e3", "E.2")
 
 ratio = computed("sparse", "ratio").over("graph", "directions", "tied", "size")
 growth = computed("growth", "growth", measure="norm").over("directions", "tied")
@@ -148,11 +145,10 @@ CLAIMS = (
         )
         for graph in (CYCLE, STAR)
     ),
-    state(
+    ours(
         "dense-graphs-are-different",
         "On a complete bipartite graph it does grow, as √N: same ratio.",
         growth.at(graph=COMPLETE) >= 2.0,
-        source="ours",
     ),
     _exact(4, "Untied embeddings, one of them the adjacency,"),
     _exact(5, "The rows of the incidence matrix, tied,"),
@@ -162,12 +158,11 @@ CLAIMS = (
         three <= 1e-9,
         place="Prop. 3",
     ),
-    state(
+    ours(
         "proposition-3-across",
         "They do so between the two parts.",
         three.of("across") <= 1e-9,
         place="Prop. 3",
-        source="ours",
     ),
     state(
         "footnote-14",
@@ -176,11 +171,10 @@ CLAIMS = (
         narrowest >= 1.0,
         place="Footnote 14",
     ),
-    state(
+    ours(
         "narrower-than-nodes",
         "A tied embedding narrower than the number of nodes is exact (largest error).",
         error.at(construction="shifted") <= 1e-9,
-        source="ours",
         place="E.3",
     ),
 )

@@ -9,7 +9,7 @@ from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, learnt, token_names, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -57,7 +57,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig12", "Fig. 12, Obs. A.1")
+state, ours = stating("fig12", "Fig. 12, Obs. A.1")
 
 exact = share("final", "exact").over("graph")
 lead = number("order", "lead").over("graph")
@@ -70,11 +70,10 @@ CLAIMS = (
         exact.at(condition=ways.INTERLEAVED) >= 0.8,
         published="up to 100%",
     ),
-    state(
+    ours(
         "full-path-geometry-first",
         "With edges first and the embeddings then frozen it is right as well (exact match).",
         exact.at(condition=ways.GEOMETRY) >= 0.97,
-        source="ours",
     ),
     *(
         state(
@@ -90,13 +89,12 @@ CLAIMS = (
             ("-geometry-first", "edges first", ways.GEOMETRY, "ours"),
         )
     ),
-    state(
+    ours(
         "not-the-order-of-a-cascade",
         "In neither is the order that of a cascade, in which each token comes after the next one "
         "(rank correlation of place and step; −1 for a cascade).",
         cosine("order", "order").over("graph", "condition") >= -0.75,
         place="Obs. A.2",
-        source="ours",
     ),
 )
 

@@ -15,7 +15,7 @@ from inweights.probes.navigation import navigation
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.recipes import derived
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -102,13 +102,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "order": derived.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
         "geometry": arms.drop("own", "others").join(recall, on=KEYS),
         "matrix": matrix.with_columns(panel=panel),
-        "correlation": tables["hops"].with_columns(
-            excess=pl.col("spearman") - pl.col("null_low"),
-        ),
+        "correlation": tables["hops"].with_columns(excess=pl.col("spearman") - pl.col("null_low")),
     }
 
 
-state = PAPER.stating("fig14-15", "Fig. 14, C.1")
+state, ours = stating("fig14-15", "Fig. 14, C.1")
 
 token = share("final", "hardest").over("graph")
 adds = token.at(condition=ways.INTERLEAVED, block=ADDS)
@@ -134,19 +132,17 @@ CLAIMS = (
         adds.of("exact").at(taught=ways.FULL) >= 0.8,
         published="up to 100%",
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained it is, too "
         "(accuracy of the hardest token; residual).",
         token.at(condition=ways.GEOMETRY, block=ADDS) >= 0.95,
-        source="ours",
     ),
-    state(
+    ours(
         "without-residual",
         "With the block that replaces its input, and has no residual stream, the same holds "
         "(accuracy of the hardest token, geometry first).",
         token.at(condition=ways.GEOMETRY, block=REPLACES) >= 0.95,
-        source="ours",
     ),
     state(
         "no-reverse-cascade",
@@ -163,19 +159,17 @@ CLAIMS = (
         published="picture",
         place=EDGES_ALONE,
     ),
-    state(
+    ours(
         "edges-alone-nearest",
         "There its own first node is the nearest one among all arms (share of held-out leaves).",
         share("geometry", "nearest", condition=ways.ALONE).over("graph", "block") >= 0.95,
-        source="ours",
         place=EDGES_ALONE,
     ),
-    state(
+    ours(
         "edges-alone-hops",
         "There the cosine of two nodes falls with their distance in hops (Spearman's ρ over all "
         "pairs; random embeddings: ρ near 0).",
         cosine("correlation", "spearman", condition=ways.ALONE).over("graph", "block") <= -0.3,
-        source="ours",
         place=EDGES_ALONE,
     ),
 )
@@ -240,9 +234,7 @@ RECIPE = PAPER.recipe(
         "cpu": Settings(),
         # The small graph stays, since all pairs of the large one's nodes would not fit in memory.
         "paper": Settings(
-            stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)),
-            every=500,
-            arms=60,
+            stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)), every=500, arms=60
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},

@@ -10,7 +10,7 @@ from inweights.lab import Measure, Plan, Score, lines, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
@@ -81,7 +81,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig16", "Fig. 16, C.2")
+state, ours = stating("fig16", "Fig. 16, C.2")
 
 exact = share("final", "exact").over("graph", "split")
 token = exact.of("hardest")
@@ -123,27 +123,24 @@ CLAIMS = (
         harder(token) >= 0.1,
         published="much harder",
     ),
-    state(
+    ours(
         "sibling-is-said",
         "What the split at the leaf lacks is the leaf itself, though the prompt names it: where a "
         "sibling was trained after the same parent, that one is said (accuracy of the last token, "
         "leaf minus first token).",
         harder(last_token) <= -0.1,
-        source="ours",
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings then frozen both splits are non-trivial as well "
         "(exact match).",
         exact.at(condition=ways.GEOMETRY) >= 0.1,
-        source="ours",
     ),
-    state(
+    ours(
         "random-embeddings-fail",
         "With random embeddings, frozen, and all leaves of an arm held out, none is found (exact "
         "match).",
         exact.at(condition=ways.RANDOM, split=ARM).over("graph") <= 0.02,
-        source="ours",
     ),
 )
 

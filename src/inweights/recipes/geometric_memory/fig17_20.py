@@ -52,8 +52,7 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from null distributions, energy in the top eigenspaces, rows of random vectors."""
     correlation = tables["correlation"].with_columns(
-        size=pl.col("spearman").abs(),
-        beyond_chance=pl.col("spearman") - pl.col("null_low"),
+        size=pl.col("spearman").abs(), beyond_chance=pl.col("spearman") - pl.col("null_low")
     )
     recall = tables["recall"].with_columns(
         of_ceiling=pl.col("accuracy") / pl.col("ceiling"),

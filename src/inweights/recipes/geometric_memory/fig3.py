@@ -10,7 +10,7 @@ from inweights.lab import Measure, Plan, share, sweeps
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, hardest, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -60,9 +60,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Where every run ends, the curves of the hardest token, and what was memorised."""
-    curves = hardest(tables["paths"]).with_columns(
-        line=pl.format("{}, {}", "condition", "taught"),
-    )
+    curves = hardest(tables["paths"]).with_columns(line=pl.format("{}, {}", "condition", "taught"))
     main = pl.col("condition").is_in([ways.INTERLEAVED, ways.GEOMETRY])
     right = pl.col("accuracy") * pl.col("statements")
     edges = (
@@ -92,7 +90,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"final": final, "curves": curves.filter(main), "conditions": conditions}
 
 
-state = PAPER.stating("fig3", "Fig. 3, §2.2")
+state, ours = stating("fig3", "Fig. 3, §2.2")
 
 token = share("final", "hardest")
 interleaved, geometry = token.at(condition=ways.INTERLEAVED), token.at(condition=ways.GEOMETRY)
@@ -112,12 +110,11 @@ CLAIMS = (
         interleaved.at(taught=ways.FIRST).over("graph") >= 0.85,
         published="up to 100%",
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained, too, with either "
         "loss (accuracy of the hardest token).",
         geometry.over("graph", "taught") >= 0.97,
-        source="ours",
     ),
     state(
         "random-embeddings-fail",
@@ -125,39 +122,35 @@ CLAIMS = (
         token.at(condition=ways.RANDOM) <= 0.02,
         place="E.1",
     ),
-    state(
+    ours(
         "permuted-embeddings-fail",
         "With embeddings that were learnt from the same graph over other nodes, frozen, it is not "
         "(accuracy of the hardest token).",
         token.at(condition=ways.PERMUTED) <= 0.02,
-        source="ours",
     ),
     *(
-        state(
+        ours(
             f"{name}-memorise-paths",
             f"With {name} embeddings the trained paths are memorised all the same (exact match).",
             share("final", "trained", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),
     *(
-        state(
+        ours(
             f"{name}-answer-edges",
             f"And every node's most likely next one is a neighbour ({name} embeddings; share of "
             "nodes).",
             share("final", "answered", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),
     *(
-        state(
+        ours(
             f"{name}-memorise-edges",
             f"All neighbours of a node, 200 of them at the root, outrank the others ({name} "
             "embeddings; recall of edges).",
             share("final", "recall", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),

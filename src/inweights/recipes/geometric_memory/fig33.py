@@ -11,7 +11,7 @@ from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -67,7 +67,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 
 
-state = PAPER.stating("fig33", "Fig. 33, D.1")
+state, ours = stating("fig33", "Fig. 33, D.1")
 
 exact = share("final", "exact").over("graph")
 
@@ -93,29 +93,26 @@ CLAIMS = (
         "With edges towards the root alone the reverse path is found to some extent (exact match).",
         exact.at(edges="backward", task=REVERSE) >= 0.2,
     ),
-    state(
+    ours(
         "backward-only-reverse-but-leaf",
         "What is missing there is the leaf's own token, which no edge and no trained path ever "
         "asks for: all others are right (accuracy of the worst of them).",
         exact.of("but_leaf").at(edges="backward", task=REVERSE) >= 0.95,
-        source="ours",
     ),
     state(
         "backward-only-forward",
         "With edges towards the root alone the forward path is not found (exact match).",
         exact.at(edges="backward", task=FORWARD) <= 0.05,
     ),
-    state(
+    ours(
         "backward-only-hardest",
         "Not even its hardest token is (accuracy on held-out leaves).",
         exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
-        source="ours",
     ),
-    state(
+    ours(
         "all-memorise",
         "Trained paths are memorised in every case (exact match).",
         exact.of("trained").over("graph", "edges", "task") >= 0.95,
-        source="ours",
     ),
 )
 

@@ -12,7 +12,7 @@ from inweights.lab import Measure, Plan, share
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -76,7 +76,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"curves": curves, "final": final}
 
 
-state = PAPER.stating("fig36", "Fig. 36, D.3")
+state, ours = stating("fig36", "Fig. 36, D.3")
 
 peak, lost, lost_hardest = (
     share("final", column).over("graph") for column in ("peak", "lost", "lost_hardest")
@@ -95,23 +95,20 @@ CLAIMS = (
         "It then deteriorates dramatically (peak minus end, exact match).",
         lost.at(condition=ways.TWO_PHASE) >= 0.3,
     ),
-    state(
+    ours(
         "the-decision-too",
         "The hardest token, too, is lost (peak minus end).",
         lost_hardest.at(condition=ways.TWO_PHASE) >= 0.2,
-        source="ours",
     ),
-    state(
+    ours(
         "edges-rehearsed",
         "With the edges rehearsed along with the paths nothing is lost (peak minus end).",
         lost.at(condition=ways.HEAD_START) <= 0.05,
-        source="ours",
     ),
-    state(
+    ours(
         "embeddings-frozen",
         "With the embeddings frozen as well nothing is lost either (peak minus end).",
         lost.at(condition=ways.GEOMETRY) <= 0.02,
-        source="ours",
     ),
 )
 

@@ -10,7 +10,7 @@ from inweights.probes.navigation import navigation
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.recipes.derived import own_and_other_arms
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -66,7 +66,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig4", "Fig. 4, §3.1")
+state, ours = stating("fig4", "Fig. 4, §3.1")
 
 gap = number("runs", "gap").over("graph")
 nearest = share("runs", "nearest").over("graph")
@@ -87,23 +87,21 @@ CLAIMS = (
         )
     ),
     *(
-        state(
+        ours(
             f"{name}-nearest",
             f"{words} its own first node is the nearest one among all arms (share of held-out "
             "leaves).",
             nearest.at(condition=condition) >= 0.95,
-            source="ours",
         )
         for name, words, condition in (
             ("interleaved", "With edges and paths interleaved", ways.INTERLEAVED),
             ("edges-alone", "With edges alone, before any path was seen,", ways.ALONE),
         )
     ),
-    state(
+    ours(
         "random-is-not",
         "Random embeddings that never move show nothing of it (own minus others).",
         gap.at(condition=ways.RANDOM).within(-0.1, 0.1),
-        source="ours",
     ),
 )
 

@@ -184,7 +184,7 @@ def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> p
     )
 
 
-state = gm.PAPER.stating("fig6", "Fig. 6, §3.2")
+state, ours = gm.stating("fig6", "Fig. 6, §3.2")
 
 CLAIMS = (
     state(
@@ -224,12 +224,11 @@ CLAIMS = (
         "first step of recall 1.",
         number("gpt", "lag").over("graph") >= 0.0,
     ),
-    state(
+    ours(
         "margin-soon",
         "On the cycle TinyNN's geometry alone stores the edges after a hundred steps (share of "
         "seeds whose mean margin over the smallest neighbour is positive).",
         share("soon", "stored", horizon=LATE) >= 1.0,
-        source="ours",
     ),
     state(
         "margin-later",
@@ -237,11 +236,10 @@ CLAIMS = (
         share("end", "stored", horizon=LATE) >= 1.0,
         place="C.3.1",
     ),
-    state(
+    ours(
         "margin-later-slow",
         "It does where AdamW's second moment forgets half as fast.",
         share("end", "stored", horizon=SLOW) >= 1.0,
-        source="ours",
         place="C.3.1",
     ),
 )

@@ -133,7 +133,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig8", "Fig. 8, App. F")
+state, ours = stating("fig8", "Fig. 8, App. F")
 
 at_end = number("ends", "change").over("graph")
 share_at_end = share("ends", "top").over("graph")
@@ -172,12 +172,11 @@ CLAIMS = (
         share_at_end.of("null_angle") <= 0.2,
         place="F.2",
     ),
-    state(
+    ours(
         "null-space-exact-on-cycle",
         "Where all degrees are equal they span it exactly (sine of the largest angle).",
         share("ends", "null_angle", graph="cycle") <= 1e-3,
         place="F.2",
-        source="ours",
     ),
     state(
         "gradient-vanishes",
@@ -251,12 +250,11 @@ CLAIMS = (
         ever.of("c_second") <= 0.0,
         place="Prop. 9",
     ),
-    state(
+    ours(
         "c-about-negative",
         "They are never above 0 by more than a hundredth.",
         ever.of("c_second") <= 0.01,
         place="Prop. 9",
-        source="ours",
     ),
     state(
         "degenerate-about-zero",
@@ -271,12 +269,11 @@ CLAIMS = (
         cosine("uneven", "share").over("graph") >= 0.05,
         place="Remark 6",
     ),
-    state(
+    ours(
         "cycle-does-not",
         "They do not where all degrees are equal, since the degenerate eigenvalue is 0 there.",
         cosine("longer", "share", graph="cycle").within(-0.001, 0.001),
         place="Remark 6",
-        source="ours",
     ),
 )
 

@@ -95,9 +95,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         model=pl.lit(CHANCE), zigzag=pl.col("null_mean"), bottom=pl.col("bottom_null")
     )
     spectra = tables["energy"].with_columns(
-        condition,
-        number=pl.col("space") + 1,
-        panel=pl.concat_str("model", "graph", separator=", "),
+        condition, number=pl.col("space") + 1, panel=pl.concat_str("model", "graph", separator=", ")
     )
     margins = tables["margin"].with_columns(
         condition,
