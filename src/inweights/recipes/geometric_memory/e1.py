@@ -6,9 +6,8 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
+from inweights.lab import Plan, share
 from inweights.models.layers import Init
-from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -64,16 +63,14 @@ def plan(settings: Settings) -> Plan:
             model=structs.replace(star.model, init=Init(std=point.std)),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
     runs = whole(tables["paths"])
-    best = runs.group_by(KEYS, maintain_order=True).agg(best=pl.col("hardest").max())
-    edges = mean_recall(tables["edges"], KEYS)
-    final = at_the_end(runs, KEYS).join(edges, on=KEYS).join(best, on=KEYS)
+    final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
+    final = final.join(mean_recall(tables["edges"], KEYS), on=KEYS)
     learnt = pl.col("embeddings") == LEARNT
     texts = {"hardest": "hardest token, held out", "trained": "exact match, trained"}
     curves = runs.unpivot(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, learnt, token_names, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -24,10 +23,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[ways.PathStarTraining, ...] = (
-        ways.PathStarTraining(nodes=4),
-        ways.PathStarTraining(nodes=5),
-    )
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
 
@@ -38,22 +34,20 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for how in (ways.INTERLEAVED, ways.GEOMETRY)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Exact match at the end, the curve of every token, and when each is learnt."""
-    paths = tables["paths"]
-    runs, when = whole(paths), learnt(paths, KEYS)
+    told = tables["paths"]
+    runs = whole(told)
     return {
         "final": at_the_end(runs, KEYS),
         "exact": runs,
-        "tokens": paths.filter(pl.col("part") == "queries").with_columns(
+        "tokens": told.filter(pl.col("part") == "queries").with_columns(
             token_names(), panel=pl.format("{}, {}", "graph", "condition")
         ),
-        "when": when,
-        "order": when.unique(subset=KEYS, maintain_order=True),
+        "order": learnt(told, KEYS).unique(subset=KEYS, maintain_order=True),
     }
 
 
@@ -99,15 +93,13 @@ CLAIMS = (
 )
 
 FIGURES = (
-    ways.through_training(
+    ways.held_out(
         "exact",
         "exact",
         "Whole paths of held-out leaves",
         "Exact match of greedy decoding, every token of the path by its largest logit.",
-        y="exact",
         series="condition",
         facet="graph",
-        y_label="exact match, held out",
     ),
     ways.through_training(
         "tokens",

@@ -128,7 +128,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             hardest=pl.col("accuracy").filter(asked, place == 1).mean(),
             later=pl.col("accuracy").filter(asked, place > 1).min(),
             exact=pl.col("exact").filter(asked).mean(),
-            trained=pl.col("accuracy").filter(~asked, place == 1).mean(),
         )
     )
     spoken = (
@@ -145,7 +144,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             above_whole=pl.col("exact") - pl.col("chance"),
         ),
         "tokens": shown.with_columns(token=spoken, panel=pl.format("{}, {}", "graph", "condition")),
-        "when": when,
         "order": when.unique(subset=KEYS, maintain_order=True),
     }
 

@@ -7,12 +7,10 @@ from itertools import product
 import polars as pl
 from msgspec import structs
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, heatmaps, number, share
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.mamba import MambaConfig
-from inweights.probes.geometry import hop_correlation
-from inweights.probes.navigation import navigation
-from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.recipes import derived
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -59,14 +57,14 @@ def plan(settings: Settings) -> Plan:
             about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
             trials.append(used.trial(about, how=how, loss=loss))
     measures = [
-        Measure(name="paths", probe=path_accuracy, every=settings.every),
-        Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation, where={"taught": ways.FULL}),
+        ways.curves(every=settings.every),
+        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=probes.navigation, where={"taught": ways.FULL}),
         ways.RECALL,
         *(
             Measure(
                 name="hops",
-                probe=hop_correlation,
+                probe=probes.hop_correlation,
                 where={"condition": ways.ALONE, "graph": star.name},
                 options={"draws": settings.draws},
             )
@@ -85,7 +83,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         pl.col("part") == "queries", pl.col("taught") == ways.FULL, taught_paths
     )
     arms = derived.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
-    recall = derived.mean_recall(tables["edges"], KEYS)
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
         pl.col("condition").is_in([ways.INTERLEAVED, ways.ALONE]),
@@ -100,9 +97,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "final": derived.at_the_end(runs, KEYS),
         "tokens": full.with_columns(derived.token_names(), panel=panel),
         "order": derived.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
-        "geometry": arms.drop("own", "others").join(recall, on=KEYS),
+        "geometry": arms,
         "matrix": matrix.with_columns(panel=panel),
-        "correlation": tables["hops"].with_columns(excess=pl.col("spearman") - pl.col("null_low")),
+        "correlation": tables["hops"],
     }
 
 
@@ -198,19 +195,13 @@ FIGURES = (
         facet="panel",
         columns=2,
     ),
-    heatmaps(
+    ways.first_nodes(
         "cosines",
         "matrix",
         "Leaves against first nodes in Mamba's embeddings",
         "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
         "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
         "own path. Edges alone make it.",
-        panel="panel",
-        row="leaf",
-        column="first",
-        value="cosine",
-        value_label="cosine",
-        limit=1.0,
         columns=2,
     ),
 )

@@ -6,9 +6,8 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Score, lines, share
-from inweights.probes.paths import path_accuracy
-from inweights.recipes.derived import at_the_end, mean_recall, whole
+from inweights.lab import Plan, Score, lines, share
+from inweights.recipes.derived import at_the_end, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
@@ -63,19 +62,17 @@ def plan(settings: Settings) -> Plan:
         for how in (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM)
         for split in (LEAF, ARM)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, and the accuracy of every token at the end."""
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)
-    recall = mean_recall(tables["edges"], KEYS)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
     return {
         "curves": runs,
-        "final": at_the_end(runs, KEYS).join(recall, on=KEYS),
+        "final": at_the_end(runs, KEYS),
         "ends": places.filter(pl.col("place") == pl.col("place").max().over("graph")),
         "places": places.with_columns(panel=panel),
     }
@@ -145,16 +142,14 @@ CLAIMS = (
 )
 
 FIGURES = (
-    ways.through_training(
+    ways.held_out(
         "exact",
         "curves",
         "Paths through a tree-star, by what was held out",
         "Exact match of greedy decoding on held-out leaves. Split at the leaf: other leaves "
         "below the same nodes were trained. Split at the first token: no path of the arm was.",
-        y="exact",
         series="split",
         facet="panel",
-        y_label="exact match, held out",
         columns=3,
     ),
     lines(

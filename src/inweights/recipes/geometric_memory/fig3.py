@@ -6,8 +6,7 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share, sweeps
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share, sweeps
 from inweights.recipes.derived import at_the_end, hardest, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -31,10 +30,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[ways.PathStarTraining, ...] = (
-        ways.PathStarTraining(nodes=4),
-        ways.PathStarTraining(nodes=5),
-    )
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     memorising: int = 900
     every: int = 25
 
@@ -54,8 +50,7 @@ def plan(settings: Settings) -> Plan:
         slow.trial({**about, "condition": how}, how=how) for how in (ways.RANDOM, ways.PERMUTED)
     ]
     trials += [star.trial({**about, "condition": k}, task=task) for k, task in TASKS.items()]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -7,8 +7,7 @@ from typing import Literal
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -44,8 +43,7 @@ def plan(settings: Settings) -> Plan:
         for task in (FORWARD, REVERSE)
         for edges in DIRECTIONS
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -54,15 +52,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     With edges towards the root alone nothing leads to a leaf: it is a target in trained paths only,
     and those that are held out never are. ``but_leaf`` is the accuracy of the worst other token.
     """
-    paths = tables["paths"]
+    told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")
     leaf = pl.when(pl.col("task") == REVERSE).then(0).otherwise(last)
     rest = (
-        paths.filter(pl.col("part") == "queries", pl.col("place") != leaf)
+        told.filter(pl.col("part") == "queries", pl.col("place") != leaf)
         .group_by([*KEYS, "step"], maintain_order=True)
         .agg(but_leaf=pl.col("accuracy").min())
     )
-    runs = whole(paths).join(rest, on=[*KEYS, "step"])
+    runs = whole(told).join(rest, on=[*KEYS, "step"])
     panel = pl.format("{}, {}", "graph", "task")
     return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 
@@ -117,17 +115,15 @@ CLAIMS = (
 )
 
 FIGURES = (
-    ways.through_training(
+    ways.held_out(
         "directions",
         "curves",
         "Paths of held-out leaves by the directions of the edges that are trained",
         "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
         "leads to a leaf, so that a held-out leaf is never said and no path is whole.",
-        y="exact",
         series="edges",
         facet="panel",
         order=DIRECTIONS,
-        y_label="exact match, held out",
         columns=2,
     ),
     ways.through_training(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, number, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
@@ -26,10 +25,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[ways.PathStarTraining, ...] = (
-        ways.PathStarTraining(nodes=4),
-        ways.PathStarTraining(nodes=5),
-    )
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
 
@@ -40,8 +36,7 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for task in (FORWARD, REVERSE)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -78,15 +73,13 @@ CLAIMS = (
 )
 
 FIGURES = (
-    ways.through_training(
+    ways.held_out(
         "reverse",
         "curves",
         "Paths from the root and from the leaf",
         "Exact match on held-out leaves, edges in both directions and paths interleaved.",
-        y="exact",
         series="task",
         facet="graph",
-        y_label="exact match, held out",
     ),
 )
 

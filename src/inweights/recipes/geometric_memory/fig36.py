@@ -8,8 +8,7 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -43,9 +42,8 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for how in CONDITIONS
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
     recall = replace(ways.RECALL, every=5 * settings.every)
-    return Plan(trials=trials, measures=[curves, recall])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), recall])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -61,19 +59,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (edges, "recall", "edges recalled"),
         )
     )
-    peak = runs.group_by(KEYS, maintain_order=True).agg(
-        peak=pl.col("exact").max(), peak_hardest=pl.col("hardest").max()
-    )
-    final = (
-        at_the_end(runs, KEYS)
-        .join(peak, on=KEYS)
-        .join(at_the_end(edges, KEYS).drop("step"), on=KEYS)
-        .with_columns(
-            lost=pl.col("peak") - pl.col("exact"),
-            lost_hardest=pl.col("peak_hardest") - pl.col("hardest"),
-        )
-    )
-    return {"curves": curves, "final": final}
+    peak, hardest = (pl.col(name).max().over(KEYS) for name in ("exact", "hardest"))
+    lost = {"lost": peak - pl.col("exact"), "lost_hardest": hardest - pl.col("hardest")}
+    return {"curves": curves, "final": at_the_end(runs.with_columns(peak=peak, **lost), KEYS)}
 
 
 state, ours = stating("fig36", "Fig. 36, D.3")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, heatmaps, number, share, sweeps
-from inweights.probes.navigation import navigation
-from inweights.probes.paths import arm_cosines, path_accuracy
+from inweights.lab import Measure, Plan, number, share, sweeps
 from inweights.recipes.derived import own_and_other_arms
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -27,10 +26,7 @@ class Settings(Config):
         arms: Held-out arms that are compared.
     """
 
-    stars: tuple[ways.PathStarTraining, ...] = (
-        ways.PathStarTraining(nodes=4),
-        ways.PathStarTraining(nodes=5),
-    )
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 
 
@@ -42,9 +38,9 @@ def plan(settings: Settings) -> Plan:
         for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
     ]
     measures = [
-        Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation),
-        Measure(name="paths", probe=path_accuracy),
+        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=probes.navigation),
+        ways.curves(),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -106,19 +102,13 @@ CLAIMS = (
 )
 
 FIGURES = (
-    heatmaps(
+    ways.first_nodes(
         "cosines",
         "matrix",
         "Leaves against first nodes",
         "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
         "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
         "own path, two or three edges away. Edges alone make it.",
-        panel="panel",
-        row="leaf",
-        column="first",
-        value="cosine",
-        value_label="cosine",
-        limit=1.0,
         columns=3,
     ),
     sweeps(

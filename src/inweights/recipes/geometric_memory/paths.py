@@ -75,7 +75,7 @@ _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
 #: Whether the edges are known, at the end.
 RECALL = Measure(name="edges", probe=stepwise, options={"roles": EDGES})
-#: Accuracy on paths, every so many steps.
+#: Accuracy on paths, token by token.
 curves = partial(Measure, name="paths", probe=path_accuracy)
 #: Shares against the steps of training.
 through_training = partial(lines, x="step", y_limits=(0, 1))
