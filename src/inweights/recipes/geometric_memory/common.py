@@ -10,19 +10,8 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import (
-    Claim,
-    Curriculum,
-    Descent,
-    ModelConfig,
-    Paper,
-    Stating,
-    Trial,
-    Value,
-    heatmaps,
-    lines,
-    sweeps,
-)
+from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
+from inweights.lab import figure as draw
 from inweights.models.gpt import GPTConfig
 from inweights.models.mamba import MambaConfig
 from inweights.models.node2vec import Node2VecConfig
@@ -45,6 +34,7 @@ __all__ = [
     "Node2VecDescent",
     "Shape",
     "Training",
+    "beside_random",
     "by_hops",
     "cosine_matrices",
     "far_correlation",
@@ -107,10 +97,10 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 
 
 #: A number of every graph and architecture, one panel a graph.
-on_graphs = partial(sweeps, axis="graph", value="architecture", columns=4)
+on_graphs = partial(draw.sweeps, axis="graph", value="architecture", columns=4)
 #: Mean cosine of pairs by their distance.
 by_hops = partial(
-    lines,
+    draw.lines,
     x="hops",
     y="cosine",
     series="architecture",
@@ -121,11 +111,11 @@ by_hops = partial(
 )
 #: Energy by eigenspace, from the smoothest to the roughest.
 spectra = partial(
-    lines, x="number", y="energy", x_label="eigenspace", y_label="share of the energy"
+    draw.lines, x="number", y="energy", x_label="eigenspace", y_label="share of the energy"
 )
 #: Cosine of every two nodes.
 cosine_matrices = partial(
-    heatmaps, row="source", column="target", value="cosine", value_label="cosine", limit=1.0
+    draw.heatmaps, row="source", column="target", value="cosine", value_label="cosine", limit=1.0
 )
 
 
@@ -221,6 +211,8 @@ def trials(
     architectures: Sequence[str],
     most: int | None = None,
     descent: Node2VecDescent | None = None,
+    *,
+    shuffled: bool = True,
 ) -> list[Trial]:
     """Return the trials of architectures on the four graphs.
 
@@ -229,9 +221,10 @@ def trials(
         architectures: Which architectures.
         most: Trains no longer than so many steps.
         descent: How Node2Vec descends, where it is among them.
+        shuffled: Whether labels are shuffled; in order, neighbours are side by side.
     """
     return [
-        trial(how, Graph(shape=shape), graph=shape, architecture=name)
+        trial(how, Graph(shape=shape, shuffled=shuffled), graph=shape, architecture=name)
         for shape in shapes
         for name in architectures
         for how in [
@@ -241,25 +234,32 @@ def trials(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first space (``first``) and in the top ones (``top``).
+    """Return the energy in the first space (``first``), in the top ones (``top``), and by chance.
 
     The top eigenspaces are the first that hold two dimensions together: one space of the star
     (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
     """
-    spaces = pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
+    top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
         first=pl.col("energy").filter(pl.col("space") == 0).sum(),
-        top=pl.col("energy").filter(pl.col("space") < spaces).sum(),
-        by_chance=pl.col("null_mean").filter(pl.col("space") < spaces).sum(),
-        chance_high=pl.col("null_high").filter(pl.col("space") < spaces).sum(),
+        top=pl.col("energy").filter(top).sum(),
+        by_chance=pl.col("null_mean").filter(top).sum(),
+        beyond_chance=pl.col("energy").filter(top).sum() - pl.col("null_high").filter(top).sum(),
     )
+
+
+def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
+    """Add the ``size`` of Spearman's ρ, and how far it is ``beyond_chance`` (below 0)."""
+    rho = pl.col("spearman")
+    return correlation.with_columns(size=rho.abs(), beyond_chance=rho - pl.col("null_low"))
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
 
     ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
-    cannot know. Rows with no path, and nodes with themselves, are left out.
+    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from two to
+    more. Rows with no path, and nodes with themselves, are left out.
     """
     far = pl.col("hops") >= 2
     # Single precision must not rank pairs that are equally close.
@@ -270,8 +270,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         .agg(
             all=pl.corr(cosine, hops, method="spearman"),
             far=pl.corr(cosine.filter(far), hops.filter(far), method="spearman"),
-            near_cosine=cosine.filter(~far).mean(),
-            two_hop_cosine=cosine.filter(hops == 2).mean(),
-            farther_cosine=cosine.filter(hops > 2).mean(),
+            near=cosine.filter(~far).mean() - cosine.filter(hops == 2).mean(),
+            drop=cosine.filter(hops == 2).mean() - cosine.filter(hops > 2).mean(),
         )
     )

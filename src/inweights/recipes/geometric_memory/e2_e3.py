@@ -7,7 +7,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Claim, Computation, Plan, computed, lines, sweeps
-from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape
+from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape, stating
 from inweights.theory.storage_tables import constructions, costs
 from inweights.worlds.graph import Graph
 

@@ -6,9 +6,9 @@ from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, cosine, lines, number, share, sweeps
-from inweights.probes import graph_recall, hop_correlation, spectral_energy
+from inweights.lab import Claim, Measure, Plan, cosine, number, share
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 
@@ -42,25 +42,18 @@ def plan(settings: Settings) -> Plan:
     return Plan(
         trials=gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent),
         measures=[
-            Measure(name="recall", probe=graph_recall),
-            Measure(name="correlation", probe=hop_correlation, options=draws),
-            Measure(name="energy", probe=spectral_energy, options=draws),
+            Measure(name="recall", probe=probes.graph_recall),
+            Measure(name="correlation", probe=probes.hop_correlation, options=draws),
+            Measure(name="energy", probe=probes.spectral_energy, options=draws),
         ],
     )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from null distributions, energy in the top eigenspaces, rows of random vectors."""
-    correlation = tables["correlation"].with_columns(
-        size=pl.col("spearman").abs(), beyond_chance=pl.col("spearman") - pl.col("null_low")
-    )
-    recall = tables["recall"].with_columns(
-        of_ceiling=pl.col("accuracy") / pl.col("ceiling"),
-        above_floor=pl.col("loss") - pl.col("floor"),
-    )
-    top = gm.top_energy(tables["energy"], LABELS).with_columns(
-        beyond_chance=pl.col("top") - pl.col("chance_high")
-    )
+    correlation = gm.beside_random(tables["correlation"])
+    recall = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))
+    top = gm.top_energy(tables["energy"], LABELS)
     spectra = tables["energy"].with_columns(number=pl.col("space") + 1)
     with_chance = partial(beside_chance, label="architecture", name=CHANCE)
     return {
@@ -146,10 +139,8 @@ CLAIMS = (
     ),
 )
 
-by_graph = partial(sweeps, axis="graph", value="architecture", columns=4)
-
 FIGURES = (
-    by_graph(
+    gm.on_graphs(
         "correlation",
         "correlations",
         "Does the angle between two nodes say how far apart they are?",
@@ -161,7 +152,7 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    by_graph(
+    gm.on_graphs(
         "energy",
         "energies",
         "Share of the embeddings' energy in the top eigenspaces of the graph",
@@ -171,23 +162,19 @@ FIGURES = (
         y_label="share of the energy",
         y_limits=(0, 1),
     ),
-    lines(
+    gm.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
         "Space 1 is the Fiedler space; neighbours differ in sign in the last ones. Random vectors "
         "have energy in proportion to a space's dimension.",
-        x="number",
-        y="energy",
         series="architecture",
         facet="graph",
         order=(*gm.ARCHITECTURES, CHANCE),
-        x_label="eigenspace",
-        y_label="share of the energy",
         y_limits=(0, 1),
         columns=2,
     ),
-    by_graph(
+    gm.on_graphs(
         "memory",
         "recall",
         "Loss above the least that is possible",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, heatmaps, lines, number
+from inweights.lab import Measure, Plan, number
 from inweights.probes import cosines
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
-from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -35,26 +34,25 @@ def plan(settings: Settings) -> Plan:
 
     Labels alone are not shuffled; every start is drawn anew.
     """
-    trials = []
-    for shape in settings.graphs:
-        world = Graph(shape=shape, shuffled=False)
-        trials.append(gm.trial(settings.descent, world, graph=shape, architecture=gm.NODE2VEC))
-        for name in (gm.GPT, gm.NN, gm.FROZEN):
-            how = gm.training(name, shape, most=settings.most)
-            trials.append(gm.trial(how, world, graph=shape, architecture=name))
-    return Plan(trials=trials, measures=[Measure(name="cosines", probe=cosines)])
+    architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
+    return Plan(
+        trials=gm.trials(
+            settings.graphs, architectures, settings.most, settings.descent, shuffled=False
+        ),
+        measures=[Measure(name="cosines", probe=cosines)],
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The first seed's matrices, and how cosines go with hops in every seed."""
     table = tables["cosines"]
-    far = gm.far_correlation(table, LABELS).with_columns(
-        drop=pl.col("two_hop_cosine") - pl.col("farther_cosine"),
-        near=pl.col("near_cosine") - pl.col("two_hop_cosine"),
-    )
     first = table.filter(pl.col("seed") == pl.col("seed").min())
     matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS}
-    return {"far": far, "by_hops": mean_by_hops(table, LABELS), **matrices}
+    return {
+        "far": gm.far_correlation(table, LABELS),
+        "by_hops": mean_by_hops(table, LABELS),
+        **matrices,
+    }
 
 
 state = gm.PAPER.stating("fig23-24", "Figs. 23–24, C.3")
@@ -104,36 +102,24 @@ _SEEN = (
 
 FIGURES = (
     *(
-        heatmaps(
+        gm.cosine_matrices(
             f"cosines-{graph}",
             f"matrix_{graph}",
             f"Cosine of every two nodes: {graph}",
             f"One seed. Nodes in the order of the graph, {order}. {seen}",
             panel="architecture",
-            row="source",
-            column="target",
-            value="cosine",
             order=gm.ARCHITECTURES,
-            value_label="cosine",
-            limit=1.0,
             columns=2,
         )
         for graph, order, seen in _SEEN
     ),
-    lines(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",
         "Mean over pairs, then over seeds with 95% interval. Where cosine rises from one hop to "
         "two, neighbours are pushed apart.",
-        x="hops",
-        y="cosine",
-        series="architecture",
-        facet="graph",
         order=gm.ARCHITECTURES,
-        x_label="hops",
-        y_label="mean cosine",
-        columns=2,
     ),
 )
 

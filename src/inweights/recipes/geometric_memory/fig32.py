@@ -8,9 +8,9 @@ from typing import Literal
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, cosine, number, share, sweeps
-from inweights.probes import cosines, graph_recall, hop_correlation, spectral_energy
+from inweights.lab import Claim, Measure, Plan, cosine, number, share
 from inweights.probes.reference_graph import both_ways
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
@@ -43,25 +43,21 @@ def plan(settings: Settings) -> Plan:
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
         how, world = gm.training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
         trials.append(gm.trial(how, world, graph=shape, architecture=name, edges=edges))
-    draws = {"draws": settings.draws}
     # Recall is that of the edges that were taught; all else sees the graph both ways.
+    draws, seen = {"draws": settings.draws}, partial(Measure, probe=both_ways)
     measures = [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="cosines", probe=both_ways, options={"inner": cosines}),
-        Measure(name="correlation", probe=both_ways, options={"inner": hop_correlation, **draws}),
-        Measure(name="energy", probe=both_ways, options={"inner": spectral_energy, **draws}),
+        Measure(name="recall", probe=probes.graph_recall),
+        seen(name="cosines", options={"inner": probes.cosines}),
+        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
+        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from what chance gives, over all pairs and over those that no edge joins."""
-    correlation = tables["correlation"].with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low"), size=pl.col("spearman").abs()
-    )
-    top = gm.top_energy(tables["energy"], LABELS).with_columns(
-        beyond_chance=pl.col("top") - pl.col("chance_high")
-    )
+    correlation = gm.beside_random(tables["correlation"])
+    top = gm.top_energy(tables["energy"], LABELS)
     one_way = pl.col("edges") != "both"
     return {
         "correlation": correlation,
@@ -131,7 +127,7 @@ CLAIMS = (
     ),
 )
 
-by_graph = partial(sweeps, axis="graph", value="edges", series="architecture", columns=4)
+by_graph = partial(gm.on_graphs, value="edges", series="architecture")
 
 FIGURES = (
     by_graph(

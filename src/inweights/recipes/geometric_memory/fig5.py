@@ -9,6 +9,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, share
 from inweights.probes import cosines, graph_recall, hop_correlation
+from inweights.recipes.derived import at_the_end, mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
@@ -56,28 +57,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
     keys = [*LABELS, "seed", "step"]
     curves = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
-    curves = curves.with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low"), size=pl.col("spearman").abs()
-    )
-    by = [*LABELS, "seed"]
-    last = curves.filter(pl.col("step") == pl.col("step").max().over(by))
-    best = curves.sort("spearman", maintain_order=True).group_by(by, maintain_order=True).first()
-    lost = last.join(best.select(*by, best="spearman"), on=by)
-    far = gm.far_correlation(tables["cosines"], LABELS).with_columns(
-        size=pl.col("far").abs(), drop=pl.col("two_hop_cosine") - pl.col("farther_cosine")
-    )
-    by_hops = (
-        tables["cosines"]
-        .filter(pl.col("hops") >= 1)
-        .group_by([*LABELS, "seed", "hops"], maintain_order=True)
-        .agg(pl.col("cosine").mean())
-    )
+    by, rho = [*LABELS, "seed"], pl.col("spearman")
+    far = gm.far_correlation(tables["cosines"], LABELS)
     return {
         "course": curves.filter(pl.col("step") > 0),
-        "last": last,
-        "lost": lost.with_columns(loss=pl.col("spearman") - pl.col("best")),
-        "far": far,
-        "by_hops": by_hops,
+        "last": at_the_end(gm.beside_random(curves), by),
+        "lost": at_the_end(curves.with_columns(loss=rho - rho.min().over(by)), by),
+        "far": far.with_columns(size=pl.col("far").abs()),
+        "by_hops": mean_by_hops(tables["cosines"], LABELS),
     }
 
 
@@ -125,8 +112,16 @@ CLAIMS += [
     ),
 ]
 
-of_graphs = partial(lines, series="architecture", facet="graph", order=MODELS, columns=2)
-course = partial(of_graphs, x="step", x_log=True, x_label="step")
+course = partial(
+    lines,
+    x="step",
+    series="architecture",
+    facet="graph",
+    order=MODELS,
+    columns=2,
+    x_log=True,
+    x_label="step",
+)
 
 FIGURES = (
     course(
@@ -147,16 +142,13 @@ FIGURES = (
         y_label="recall",
         y_limits=(0, 1.05),
     ),
-    of_graphs(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance, at the end",
         "Only pairs at one hop were taught. The further ones fall into order all the same, but for "
         "associative storage.",
-        x="hops",
-        y="cosine",
-        x_label="hops",
-        y_label="mean cosine",
+        order=MODELS,
     ),
 )
 

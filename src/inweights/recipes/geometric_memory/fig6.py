@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
-from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
 from inweights.recipes.derived import half_time
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.storage_tables import one_step
@@ -94,10 +93,10 @@ def plan(settings: Settings) -> Plan:
 
 def _measures(settings: Settings) -> list[Measure]:
     one = {"draws": 1}
-    recall = partial(Measure, name="recall", probe=graph_recall)
-    energy = partial(Measure, name="energy", probe=spectral_energy, options=one)
-    margin = partial(Measure, name="margin", probe=geometric_margin, options=one)
-    correlation = partial(Measure, name="correlation", probe=hop_correlation, options=one)
+    recall = partial(Measure, name="recall", probe=probes.graph_recall)
+    energy = partial(Measure, name="energy", probe=probes.spectral_energy, options=one)
+    margin = partial(Measure, name="margin", probe=probes.geometric_margin, options=one)
+    correlation = partial(Measure, name="correlation", probe=probes.hop_correlation, options=one)
     looks = (
         (gm.FROZEN, EARLY, 1, (recall, energy)),
         (gm.NN, EARLY, 1, (recall, energy, margin)),
@@ -108,57 +107,38 @@ def _measures(settings: Settings) -> list[Measure]:
     )
     return [
         look(every=every, where={"architecture": architecture, "horizon": horizon})
-        for architecture, horizon, every, probes in looks
-        for look in probes
+        for architecture, horizon, every, kinds in looks
+        for look in kinds
     ]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """First step of full recall, of a positive margin, and half-times of the geometry."""
-    by = [*LABELS, "seed"]
-    recall = tables["recall"]
-    stored = _first(recall, pl.col("recall") >= 1, by, "stored")
+    by, keys = [*LABELS, "seed"], [*LABELS, "seed", "step"]
+    recall, step = tables["recall"], pl.col("step")
     margin = tables["margin"].filter(pl.col("over") == "min")
-    positive = _first(margin, pl.col("margin") > 0, by, "positive")
+    margin = margin.with_columns(stored=(pl.col("margin") > 0).cast(pl.Float64))
+    late = margin.filter(pl.col("horizon") != EARLY, step > 0)
     top = gm.top_energy(tables["energy"], [*LABELS, "step"])
+    gpt = recall.join(tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys)
+    stored = first_step(recall, "recall", by, least=1.0).rename({"first": "stored"})
+    positive = first_step(margin, "stored", by).rename({"first": "positive"})
     half = half_time(top, "top", by)
-    gpt = tables["correlation"].with_columns(geometry=-pl.col("spearman"))
     lag = pl.col("half_time") - pl.col("stored")
     times = stored.join(positive, on=by, how="left").join(half, on=by, how="left")
     times = times.with_columns(lag=lag, ratio=pl.col("positive") / pl.col("stored"))
-    peak = half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag)
-    late = margin.filter(pl.col("horizon") != EARLY).with_columns(
-        stored=(pl.col("margin") > 0).cast(pl.Float64)
-    )
-    steps = late["step"]
-    free = times.filter(pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY)
+    moments = {LATE: "β₂ = .999, the default", SLOW: "β₂ = .9995"}
     return {
         "times": times,
-        "free": free,
-        "gpt": peak,
+        "free": times.filter(pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY),
+        "gpt": half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag),
         "node2vec": half.filter(pl.col("architecture") == gm.NODE2VEC),
-        "soon": late.filter(pl.col("step") == steps.filter(steps > 0).min()),
-        "end": late.filter(pl.col("step") == steps.max()),
-        "margins": late.filter(pl.col("step") > 0).with_columns(
-            moment=pl.when(pl.col("horizon") == LATE)
-            .then(pl.lit("β₂ = .999, the default"))
-            .otherwise(pl.lit("β₂ = .9995"))
-        ),
+        "soon": late.filter(step == step.min()),
+        "end": late.filter(step == step.max()),
+        "margins": late.with_columns(moment=pl.col("horizon").replace_strict(moments)),
         "curves": _curves(recall, top),
-        "gpt_curves": _gpt_curves(recall, gpt, by),
+        "gpt_curves": gpt.unpivot(["recall", "geometry"], index=keys, variable_name="series"),
     }
-
-
-def _first(table: pl.DataFrame, reached: pl.Expr, by: Sequence[str], name: str) -> pl.DataFrame:
-    """First step at which something is so; one past the last where it never is."""
-    return table.group_by(by, maintain_order=True).agg(
-        pl.col("step")
-        .filter(reached)
-        .min()
-        .fill_null(pl.col("step").max() + 1)
-        .cast(pl.Float64)
-        .alias(name)
-    )
 
 
 def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
@@ -174,14 +154,6 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
         )
     ]
     return pl.concat(parts).filter(pl.col("step") <= 20)
-
-
-def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    keys = [*by, "step"]
-    both = recall.join(gpt.select(*keys, "geometry"), on=keys)
-    return both.unpivot(
-        on=["recall", "geometry"], index=keys, variable_name="series", value_name="value"
-    )
 
 
 state, ours = gm.stating("fig6", "Fig. 6, §3.2")

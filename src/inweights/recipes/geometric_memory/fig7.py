@@ -7,7 +7,7 @@ from functools import partial
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, lines, number, share, sweeps
+from inweights.lab import Measure, Plan, number, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.node2vec import Node2VecConfig
 from inweights.probes import spectral_energy
@@ -145,18 +145,14 @@ CLAIMS = (
 )
 
 FIGURES = (
-    lines(
+    gm.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, without any pressure",
         "Node2Vec of width 100, plain gradient descent, no regularisation, one-hop facts: it "
         "keeps the first eigenspaces and drops the others. TinyGPT keeps both ends.",
-        x="number",
-        y="energy",
         series="value",
         facet="graph",
-        x_label="eigenspace",
-        y_label="share of the energy",
         y_limits=(0, 1),
         columns=2,
     ),

@@ -7,21 +7,11 @@ from functools import partial
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import (
-    Computation,
-    Descent,
-    Measure,
-    Plan,
-    Trial,
-    computed,
-    cosine,
-    lines,
-    number,
-    share,
-)
+from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, lines, number, share
 from inweights.models.node2vec import Node2VecConfig
 from inweights.probes.dynamics import along_descent, off_descent
-from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, TOP, Node2VecDescent, Shape
+from inweights.recipes.derived import at_the_end
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.stabilisation import by_space, propositions
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.graph import Graph
@@ -43,8 +33,8 @@ class Settings(Config):
         nodes: Nodes of the cycle that autograd trains.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
     long: int = 100_000
     nodes: int = 15
@@ -57,7 +47,7 @@ def plan(settings: Settings) -> Plan:
     for shape in settings.graphs:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
-        long = {**fixed, "descent": Descent(rate=how.rate, steps=settings.long)}
+        long = {**fixed, "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner}
         computations += [
             Computation(
                 name=name,
@@ -69,8 +59,8 @@ def plan(settings: Settings) -> Plan:
             )
             for name, options, effort in (
                 ("spaces", {**short, "look": by_space}, how.steps),
-                ("moments", {**short, "look": propositions, "spaces": TOP[shape]}, 1),
-                ("long", {**long, "look": propositions, "spaces": TOP[shape]}, settings.long),
+                ("moments", {**short, "look": propositions, "spaces": gm.TOP[shape]}, 1),
+                ("long", {**long, "look": propositions, "spaces": gm.TOP[shape]}, settings.long),
             )
         ]
     # The mean over facts is the sum over nodes divided by their number.
@@ -90,11 +80,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What the claims judge: ends, extremes over the run, and curves for the figures."""
     moments = tables["moments"]
     by = ["graph", "seed"]
-    ends = moments.filter(pl.col("step") == pl.col("step").max())
+    ends = at_the_end(moments, by)
     extremes = moments.group_by(by, maintain_order=True).agg(
         pl.col("s_low", "walk_low").min(),
         pl.col("s_high", "s_trace", "walk_high", "c_top", "c_second").max(),
-        pl.col("outside_c", "outside_s", "outside_v").max(),
+        pl.col("outside_c", "outside_v").max(),
     )
     spaces = (
         tables["spaces"]
@@ -102,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .with_columns(
             name=pl.when(pl.col("space") < 0)
             .then(pl.lit("degenerate"))
-            .otherwise("space " + (pl.col("space") + 1).cast(pl.String))
+            .otherwise(pl.format("space {}", pl.col("space") + 1))
         )
     )
     shares = moments.filter(pl.col("step") > 0).unpivot(
@@ -133,7 +123,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state, ours = stating("fig8", "Fig. 8, App. F")
+state, ours = gm.stating("fig8", "Fig. 8, App. F")
 
 at_end = number("ends", "change").over("graph")
 share_at_end = share("ends", "top").over("graph")
@@ -322,7 +312,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig8",
     title="Node2Vec keeps the directions that its own matrix gives up",
     place="Figure 8, appendix F",
@@ -334,7 +324,7 @@ RECIPE = PAPER.recipe(
     scales={
         "smoke": Settings(
             graphs=("cycle", "irregular"),
-            descent=Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
+            descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
             moments=(0, 1, 10),
             long=60,
         ),

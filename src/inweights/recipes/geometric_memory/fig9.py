@@ -7,17 +7,11 @@ from itertools import product
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, share, sweeps
+from inweights.lab import Measure, Plan, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.node2vec import Node2VecConfig
-from inweights.probes import (
-    geometric_margin,
-    graph_recall,
-    hop_correlation,
-    spectral_energy,
-    zigzag,
-)
 from inweights.probes.reference_graph import without_self_edges
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
@@ -68,15 +62,17 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(name=name, probe=without_self_edges, options={"inner": probe, **draws})
         for name, probe in (
-            ("zigzag", zigzag),
-            ("energy", spectral_energy),
-            ("correlation", hop_correlation),
+            ("zigzag", probes.zigzag),
+            ("energy", probes.spectral_energy),
+            ("correlation", probes.hop_correlation),
         )
     ]
     # Recall is that of all edges that were taught, self-edges too.
     measures += [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="margin", probe=geometric_margin, options=draws, where={"model": gm.NN}),
+        Measure(name="recall", probe=probes.graph_recall),
+        Measure(
+            name="margin", probe=probes.geometric_margin, options=draws, where={"model": gm.NN}
+        ),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -234,18 +230,14 @@ FIGURES = (
         y="zigzag",
         y_limits=(0, 1),
     ),
-    lines(
+    gm.spectra(
         "spectra",
         "trained_spectra",
         "Energy by eigenspace of untied Node2Vec and TinyNN",
         "Space 1 is the Fiedler space, the last the most negative one. Without self-edges both "
         "ends are used and the middle is empty; with them mostly the smooth end is.",
-        x="number",
-        y="energy",
         series="condition",
         facet="panel",
-        x_label="eigenspace",
-        y_label="share of the energy",
         columns=4,
     ),
     sweeps(

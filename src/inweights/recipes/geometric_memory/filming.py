@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share, sweeps
+from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share
 from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.layout import scene
@@ -131,15 +131,12 @@ def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
             f"what moves has moved. {seen}".rstrip(),
             order=ORDER,
         ),
-        sweeps(
+        gm.on_graphs(
             "correlation",
             "correlation",
             "Correlation of cosine with hop distance, all seeds",
             "Spearman over all pairs that a path joins; −1 where the farther node is always the "
             "less similar one. Random vectors are near 0.",
-            axis="graph",
-            value="architecture",
-            columns=4,
             y="spearman",
             y_label="Spearman",
             y_limits=(-1, 1),

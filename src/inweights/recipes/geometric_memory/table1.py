@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, share, sweeps
+from inweights.lab import Measure, Plan, cosine, number, share, sweeps
 from inweights.probes import cosines, graph_recall, hop_correlation
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
@@ -52,15 +52,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     pairs = far.unpivot(
         on=["all", "far"], index=[*LABELS, "seed"], variable_name="pairs", value_name="rho"
     ).sort(pl.col("architecture").cast(pl.Enum(MEMORIES)), maintain_order=True)
-    chance = tables["correlation"].with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low")
-    )
     others = pl.when(pl.col("architecture") == gm.NODE2VEC).then(pl.col("recall_others"))
     return {
         "far": far,
         "pairs": pairs,
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
-        "chance": chance,
+        "chance": gm.beside_random(tables["correlation"]),
         "stored": tables["recall"].with_columns(memory=others.otherwise(pl.col("recall"))),
     }
 
@@ -127,21 +124,14 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    lines(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",
         "A global geometry falls with every hop. TinyGPT's is greatest at two hops and lower "
         "beyond, in zigzags: neighbours of opposite sign bring nodes two hops apart together. At "
         "the far ends of the star it rises again.",
-        x="hops",
-        y="cosine",
-        series="architecture",
-        facet="graph",
         order=MEMORIES,
-        x_label="hops",
-        y_label="mean cosine",
-        columns=2,
     ),
 )
 
