@@ -12,10 +12,7 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
 from inweights.lab import figure as draw
-from inweights.models.gpt import GPTConfig
-from inweights.models.mamba import MambaConfig
-from inweights.models.node2vec import Node2VecConfig
-from inweights.models.tiny_nn import TinyNNConfig
+from inweights.models import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.graph import Graph
 
@@ -37,6 +34,7 @@ __all__ = [
     "beside_random",
     "by_hops",
     "cosine_matrices",
+    "course",
     "far_correlation",
     "on_graphs",
     "spectra",
@@ -98,6 +96,8 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 
 #: A number of every graph and architecture, one panel a graph.
 on_graphs = partial(draw.sweeps, axis="graph", value="architecture", columns=4)
+#: What becomes of the graphs through training, on a logarithmic axis.
+course = partial(draw.lines, x="step", facet="graph", x_log=True, x_label="step", columns=2)
 #: Mean cosine of pairs by their distance.
 by_hops = partial(
     draw.lines,

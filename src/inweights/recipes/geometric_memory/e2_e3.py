@@ -6,7 +6,7 @@ import msgspec
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Claim, Computation, Plan, computed, lines, sweeps
+from inweights.lab import Computation, Plan, computed, lines, sweeps
 from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape, stating
 from inweights.theory.storage_tables import constructions, costs
 from inweights.worlds.graph import Graph
@@ -110,17 +110,6 @@ growth = computed("growth", "growth", measure="norm").over("directions", "tied")
 error, three = computed("built", "error").over("graph"), computed("three", "error").over("graph")
 narrowest = computed("constructions", "width_over_edges", construction="shifted").over("graph")
 
-
-def _exact(number: int, words: str) -> Claim:
-    """A proposition about a construction that is exact."""
-    return state(
-        f"proposition-{number}",
-        f"{words} give logit 1 on edges and 0 between all others (largest error).",
-        error.at(construction=f"proposition {number}") <= 1e-9,
-        place=f"Prop. {number}",
-    )
-
-
 CLAIMS = (
     state(
         "bits-do-not-favour-geometry",
@@ -150,8 +139,18 @@ CLAIMS = (
         "On a complete bipartite graph it does grow, as √N: same ratio.",
         growth.at(graph=COMPLETE) >= 2.0,
     ),
-    _exact(4, "Untied embeddings, one of them the adjacency,"),
-    _exact(5, "The rows of the incidence matrix, tied,"),
+    *(
+        state(
+            f"proposition-{number}",
+            f"{words} give logit 1 on edges and 0 between all others (largest error).",
+            error.at(construction=f"proposition {number}") <= 1e-9,
+            place=f"Prop. {number}",
+        )
+        for number, words in (
+            (4, "Untied embeddings, one of them the adjacency,"),
+            (5, "The rows of the incidence matrix, tied,"),
+        )
+    ),
     state(
         "proposition-3-as-printed",
         "Tied embeddings of a bipartite graph give logit 1 on edges and 0 between all others.",

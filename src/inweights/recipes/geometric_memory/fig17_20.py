@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, cosine, number, share
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 
@@ -75,16 +75,6 @@ beyond_chance = number("correlation", "beyond_chance").over("graph")
 top = share("top", "top").over("graph")
 top_beyond_chance = cosine("top", "beyond_chance").over("graph")
 
-
-def _flat(name: str, short: str) -> Claim:
-    """An architecture is geometric on the two graphs that lie in a plane."""
-    return state(
-        f"{short}-is-geometric",
-        f"{name}'s embeddings follow the distance on grid and cycle (Spearman).",
-        cosine("flat", "spearman", architecture=name).over("graph") <= -0.5,
-    )
-
-
 CLAIMS = (
     state(
         "node2vec-is-geometric",
@@ -101,8 +91,14 @@ CLAIMS = (
         "It lies in the Fiedler space alone, on every graph.",
         top.of("first").at(architecture=gm.NODE2VEC) >= 0.85,
     ),
-    _flat(gm.GPT, "tiny-gpt"),
-    _flat(gm.SSM, "tiny-ssm"),
+    *(
+        state(
+            f"{short}-is-geometric",
+            f"{name}'s embeddings follow the distance on grid and cycle (Spearman).",
+            cosine("flat", "spearman", architecture=name).over("graph") <= -0.5,
+        )
+        for name, short in ((gm.GPT, "tiny-gpt"), (gm.SSM, "tiny-ssm"))
+    ),
     *(
         state(
             f"{name.lower()}-beats-chance",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights import probes
@@ -82,20 +84,15 @@ def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
     draws = {"draws": settings.draws}
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
-    seen = {
-        "correlation": probes.hop_correlation,
-        "energy": probes.spectral_energy,
-        "zigzag": probes.zigzag,
-    }
+    seen = partial(Measure, probe=without_self_edges)
     return Plan(
         trials=[_trial(name, ABLATIONS[name], settings) for name in settings.ablations],
         measures=[
             Measure(name="recall", probe=probes.graph_recall),
             Measure(name="margin", probe=probes.geometric_margin, options=draws),
-            *(
-                Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
-                for name, inner in seen.items()
-            ),
+            seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
+            seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
+            seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
             Measure(name="cosines", probe=probes.cosines, first_seed=True),
         ],
     )

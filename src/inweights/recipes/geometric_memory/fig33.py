@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import polars as pl
@@ -114,30 +115,28 @@ CLAIMS = (
     ),
 )
 
+by_directions = partial(
+    ways.through_training, series="edges", facet="panel", order=DIRECTIONS, columns=2
+)
+
 FIGURES = (
-    ways.held_out(
+    by_directions(
         "directions",
         "curves",
         "Paths of held-out leaves by the directions of the edges that are trained",
         "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
         "leads to a leaf, so that a held-out leaf is never said and no path is whole.",
-        series="edges",
-        facet="panel",
-        order=DIRECTIONS,
-        columns=2,
+        y="exact",
+        y_label="exact match, held out",
     ),
-    ways.through_training(
+    by_directions(
         "hardest",
         "curves",
         "The second token alone",
         "Of the forward path it is the hardest one, the first node of the arm; of the reverse "
         "path it is the leaf's neighbour.",
         y="hardest",
-        series="edges",
-        facet="panel",
-        order=DIRECTIONS,
         y_label="second token, held out",
-        columns=2,
     ),
 )
 

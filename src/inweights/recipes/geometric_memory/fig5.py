@@ -6,9 +6,9 @@ from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, share
-from inweights.probes import cosines, graph_recall, hop_correlation
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
 
@@ -37,18 +37,13 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and look on the way."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
-    measures = [Measure(name="cosines", probe=cosines)]
+    measures, draws = [Measure(name="cosines", probe=probes.cosines)], {"draws": settings.draws}
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
+        on_the_way = partial(Measure, every=every, where=trial.labels)
         measures += [
-            Measure(
-                name="correlation",
-                probe=hop_correlation,
-                options={"draws": settings.draws},
-                every=every,
-                where=trial.labels,
-            ),
-            Measure(name="recall", probe=graph_recall, every=every, where=trial.labels),
+            on_the_way(name="correlation", probe=probes.hop_correlation, options=draws),
+            on_the_way(name="recall", probe=probes.graph_recall),
         ]
     return Plan(trials=made, measures=measures)
 
@@ -112,16 +107,7 @@ CLAIMS += [
     ),
 ]
 
-course = partial(
-    lines,
-    x="step",
-    series="architecture",
-    facet="graph",
-    order=MODELS,
-    columns=2,
-    x_log=True,
-    x_label="step",
-)
+course = partial(gm.course, series="architecture", order=MODELS)
 
 FIGURES = (
     course(

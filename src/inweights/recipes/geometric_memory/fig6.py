@@ -9,7 +9,7 @@ import polars as pl
 from inweights import probes
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
-from inweights.recipes.derived import half_time
+from inweights.recipes.derived import first_step, half_time
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph

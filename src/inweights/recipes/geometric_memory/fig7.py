@@ -8,9 +8,9 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.node2vec import Node2VecConfig
+from inweights.models import Init, Node2VecConfig
 from inweights.probes import spectral_energy
+from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
@@ -49,14 +49,9 @@ def plan(settings: Settings) -> Plan:
         *((WIDTH, str(width), Node2VecConfig(width=width)) for width in settings.widths),
         *((SCALE, str(std), Node2VecConfig(init=Init(std=std))) for std in settings.stds),
     ]
+    descent = partial(gm.Node2VecDescent, steps=settings.steps)
     swept = [
-        gm.trial(
-            gm.Node2VecDescent(model=model, steps=settings.steps),
-            Graph(shape=shape),
-            graph=shape,
-            axis=axis,
-            value=value,
-        )
+        gm.trial(descent(model=model), Graph(shape=shape), graph=shape, axis=axis, value=value)
         for shape in settings.graphs
         for axis, value, model in models
     ]
@@ -78,15 +73,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     usual = energy.filter(pl.col("axis") == SCALE, pl.col("value") == "1.0")
     paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.NODE2VEC), number=place)
     deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.GPT), number=place)
-    chance = paper.with_columns(value=pl.lit("random vectors"), energy=pl.col("null_mean"))
     both = pl.concat([paper, deeper], how="diagonal_relaxed")
     whole = pl.concat([energy, both], how="diagonal_relaxed")
     used = pl.when(pl.col("energy") > USED * pl.col("null_mean")).then(pl.col("size")).otherwise(0)
+    expected = pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64)
     dimensions = (
         whole.group_by([*by, "seed"], maintain_order=True)
         .agg(dimensions=used.sum().cast(pl.Float64))
-        .with_columns(expected=pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64))
-        .with_columns(extra=pl.col("dimensions") - pl.col("expected"))
+        .with_columns(extra=pl.col("dimensions") - expected)
     )
     top = gm.top_energy(whole, by)
     return {
@@ -95,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "wide": top.filter(pl.col("axis") == WIDTH, ~pl.col("value").is_in(["2", "8"])),
         "swept": top.filter(pl.col("axis") != MODEL),
         "dimensions": dimensions,
-        "spectra": pl.concat([both, chance], how="diagonal_relaxed"),
+        "spectra": beside_chance(both, "energy", "null_mean", label="value", name="random vectors"),
     }
 
 

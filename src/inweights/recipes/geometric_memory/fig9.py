@@ -10,9 +10,9 @@ import polars as pl
 from inweights import probes
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.node2vec import Node2VecConfig
+from inweights.models import Init, Node2VecConfig
 from inweights.probes.reference_graph import without_self_edges
+from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
@@ -58,21 +58,15 @@ def plan(settings: Settings) -> Plan:
             gm.trial(how, world, graph=shape, model=model, self_edges=loops)
             for model, how in models.items()
         ]
-    draws = {"draws": settings.draws}
-    measures = [
-        Measure(name=name, probe=without_self_edges, options={"inner": probe, **draws})
-        for name, probe in (
-            ("zigzag", probes.zigzag),
-            ("energy", probes.spectral_energy),
-            ("correlation", probes.hop_correlation),
-        )
-    ]
     # Recall is that of all edges that were taught, self-edges too.
-    measures += [
+    draws, seen = {"draws": settings.draws}, partial(Measure, probe=without_self_edges)
+    margin = partial(Measure, probe=probes.geometric_margin, where={"model": gm.NN})
+    measures = [
         Measure(name="recall", probe=probes.graph_recall),
-        Measure(
-            name="margin", probe=probes.geometric_margin, options=draws, where={"model": gm.NN}
-        ),
+        margin(name="margin", options=draws),
+        seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
+        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
+        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -86,10 +80,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         excess=pl.col("zigzag") - pl.col("null_mean"),
         bottom_excess=pl.col("bottom") - pl.col("bottom_null"),
     )
-    one = zigzags.filter(pl.col("model") == TIED)
-    drawn = one.with_columns(
-        model=pl.lit(CHANCE), zigzag=pl.col("null_mean"), bottom=pl.col("bottom_null")
-    )
+    drawn = beside_chance(zigzags, "zigzag", "null_mean", label="model", name=CHANCE)
+    bottom = pl.when(pl.col("model") == CHANCE).then("bottom_null").otherwise("bottom")
     spectra = tables["energy"].with_columns(
         condition, number=pl.col("space") + 1, panel=pl.concat_str("model", "graph", separator=", ")
     )
@@ -100,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     return {
         "zigzags": zigzags,
-        "beside_chance": pl.concat([zigzags, drawn]),
+        "beside_chance": drawn.with_columns(bottom=bottom),
         "trained_spectra": spectra.filter(pl.col("model").is_in([gm.NN, UNTIED])),
         "least": margins.filter(pl.col("over") == "min"),
         "cycle_margins": margins.filter(pl.col("graph") == "cycle"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share
+from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, share
 from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.layout import scene
@@ -141,20 +141,15 @@ def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
             y_label="Spearman",
             y_limits=(-1, 1),
         ),
-        lines(
+        gm.course(
             "curves",
             "curves",
             "When the geometry comes, and what becomes of it",
             "Spearman of cosine against hops through training, the first seed, as in the picture "
             f"above. {course}".rstrip(),
-            x="step",
             y="spearman",
             series="architecture",
-            facet="graph",
-            x_log=True,
-            columns=2,
             order=ORDER,
-            x_label="step",
             y_label="Spearman",
         ),
     )

@@ -10,8 +10,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Trial, Value, heatmaps, lines
-from inweights.models.gpt import GPTConfig
-from inweights.models.mamba import MambaConfig
+from inweights.models import GPTConfig, MambaConfig
 from inweights.probes import path_accuracy, stepwise
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.path_star import PathStar
