@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
+from functools import partial
+
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Computation, Plan, computed, lines, sweeps
@@ -40,7 +42,7 @@ def plan(settings: Settings) -> Plan:
             labels={"graph": name, "directions": edges, "size": count},
             compute=costs,
             options={
-                "world": msgspec.structs.replace(world, edges=edges),
+                "world": structs.replace(world, edges=edges),
                 "dimensions": dimensions,
                 "cells": cells,
             },
@@ -49,14 +51,9 @@ def plan(settings: Settings) -> Plan:
         for edges in ("forward", "both")
         for name, world, dimensions, cells in _graphs(count, settings)
     ]
+    build = partial(Computation, name="constructions", compute=constructions, seeded=True)
     built = [
-        Computation(
-            name="constructions",
-            labels={"graph": shape},
-            compute=constructions,
-            options={"world": Graph(shape=shape)},
-            seeded=True,
-        )
+        build(labels={"graph": shape}, options={"world": Graph(shape=shape)})
         for shape in settings.graphs
     ]
     return Plan(computations=[*stored, *built])
@@ -77,26 +74,19 @@ def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ratios of the sparse graphs apart from the dense one, and their growth with size."""
     words = {"forward": "one direction", "both": "both directions"}
+    directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)
+    tied = pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied"))
     ratios = tables["costs"].with_columns(
-        storage=pl.concat_str(
-            pl.col("directions").replace_strict(words, return_dtype=pl.String),
-            pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied")),
-            separator=", ",
-        ),
-        panel=pl.concat_str("graph", "measure", separator=", "),
+        storage=pl.format("{}, {}", directions, tied), panel=pl.format("{}, {}", "graph", "measure")
     )
     keys = ["seed", "graph", "measure", "directions", "tied", "storage"]
-    growth = (
-        ratios.sort("nodes")
-        .group_by(keys, maintain_order=True)
-        .agg(growth=pl.col("ratio").last() / pl.col("ratio").first())
-    )
+    sizes, ratio = ratios.sort("nodes").group_by(keys, maintain_order=True), pl.col("ratio")
     sparse = pl.col("graph") != COMPLETE
     built = tables["constructions"].with_columns(error=pl.max_horizontal("on_edges", "off_edges"))
     return {
         "sparse": ratios.filter(sparse),
         "ratios": ratios.filter(sparse | (pl.col("measure") == "norm")),
-        "growth": growth,
+        "growth": sizes.agg(growth=ratio.last() / ratio.first()),
         "built": built,
         "three": built.filter(pl.col("construction") == "proposition 3"),
         "widths": built.select("seed", "graph", "construction", value="width_over_nodes"),

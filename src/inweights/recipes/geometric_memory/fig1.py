@@ -7,13 +7,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory.filming import (
-    arbitrary,
-    figures,
-    filmed,
-    more_geometric,
-    pictures,
-)
+from inweights.recipes.geometric_memory import filming
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -44,7 +38,7 @@ def _world(shape: gm.Shape) -> Graph:
 
 def plan(settings: Settings) -> Plan:
     """Train every architecture on every graph, and film the first seed of each."""
-    return filmed(
+    return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
         lambda architecture, shape: gm.training(architecture, shape, most=settings.most),
         settings.descent,
@@ -55,15 +49,15 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Pictures of the films, the graphs that they are of, and what the claims judge."""
-    return pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
+    return filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
 
 
 state = gm.PAPER.stating("fig1", "Fig. 1, §1")
 
 CLAIMS = (
-    arbitrary(state),
-    *(more_geometric(state, more, gm.FROZEN) for more in (gm.GPT, gm.SSM, gm.NN)),
-    *(more_geometric(state, gm.NODE2VEC, less) for less in (gm.GPT, gm.SSM, gm.NN)),
+    filming.arbitrary(state),
+    *(filming.more_geometric(state, more, gm.FROZEN) for more in (gm.GPT, gm.SSM, gm.NN)),
+    *(filming.more_geometric(state, gm.NODE2VEC, less) for less in (gm.GPT, gm.SSM, gm.NN)),
     state(
         "node2vec-is-the-graph",
         "Node2Vec lays every graph out by its hops: Spearman of cosine against hops.",
@@ -77,7 +71,7 @@ CLAIMS = (
     ),
 )
 
-FIGURES = figures(
+FIGURES = filming.figures(
     seen="All store the same edges. Associative storage keeps the vectors as they were drawn, "
     "Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to that early on, "
     "and then let neighbours zigzag.",

@@ -120,22 +120,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     place, chance = pl.col("place"), pl.col("chance").first()
     held = tables["paths"].filter(pl.col("part") == "queries")
     held = held.with_columns(chance=1.0 / pl.col("arms"))
-    final = (
-        at_the_end(held, KEYS)
-        .group_by(KEYS, maintain_order=True)
-        .agg(
-            above=pl.col("accuracy").filter(place == 1).mean() - chance,
-            later=pl.col("accuracy").filter(place > 1).min(),
-            exact=pl.col("exact").mean(),
-            above_whole=pl.col("exact").mean() - chance,
-        )
-    )
+    final = at_the_end(held, KEYS).group_by(KEYS, maintain_order=True)
     reverse = pl.when(pl.col("condition") == REVERSE).then(pl.format("token {}", place + 1))
     # Of the loss on the hardest token alone the other tokens were never taught.
     shown = held.filter((pl.col("condition") != FIRST) | (place == 1))
     when = learnt(held.filter(pl.col("condition") == HIDDEN), KEYS, LEARNT)
     return {
-        "final": final,
+        "final": final.agg(
+            above=pl.col("accuracy").filter(place == 1).mean() - chance,
+            later=pl.col("accuracy").filter(place > 1).min(),
+            exact=pl.col("exact").mean(),
+            above_whole=pl.col("exact").mean() - chance,
+        ),
         "tokens": shown.with_columns(
             token=reverse.otherwise(token_names()), panel=pl.format("{}, {}", "graph", "condition")
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import polars as pl
@@ -56,18 +57,14 @@ def plan(settings: Settings) -> Plan:
         for how, loss in (*TAUGHT, (ways.ALONE, ways.FULL)):
             about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
             trials.append(used.trial(about, how=how, loss=loss))
+    hops = partial(Measure, probe=probes.hop_correlation, options={"draws": settings.draws})
     measures = [
         ways.curves(every=settings.every),
         Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
         Measure(name="navigation", probe=probes.navigation, where={"taught": ways.FULL}),
         ways.RECALL,
         *(
-            Measure(
-                name="hops",
-                probe=probes.hop_correlation,
-                where={"condition": ways.ALONE, "graph": star.name},
-                options={"draws": settings.draws},
-            )
+            hops(name="hops", where={"condition": ways.ALONE, "graph": star.name})
             for star in settings.stars
             if PathStar(arms=star.arms, nodes=star.nodes).size <= PAIRED
         ),

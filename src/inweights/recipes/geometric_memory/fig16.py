@@ -82,7 +82,6 @@ state, ours = stating("fig16", "Fig. 16, C.2")
 
 exact = share("final", "exact").over("graph", "split")
 token = exact.of("hardest")
-last_token = share("ends", "accuracy")
 
 
 def harder(score: Score) -> Score:
@@ -125,7 +124,7 @@ CLAIMS = (
         "What the split at the leaf lacks is the leaf itself, though the prompt names it: where a "
         "sibling was trained after the same parent, that one is said (accuracy of the last token, "
         "leaf minus first token).",
-        harder(last_token) <= -0.1,
+        harder(share("ends", "accuracy")) <= -0.1,
     ),
     ours(
         "geometry-first",

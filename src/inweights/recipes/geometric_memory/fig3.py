@@ -15,6 +15,8 @@ from inweights.worlds.path_star import PathStar
 __all__ = ["RECIPE", "Settings"]
 
 FORWARD, REVERSE = "forward edges only", "reverse path"
+#: Embeddings that stand still where they are of no use.
+CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.
 TASKS = {FORWARD: PathStar(edges="forward"), REVERSE: PathStar(reverse=True)}
 KEYS = ["graph", "condition", "taught", "seed"]
@@ -46,9 +48,7 @@ def plan(settings: Settings) -> Plan:
     star, steps = settings.stars[0], settings.memorising
     about = {"graph": star.name, "taught": ways.FULL}
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
-    trials += [
-        slow.trial({**about, "condition": how}, how=how) for how in (ways.RANDOM, ways.PERMUTED)
-    ]
+    trials += [slow.trial({**about, "condition": how}, how=how) for _, how in CONTROLS]
     trials += [star.trial({**about, "condition": k}, task=task) for k, task in TASKS.items()]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
@@ -58,18 +58,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     curves = hardest(tables["paths"]).with_columns(line=pl.format("{}, {}", "condition", "taught"))
     main = pl.col("condition").is_in([ways.INTERLEAVED, ways.GEOMETRY])
     right = pl.col("accuracy") * pl.col("statements")
-    edges = (
-        tables["edges"]
-        .group_by(KEYS, maintain_order=True)
-        .agg(
-            pl.col("recall").mean(),
-            # Each node gives one answer, which is right for one of its edges at most. With edges
-            # in both directions every node is asked; there is one more than edges in a direction.
-            answered=pl.when(pl.len() == len(ways.EDGES)).then(
-                right.sum() / (pl.col("statements").max() + 1)
-            ),
-        )
-    )
+    # Each node gives one answer, which is right for one of its edges at most. With edges in both
+    # directions every node is asked; there is one more than edges in a direction.
+    both = pl.when(pl.len() == len(ways.EDGES))
+    answered = both.then(right.sum() / (pl.col("statements").max() + 1))
+    asked = tables["edges"].group_by(KEYS, maintain_order=True)
+    edges = asked.agg(pl.col("recall").mean(), answered=answered)
     final = at_the_end(whole(tables["paths"]), KEYS).join(edges, on=KEYS)
     first = pl.col("graph") == pl.col("graph").first()
     conditions = (
@@ -89,7 +83,6 @@ state, ours = stating("fig3", "Fig. 3, §2.2")
 
 token = share("final", "hardest")
 interleaved, geometry = token.at(condition=ways.INTERLEAVED), token.at(condition=ways.GEOMETRY)
-CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 
 CLAIMS = (
     state(

@@ -56,12 +56,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")
     leaf = pl.when(pl.col("task") == REVERSE).then(0).otherwise(last)
-    rest = (
-        told.filter(pl.col("part") == "queries", pl.col("place") != leaf)
-        .group_by([*KEYS, "step"], maintain_order=True)
-        .agg(but_leaf=pl.col("accuracy").min())
-    )
-    runs = whole(told).join(rest, on=[*KEYS, "step"])
+    rest = told.filter(pl.col("part") == "queries", pl.col("place") != leaf)
+    rest = rest.group_by([*KEYS, "step"]).agg(but_leaf=pl.col("accuracy").min())
+    runs = whole(told).join(rest, on=[*KEYS, "step"], how="left")
     panel = pl.format("{}, {}", "graph", "task")
     return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 

@@ -76,15 +76,9 @@ def plan(settings: Settings) -> Plan:
             )
             for (architecture, horizon), how in runs.items()
         ]
+    step = partial(Computation, name="one_step", compute=one_step, seeded=True, effort=1)
     steps = [
-        Computation(
-            name="one_step",
-            labels={"graph": shape},
-            compute=one_step,
-            options={"world": Graph(shape=shape), "width": width},
-            seeded=True,
-            effort=1,
-        )
+        step(labels={"graph": shape}, options={"world": Graph(shape=shape), "width": width})
         for shape in settings.graphs
         for width in settings.widths
     ]

@@ -77,18 +77,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     whole = pl.concat([energy, both], how="diagonal_relaxed")
     used = pl.when(pl.col("energy") > USED * pl.col("null_mean")).then(pl.col("size")).otherwise(0)
     expected = pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64)
-    dimensions = (
-        whole.group_by([*by, "seed"], maintain_order=True)
-        .agg(dimensions=used.sum().cast(pl.Float64))
-        .with_columns(extra=pl.col("dimensions") - expected)
-    )
+    spaces = whole.group_by([*by, "seed"], maintain_order=True)
+    dimensions = spaces.agg(dimensions=used.sum().cast(pl.Float64))
     top = gm.top_energy(whole, by)
     return {
         "top": top,
         # From the number of nodes upwards.
         "wide": top.filter(pl.col("axis") == WIDTH, ~pl.col("value").is_in(["2", "8"])),
         "swept": top.filter(pl.col("axis") != MODEL),
-        "dimensions": dimensions,
+        "dimensions": dimensions.with_columns(extra=pl.col("dimensions") - expected),
         "spectra": beside_chance(both, "energy", "null_mean", label="value", name="random vectors"),
     }
 

@@ -48,20 +48,12 @@ def plan(settings: Settings) -> Plan:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
         long = {**fixed, "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner}
+        proven = {"look": propositions, "spaces": gm.TOP[shape]}
+        look = partial(Computation, labels={"graph": shape}, compute=along_descent, seeded=True)
         computations += [
-            Computation(
-                name=name,
-                labels={"graph": shape},
-                compute=along_descent,
-                options=options,
-                seeded=True,
-                effort=effort,
-            )
-            for name, options, effort in (
-                ("spaces", {**short, "look": by_space}, how.steps),
-                ("moments", {**short, "look": propositions, "spaces": gm.TOP[shape]}, 1),
-                ("long", {**long, "look": propositions, "spaces": gm.TOP[shape]}, settings.long),
-            )
+            look(name="spaces", options={**short, "look": by_space}, effort=how.steps),
+            look(name="moments", options={**short, **proven}, effort=1),
+            look(name="long", options={**long, **proven}, effort=settings.long),
         ]
     # The mean over facts is the sum over nodes divided by their number.
     optimizer = Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
