@@ -65,7 +65,7 @@ def test_every_architecture_beside_chance() -> None:
     found = fig17_20.derive({"correlation": CORRELATION, "energy": ENERGY, "recall": recall})
     holds(found["correlation"], size=[0.9, 0.8, 0.5], beyond_chance=[-0.7, -0.5, 0.6])
     holds(found["flat"], graph=["grid", "grid"], spearman=[-0.9, 0.5])
-    holds(found["recall"], of_ceiling=[0.5, 1.0], above_floor=[0.5, 0.1])
+    holds(found["recall"], above_floor=[0.5, 0.1])
     holds(found["stored"], architecture=["TinyGPT"])
     holds(
         found["top"], first=[0.6, 0.5, 0.1], top=[0.6, 0.8, 0.1], beyond_chance=[0.45, 0.5, -0.25]
@@ -132,8 +132,8 @@ def test_what_makes_a_cycle_geometric() -> None:
     holds(found["correlations"], setting=["a", "a", "b", "random vectors", "random vectors"])
     holds(found["correlations"], graph=["cycle"] * 5, spearman=[-0.6, -0.5, 0.3, 0.1, 0.2])
     names = ["largest neighbour", "smallest neighbour", "smallest neighbour"]
-    holds(found["margins"], neighbour=names, stored=[1, 0, 0], beats_chance=[1, 0, 1])
-    holds(found["zigzags"], excess=[0.6])
+    holds(found["margins"], neighbour=names, stored=[1, 0, 0])
+    holds(found["zigzags"], bottom=[0.7])
     holds(found["spectra"], model=["TinyNN"] * 2, number=[1, 2], energy=[0.2, 0.8])
 
 

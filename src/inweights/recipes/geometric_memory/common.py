@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import Curriculum, Descent, ModelConfig, Paper, Trial, Value
-from inweights.models.gpt import GPTConfig
-from inweights.models.mamba import MambaConfig
-from inweights.models.node2vec import Node2VecConfig
-from inweights.models.tiny_nn import TinyNNConfig
+from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
+from inweights.lab import figure as draw
+from inweights.models import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.graph import Graph
 
@@ -32,7 +31,14 @@ __all__ = [
     "Node2VecDescent",
     "Shape",
     "Training",
+    "beside_random",
+    "by_hops",
+    "cosine_matrices",
+    "course",
     "far_correlation",
+    "on_graphs",
+    "spectra",
+    "stating",
     "top_energy",
     "training",
     "trial",
@@ -86,6 +92,37 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
     (FROZEN, "cycle"): (10.0, 5000, 15),
     (FROZEN, "irregular"): (2.0, 500, 16),
 }
+
+
+#: A number of every graph and architecture, one panel a graph.
+on_graphs = partial(draw.sweeps, axis="graph", value="architecture", columns=4)
+#: What becomes of the graphs through training, on a logarithmic axis.
+course = partial(draw.lines, x="step", facet="graph", x_log=True, x_label="step", columns=2)
+#: Mean cosine of pairs by their distance.
+by_hops = partial(
+    draw.lines,
+    x="hops",
+    y="cosine",
+    series="architecture",
+    facet="graph",
+    x_label="hops",
+    y_label="mean cosine",
+    columns=2,
+)
+#: Energy by eigenspace, from the smoothest to the roughest.
+spectra = partial(
+    draw.lines, x="number", y="energy", x_label="eigenspace", y_label="share of the energy"
+)
+#: Cosine of every two nodes.
+cosine_matrices = partial(
+    draw.heatmaps, row="source", column="target", value="cosine", value_label="cosine", limit=1.0
+)
+
+
+def stating(name: str, place: str) -> tuple[Stating, Callable[..., Claim]]:
+    """Return what makes the claims of a recipe: those of the paper, and our own."""
+    state = PAPER.stating(name, place)
+    return state, partial(state, source="ours")
 
 
 class Node2VecDescent(Config):
@@ -170,10 +207,12 @@ def trial(how: Training | Node2VecDescent, world: Graph, **labels: Value) -> Tri
 
 
 def trials(
-    shapes: Sequence[str],
+    shapes: Sequence[Shape],
     architectures: Sequence[str],
     most: int | None = None,
     descent: Node2VecDescent | None = None,
+    *,
+    shuffled: bool = True,
 ) -> list[Trial]:
     """Return the trials of architectures on the four graphs.
 
@@ -182,9 +221,10 @@ def trials(
         architectures: Which architectures.
         most: Trains no longer than so many steps.
         descent: How Node2Vec descends, where it is among them.
+        shuffled: Whether labels are shuffled; in order, neighbours are side by side.
     """
     return [
-        trial(how, Graph(shape=shape), graph=shape, architecture=name)  # type: ignore[arg-type]
+        trial(how, Graph(shape=shape, shuffled=shuffled), graph=shape, architecture=name)
         for shape in shapes
         for name in architectures
         for how in [
@@ -194,25 +234,32 @@ def trials(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first space (``first``) and in the top ones (``top``).
+    """Return the energy in the first space (``first``), in the top ones (``top``), and by chance.
 
     The top eigenspaces are the first that hold two dimensions together: one space of the star
     (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
     """
-    spaces = pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
+    top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
         first=pl.col("energy").filter(pl.col("space") == 0).sum(),
-        top=pl.col("energy").filter(pl.col("space") < spaces).sum(),
-        by_chance=pl.col("null_mean").filter(pl.col("space") < spaces).sum(),
-        chance_high=pl.col("null_high").filter(pl.col("space") < spaces).sum(),
+        top=pl.col("energy").filter(top).sum(),
+        by_chance=pl.col("null_mean").filter(top).sum(),
+        beyond_chance=pl.col("energy").filter(top).sum() - pl.col("null_high").filter(top).sum(),
     )
+
+
+def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
+    """Add the ``size`` of Spearman's ρ, and how far it is ``beyond_chance`` (below 0)."""
+    rho = pl.col("spearman")
+    return correlation.with_columns(size=rho.abs(), beyond_chance=rho - pl.col("null_low"))
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
 
     ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
-    cannot know. Rows with no path, and nodes with themselves, are left out.
+    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from two to
+    more. Rows with no path, and nodes with themselves, are left out.
     """
     far = pl.col("hops") >= 2
     # Single precision must not rank pairs that are equally close.
@@ -223,8 +270,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         .agg(
             all=pl.corr(cosine, hops, method="spearman"),
             far=pl.corr(cosine.filter(far), hops.filter(far), method="spearman"),
-            near_cosine=cosine.filter(~far).mean(),
-            two_hop_cosine=cosine.filter(hops == 2).mean(),
-            farther_cosine=cosine.filter(hops > 2).mean(),
+            near=cosine.filter(~far).mean() - cosine.filter(hops == 2).mean(),
+            drop=cosine.filter(hops == 2).mean() - cosine.filter(hops > 2).mean(),
         )
     )

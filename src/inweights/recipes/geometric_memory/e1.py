@@ -6,21 +6,11 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
+from inweights.lab import Plan, share
 from inweights.models.layers import Init
-from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, mean_recall, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RANDOM,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Search", "Settings"]
 
@@ -55,12 +45,8 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    star: PathStarTraining = PathStarTraining(nodes=4)
-    search: tuple[Search, ...] = (
-        Search(),
-        Search(rate=2e-3),
-        Search(std=0.1),
-    )
+    star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
+    search: tuple[Search, ...] = (Search(), Search(rate=2e-3), Search(std=0.1))
     steps: int = 1200
     every: int = 50
 
@@ -68,7 +54,7 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Edges and paths interleaved, with embeddings that are learnt and with frozen ones."""
     star = settings.star
-    trials = [star.trial({"embeddings": LEARNT}, how=INTERLEAVED)]
+    trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
     for point in settings.search:
         frozen = structs.replace(
             star,
@@ -76,17 +62,15 @@ def plan(settings: Settings) -> Plan:
             rate=point.rate,
             model=structs.replace(star.model, init=Init(std=point.std)),
         )
-        trials.append(frozen.trial({"embeddings": point.name}, how=RANDOM))
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, RECALL])
+        trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
     runs = whole(tables["paths"])
-    best = runs.group_by(KEYS, maintain_order=True).agg(best=pl.col("hardest").max())
-    edges = mean_recall(tables["edges"], KEYS)
-    final = at_the_end(runs, KEYS).join(edges, on=KEYS).join(best, on=KEYS)
+    final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
+    final = final.join(mean_recall(tables["edges"], KEYS), on=KEYS)
     learnt = pl.col("embeddings") == LEARNT
     texts = {"hardest": "hardest token, held out", "trained": "exact match, trained"}
     curves = runs.unpivot(
@@ -95,7 +79,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"frozen": final.filter(~learnt), "learnt": final.filter(learnt), "curves": curves}
 
 
-state = PAPER.stating("e1", "App. E.1")
+state, ours = stating("e1", "App. E.1")
 
 frozen = share("frozen", "hardest").over("embeddings")
 
@@ -111,18 +95,12 @@ CLAIMS = (
         "At the end of training it is at chance (accuracy).",
         frozen <= 0.02,
     ),
-    state(
+    ours(
         "trained-paths-are-memorised",
         "It is no failure of memory: trained paths are memorised (exact match).",
         frozen.of("trained") >= 0.95,
-        source="ours",
     ),
-    state(
-        "edges-are-memorised",
-        "And so are the edges (recall).",
-        frozen.of("recall") >= 0.95,
-        source="ours",
-    ),
+    ours("edges-are-memorised", "And so are the edges (recall).", frozen.of("recall") >= 0.95),
     state(
         "learnt-succeeds",
         "The same model whose embeddings move learns it (accuracy of the hardest token).",
@@ -131,7 +109,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "frozen",
         "curves",
         "Frozen embeddings memorise paths and compose none",
@@ -154,10 +132,10 @@ RECIPE = PAPER.recipe(
         "of other leaves."
     ),
     scales={
-        "smoke": Settings(star=MINI, search=(Search(),), steps=12, every=6),
+        "smoke": Settings(star=ways.MINI, search=(Search(),), steps=12, every=6),
         "cpu": Settings(),
         "paper": Settings(
-            star=PAPER_STAR,
+            star=ways.PAPER_STAR,
             search=(Search(rate=5e-4), Search(rate=1e-3)),
             steps=50_000,
             every=2000,
@@ -169,7 +147,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Initial scales are tried besides the learning rate, which is the paper's search.",
     ),
 )

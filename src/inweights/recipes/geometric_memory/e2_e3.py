@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
+from functools import partial
+
 import polars as pl
+from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Claim, Computation, Plan, computed, lines, sweeps
-from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape
+from inweights.lab import Computation, Plan, computed, lines, sweeps
+from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape, stating
 from inweights.theory.storage_tables import constructions, costs
 from inweights.worlds.graph import Graph
 
@@ -40,7 +42,7 @@ def plan(settings: Settings) -> Plan:
             labels={"graph": name, "directions": edges, "size": count},
             compute=costs,
             options={
-                "world": msgspec.structs.replace(world, edges=edges),
+                "world": structs.replace(world, edges=edges),
                 "dimensions": dimensions,
                 "cells": cells,
             },
@@ -49,14 +51,9 @@ def plan(settings: Settings) -> Plan:
         for edges in ("forward", "both")
         for name, world, dimensions, cells in _graphs(count, settings)
     ]
+    build = partial(Computation, name="constructions", compute=constructions, seeded=True)
     built = [
-        Computation(
-            name="constructions",
-            labels={"graph": shape},
-            compute=constructions,
-            options={"world": Graph(shape=shape)},
-            seeded=True,
-        )
+        build(labels={"graph": shape}, options={"world": Graph(shape=shape)})
         for shape in settings.graphs
     ]
     return Plan(computations=[*stored, *built])
@@ -66,10 +63,7 @@ def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]
     """Graphs of about so many nodes, with the dimensions and cells of their geometry."""
     arms = max(1, (count - 1) // (settings.path - 1))
     star = Graph(shape="path-star", arms=arms, nodes=settings.path)
-    graphs = [
-        (CYCLE, Graph(shape="cycle", n=count), 2, count),
-        (STAR, star, arms, settings.path),
-    ]
+    graphs = [(CYCLE, Graph(shape="cycle", n=count), 2, count), (STAR, star, arms, settings.path)]
     if count <= settings.most:
         half = range(count // 2)
         pairs = [[f"u{i}", f"w{j}"] for i in half for j in half]
@@ -80,49 +74,31 @@ def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ratios of the sparse graphs apart from the dense one, and their growth with size."""
     words = {"forward": "one direction", "both": "both directions"}
+    directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)
+    tied = pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied"))
     ratios = tables["costs"].with_columns(
-        storage=pl.concat_str(
-            pl.col("directions").replace_strict(words, return_dtype=pl.String),
-            pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied")),
-            separator=", ",
-        ),
-        panel=pl.concat_str("graph", "measure", separator=", "),
+        storage=pl.format("{}, {}", directions, tied), panel=pl.format("{}, {}", "graph", "measure")
     )
     keys = ["seed", "graph", "measure", "directions", "tied", "storage"]
-    growth = (
-        ratios.sort("nodes")
-        .group_by(keys, maintain_order=True)
-        .agg(growth=pl.col("ratio").last() / pl.col("ratio").first())
-    )
+    sizes, ratio = ratios.sort("nodes").group_by(keys, maintain_order=True), pl.col("ratio")
     sparse = pl.col("graph") != COMPLETE
     built = tables["constructions"].with_columns(error=pl.max_horizontal("on_edges", "off_edges"))
     return {
         "sparse": ratios.filter(sparse),
         "ratios": ratios.filter(sparse | (pl.col("measure") == "norm")),
-        "growth": growth,
+        "growth": sizes.agg(growth=ratio.last() / ratio.first()),
         "built": built,
         "three": built.filter(pl.col("construction") == "proposition 3"),
         "widths": built.select("seed", "graph", "construction", value="width_over_nodes"),
     }
 
 
-state = PAPER.stating("e2-e3", "E.2")
+state, ours = stating("e2-e3", "E.2")
 
 ratio = computed("sparse", "ratio").over("graph", "directions", "tied", "size")
 growth = computed("growth", "growth", measure="norm").over("directions", "tied")
 error, three = computed("built", "error").over("graph"), computed("three", "error").over("graph")
 narrowest = computed("constructions", "width_over_edges", construction="shifted").over("graph")
-
-
-def _exact(number: int, words: str) -> Claim:
-    """A proposition about a construction that is exact."""
-    return state(
-        f"proposition-{number}",
-        f"{words} give logit 1 on edges and 0 between all others (largest error).",
-        error.at(construction=f"proposition {number}") <= 1e-9,
-        place=f"Prop. {number}",
-    )
-
 
 CLAIMS = (
     state(
@@ -148,26 +124,34 @@ CLAIMS = (
         )
         for graph in (CYCLE, STAR)
     ),
-    state(
+    ours(
         "dense-graphs-are-different",
         "On a complete bipartite graph it does grow, as √N: same ratio.",
         growth.at(graph=COMPLETE) >= 2.0,
-        source="ours",
     ),
-    _exact(4, "Untied embeddings, one of them the adjacency,"),
-    _exact(5, "The rows of the incidence matrix, tied,"),
+    *(
+        state(
+            f"proposition-{number}",
+            f"{words} give logit 1 on edges and 0 between all others (largest error).",
+            error.at(construction=f"proposition {number}") <= 1e-9,
+            place=f"Prop. {number}",
+        )
+        for number, words in (
+            (4, "Untied embeddings, one of them the adjacency,"),
+            (5, "The rows of the incidence matrix, tied,"),
+        )
+    ),
     state(
         "proposition-3-as-printed",
         "Tied embeddings of a bipartite graph give logit 1 on edges and 0 between all others.",
         three <= 1e-9,
         place="Prop. 3",
     ),
-    state(
+    ours(
         "proposition-3-across",
         "They do so between the two parts.",
         three.of("across") <= 1e-9,
         place="Prop. 3",
-        source="ours",
     ),
     state(
         "footnote-14",
@@ -176,11 +160,10 @@ CLAIMS = (
         narrowest >= 1.0,
         place="Footnote 14",
     ),
-    state(
+    ours(
         "narrower-than-nodes",
         "A tied embedding narrower than the number of nodes is exact (largest error).",
         error.at(construction="shifted") <= 1e-9,
-        source="ours",
         place="E.3",
     ),
 )

@@ -6,27 +6,8 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Node2VecDescent,
-    Shape,
-    training,
-)
-from inweights.recipes.geometric_memory.filming import (
-    arbitrary,
-    figures,
-    filmed,
-    more_geometric,
-    pictures,
-)
+from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import filming
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -43,23 +24,23 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     looks: int = 500
     draws: int = 50
 
 
-def _world(shape: Shape) -> Graph:
+def _world(shape: gm.Shape) -> Graph:
     """Labels are in order, so that neighbours are side by side; every start is drawn anew."""
     return Graph(shape=shape, shuffled=False)
 
 
 def plan(settings: Settings) -> Plan:
     """Train every architecture on every graph, and film the first seed of each."""
-    return filmed(
+    return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
-        lambda architecture, shape: training(architecture, shape, most=settings.most),
+        lambda architecture, shape: gm.training(architecture, shape, most=settings.most),
         settings.descent,
         looks=settings.looks,
         draws=settings.draws,
@@ -68,19 +49,19 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Pictures of the films, the graphs that they are of, and what the claims judge."""
-    return pictures(tables, {shape: _world(shape) for shape in GRAPHS})
+    return filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
 
 
-state = PAPER.stating("fig1", "Fig. 1, §1")
+state = gm.PAPER.stating("fig1", "Fig. 1, §1")
 
 CLAIMS = (
-    arbitrary(state),
-    *(more_geometric(state, more, FROZEN) for more in (GPT, SSM, NN)),
-    *(more_geometric(state, NODE2VEC, less) for less in (GPT, SSM, NN)),
+    filming.arbitrary(state),
+    *(filming.more_geometric(state, more, gm.FROZEN) for more in (gm.GPT, gm.SSM, gm.NN)),
+    *(filming.more_geometric(state, gm.NODE2VEC, less) for less in (gm.GPT, gm.SSM, gm.NN)),
     state(
         "node2vec-is-the-graph",
         "Node2Vec lays every graph out by its hops: Spearman of cosine against hops.",
-        cosine("correlation", "spearman", architecture=NODE2VEC).over("graph") <= -0.95,
+        cosine("correlation", "spearman", architecture=gm.NODE2VEC).over("graph") <= -0.95,
     ),
     state(
         "all-store-the-edges",
@@ -90,7 +71,7 @@ CLAIMS = (
     ),
 )
 
-FIGURES = figures(
+FIGURES = filming.figures(
     seen="All store the same edges. Associative storage keeps the vectors as they were drawn, "
     "Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to that early on, "
     "and then let neighbours zigzag.",
@@ -98,7 +79,7 @@ FIGURES = figures(
     "lose some of it as they go on; Node2Vec keeps it.",
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig1",
     title="The same edges, stored as a list or as a map",
     place="Figure 1, §1",
@@ -109,7 +90,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            graphs=("grid", "cycle"), descent=Node2VecDescent(steps=40), most=4, draws=20
+            graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
         ),
         "cpu": Settings(),
         "paper": Settings(draws=1000),
@@ -120,8 +101,8 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
-        OURS_SSM,
+        *gm.OURS,
+        gm.OURS_SSM,
         "The picture shows the first seed; the claims are over all of them.",
     ),
 )

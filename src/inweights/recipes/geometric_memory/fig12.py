@@ -5,19 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, learnt, token_names, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -32,7 +23,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
 
@@ -41,28 +32,26 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
-        for how in (INTERLEAVED, GEOMETRY)
+        for how in (ways.INTERLEAVED, ways.GEOMETRY)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Exact match at the end, the curve of every token, and when each is learnt."""
-    paths = tables["paths"]
-    runs, when = whole(paths), learnt(paths, KEYS)
+    told = tables["paths"]
+    runs = whole(told)
     return {
         "final": at_the_end(runs, KEYS),
         "exact": runs,
-        "tokens": paths.filter(pl.col("part") == "queries").with_columns(
+        "tokens": told.filter(pl.col("part") == "queries").with_columns(
             token_names(), panel=pl.format("{}, {}", "graph", "condition")
         ),
-        "when": when,
-        "order": when.unique(subset=KEYS, maintain_order=True),
+        "order": learnt(told, KEYS).unique(subset=KEYS, maintain_order=True),
     }
 
 
-state = PAPER.stating("fig12", "Fig. 12, Obs. A.1")
+state, ours = stating("fig12", "Fig. 12, Obs. A.1")
 
 exact = share("final", "exact").over("graph")
 lead = number("order", "lead").over("graph")
@@ -72,14 +61,13 @@ CLAIMS = (
         "full-path",
         "Interleaved and everything trained, the whole path of held-out leaves is right (exact "
         "match of greedy decoding).",
-        exact.at(condition=INTERLEAVED) >= 0.8,
+        exact.at(condition=ways.INTERLEAVED) >= 0.8,
         published="up to 100%",
     ),
-    state(
+    ours(
         "full-path-geometry-first",
         "With edges first and the embeddings then frozen it is right as well (exact match).",
-        exact.at(condition=GEOMETRY) >= 0.97,
-        source="ours",
+        exact.at(condition=ways.GEOMETRY) >= 0.97,
     ),
     *(
         state(
@@ -91,32 +79,29 @@ CLAIMS = (
             source=source,
         )
         for suffix, words, condition, source in (
-            ("", "edges and paths interleaved", INTERLEAVED, PAPER.source),
-            ("-geometry-first", "edges first", GEOMETRY, "ours"),
+            ("", "edges and paths interleaved", ways.INTERLEAVED, PAPER.source),
+            ("-geometry-first", "edges first", ways.GEOMETRY, "ours"),
         )
     ),
-    state(
+    ours(
         "not-the-order-of-a-cascade",
         "In neither is the order that of a cascade, in which each token comes after the next one "
         "(rank correlation of place and step; −1 for a cascade).",
         cosine("order", "order").over("graph", "condition") >= -0.75,
         place="Obs. A.2",
-        source="ours",
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.held_out(
         "exact",
         "exact",
         "Whole paths of held-out leaves",
         "Exact match of greedy decoding, every token of the path by its largest logit.",
-        y="exact",
         series="condition",
         facet="graph",
-        y_label="exact match, held out",
     ),
-    through_training(
+    ways.through_training(
         "tokens",
         "tokens",
         "Every token of a held-out path through training",
@@ -140,9 +125,9 @@ RECIPE = PAPER.recipe(
         "loss on every token, and follows each token of the other paths through training."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=4),
+        "smoke": Settings(stars=(ways.MINI,), every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -150,7 +135,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "A token counts as learnt at half accuracy; the paper shows curves and names no threshold.",
         "The rank correlation was added as a claim after the steps had been seen on judged seeds.",
     ),

@@ -9,8 +9,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.models.gpt import GPTConfig
-from inweights.models.layers import Init
+from inweights.models import GPTConfig, Init
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.derived import at_the_end, learnt, token_names
 from inweights.recipes.geometric_memory.common import PAPER
@@ -118,34 +117,24 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of every token, what each run ends with, and when each token is learnt."""
-    paths = tables["paths"].with_columns(chance=1.0 / pl.col("arms"))
-    asked, place = pl.col("part") == "queries", pl.col("place")
-    held = paths.filter(asked)
-    final = (
-        at_the_end(paths, KEYS)
-        .group_by([*KEYS, "chance"], maintain_order=True)
-        .agg(
-            hardest=pl.col("accuracy").filter(asked, place == 1).mean(),
-            later=pl.col("accuracy").filter(asked, place > 1).min(),
-            exact=pl.col("exact").filter(asked).mean(),
-            trained=pl.col("accuracy").filter(~asked, place == 1).mean(),
-        )
-    )
-    spoken = (
-        pl.when(pl.col("condition") == REVERSE)
-        .then(pl.format("token {}", place + 1))
-        .otherwise(token_names())
-    )
+    place, chance = pl.col("place"), pl.col("chance").first()
+    held = tables["paths"].filter(pl.col("part") == "queries")
+    held = held.with_columns(chance=1.0 / pl.col("arms"))
+    final = at_the_end(held, KEYS).group_by(KEYS, maintain_order=True)
+    reverse = pl.when(pl.col("condition") == REVERSE).then(pl.format("token {}", place + 1))
     # Of the loss on the hardest token alone the other tokens were never taught.
     shown = held.filter((pl.col("condition") != FIRST) | (place == 1))
     when = learnt(held.filter(pl.col("condition") == HIDDEN), KEYS, LEARNT)
     return {
-        "final": final.with_columns(
-            above=pl.col("hardest") - pl.col("chance"),
-            above_whole=pl.col("exact") - pl.col("chance"),
+        "final": final.agg(
+            above=pl.col("accuracy").filter(place == 1).mean() - chance,
+            later=pl.col("accuracy").filter(place > 1).min(),
+            exact=pl.col("exact").mean(),
+            above_whole=pl.col("exact").mean() - chance,
         ),
-        "tokens": shown.with_columns(token=spoken, panel=pl.format("{}, {}", "graph", "condition")),
-        "when": when,
+        "tokens": shown.with_columns(
+            token=reverse.otherwise(token_names()), panel=pl.format("{}, {}", "graph", "condition")
+        ),
         "order": when.unique(subset=KEYS, maintain_order=True),
     }
 
@@ -225,22 +214,18 @@ _MINI = InContextTraining(
     steps=6,
     batch=8,
 )
-_GPT_MID = GPTConfig(layers=12, width=384, heads=8, context=128, positions="sinusoidal")
-
-
-def _paper(arms: int, nodes: int) -> InContextTraining:
-    return InContextTraining(
-        world=InContextStar(arms=arms, nodes=nodes, labels=100, trained=200_000, asked=2000),
-        model=_GPT_MID,
+_PAPER = tuple(
+    InContextTraining(
+        world=InContextStar(arms=arms, nodes=5, labels=100, trained=200_000, asked=2000),
+        model=GPTConfig(layers=12, width=384, heads=8, context=128, positions="sinusoidal"),
         steps=40_000,
         batch=512,
         optimizer=Optimizer(rate=5e-4),
         schedule=Schedule(kind="cosine", warmup=1000, final=0.1),
         precision="bf16",
     )
-
-
-_PAPER = (_paper(2, 5), _paper(5, 5), _paper(10, 5))
+    for arms in (2, 5, 10)
+)
 
 RECIPE = PAPER.recipe(
     "fig13",

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import polars as pl
 from msgspec import structs
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, heatmaps, number, share
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.mamba import MambaConfig
-from inweights.probes.geometry import hop_correlation
-from inweights.probes.navigation import navigation
-from inweights.probes.paths import arm_cosines, path_accuracy
-from inweights.recipes.derived import (
-    at_the_end,
-    learnt,
-    mean_recall,
-    own_and_other_arms,
-    token_names,
-    whole,
-)
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    ALONE,
-    FIRST,
-    FULL,
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    PAPER_STAR,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes import derived
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -41,13 +22,13 @@ __all__ = ["RECIPE", "Settings"]
 #: Whether blocks add to their input, or replace it.
 ADDS, REPLACES = "residual", "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
-TAUGHT = ((INTERLEAVED, FULL), (INTERLEAVED, FIRST), (GEOMETRY, FULL))
+TAUGHT = ((ways.INTERLEAVED, ways.FULL), (ways.INTERLEAVED, ways.FIRST), (ways.GEOMETRY, ways.FULL))
 #: Nodes of the largest graph whose pairs are all compared.
 PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
-_SMALL = PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
+_SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
 _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
@@ -61,7 +42,7 @@ class Settings(Config):
         draws: Random embeddings that the rank correlation is held against.
     """
 
-    stars: tuple[PathStarTraining, ...] = (_SMALL,)
+    stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25
     arms: int = 30
     draws: int = 20
@@ -73,21 +54,17 @@ def plan(settings: Settings) -> Plan:
     for star, block in product(settings.stars, (ADDS, REPLACES)):
         model = structs.replace(star.model, residual=block == ADDS)
         used = structs.replace(star, model=model)
-        for how, loss in (*TAUGHT, (ALONE, FULL)):
+        for how, loss in (*TAUGHT, (ways.ALONE, ways.FULL)):
             about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
             trials.append(used.trial(about, how=how, loss=loss))
+    hops = partial(Measure, probe=probes.hop_correlation, options={"draws": settings.draws})
     measures = [
-        Measure(name="paths", probe=path_accuracy, every=settings.every),
-        Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation, where={"taught": FULL}),
-        RECALL,
+        ways.curves(every=settings.every),
+        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=probes.navigation, where={"taught": ways.FULL}),
+        ways.RECALL,
         *(
-            Measure(
-                name="hops",
-                probe=hop_correlation,
-                where={"condition": ALONE, "graph": star.name},
-                options={"draws": settings.draws},
-            )
+            hops(name="hops", where={"condition": ways.ALONE, "graph": star.name})
             for star in settings.stars
             if PathStar(arms=star.arms, nodes=star.nodes).size <= PAIRED
         ),
@@ -97,17 +74,16 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, when each token is learnt, and what the embeddings show."""
-    taught_paths = pl.col("condition") != ALONE
-    runs = whole(tables["paths"]).filter(taught_paths)
+    taught_paths = pl.col("condition") != ways.ALONE
+    runs = derived.whole(tables["paths"]).filter(taught_paths)
     full = tables["paths"].filter(
-        pl.col("part") == "queries", pl.col("taught") == FULL, taught_paths
+        pl.col("part") == "queries", pl.col("taught") == ways.FULL, taught_paths
     )
-    arms = own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
-    recall = mean_recall(tables["edges"], KEYS)
+    arms = derived.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
-        pl.col("condition").is_in([INTERLEAVED, ALONE]),
-        pl.col("taught") == FULL,
+        pl.col("condition").is_in([ways.INTERLEAVED, ways.ALONE]),
+        pl.col("taught") == ways.FULL,
     )
     panel = pl.format("{}, {}", "condition", "block")
     return {
@@ -115,21 +91,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             line=pl.format("{}, {}", "condition", "taught"),
             panel=pl.format("{}, {}", "graph", "block"),
         ),
-        "final": at_the_end(runs, KEYS),
-        "tokens": full.with_columns(token_names(), panel=panel),
-        "order": learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
-        "geometry": arms.drop("own", "others").join(recall, on=KEYS),
+        "final": derived.at_the_end(runs, KEYS),
+        "tokens": full.with_columns(derived.token_names(), panel=panel),
+        "order": derived.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
+        "geometry": arms,
         "matrix": matrix.with_columns(panel=panel),
-        "correlation": tables["hops"].with_columns(
-            excess=pl.col("spearman") - pl.col("null_low"),
-        ),
+        "correlation": tables["hops"],
     }
 
 
-state = PAPER.stating("fig14-15", "Fig. 14, C.1")
+state, ours = stating("fig14-15", "Fig. 14, C.1")
 
 token = share("final", "hardest").over("graph")
-adds = token.at(condition=INTERLEAVED, block=ADDS)
+adds = token.at(condition=ways.INTERLEAVED, block=ADDS)
 EDGES_ALONE = "Fig. 15(b), C.1"
 
 CLAIMS = (
@@ -142,29 +116,27 @@ CLAIMS = (
             published="up to 100%",
         )
         for name, where, loss in (
-            ("hardest", "the full path", FULL),
-            ("first", "that token alone", FIRST),
+            ("hardest", "the full path", ways.FULL),
+            ("first", "that token alone", ways.FIRST),
         )
     ),
     state(
         "full-path",
         "So is the whole path (exact match of greedy decoding; residual, interleaved).",
-        adds.of("exact").at(taught=FULL) >= 0.8,
+        adds.of("exact").at(taught=ways.FULL) >= 0.8,
         published="up to 100%",
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained it is, too "
         "(accuracy of the hardest token; residual).",
-        token.at(condition=GEOMETRY, block=ADDS) >= 0.95,
-        source="ours",
+        token.at(condition=ways.GEOMETRY, block=ADDS) >= 0.95,
     ),
-    state(
+    ours(
         "without-residual",
         "With the block that replaces its input, and has no residual stream, the same holds "
         "(accuracy of the hardest token, geometry first).",
-        token.at(condition=GEOMETRY, block=REPLACES) >= 0.95,
-        source="ours",
+        token.at(condition=ways.GEOMETRY, block=REPLACES) >= 0.95,
     ),
     state(
         "no-reverse-cascade",
@@ -177,29 +149,27 @@ CLAIMS = (
         "edges-alone-closer",
         "Trained on edges alone, Mamba has a strong geometry: a leaf is closer to the first node "
         "of its path than to those of others (mean cosine, own minus others).",
-        number("geometry", "gap", condition=ALONE).over("graph", "block") >= 0.3,
+        number("geometry", "gap", condition=ways.ALONE).over("graph", "block") >= 0.3,
         published="picture",
         place=EDGES_ALONE,
     ),
-    state(
+    ours(
         "edges-alone-nearest",
         "There its own first node is the nearest one among all arms (share of held-out leaves).",
-        share("geometry", "nearest", condition=ALONE).over("graph", "block") >= 0.95,
-        source="ours",
+        share("geometry", "nearest", condition=ways.ALONE).over("graph", "block") >= 0.95,
         place=EDGES_ALONE,
     ),
-    state(
+    ours(
         "edges-alone-hops",
         "There the cosine of two nodes falls with their distance in hops (Spearman's ρ over all "
         "pairs; random embeddings: ρ near 0).",
-        cosine("correlation", "spearman", condition=ALONE).over("graph", "block") <= -0.3,
-        source="ours",
+        cosine("correlation", "spearman", condition=ways.ALONE).over("graph", "block") <= -0.3,
         place=EDGES_ALONE,
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "hardest",
         "curves",
         "The hardest token, with Mamba",
@@ -211,7 +181,7 @@ FIGURES = (
         reference=("chance", "1/d"),
         y_label="accuracy, hardest token",
     ),
-    through_training(
+    ways.through_training(
         "tokens",
         "tokens",
         "Every token of a held-out path through Mamba's training",
@@ -222,19 +192,13 @@ FIGURES = (
         facet="panel",
         columns=2,
     ),
-    heatmaps(
+    ways.first_nodes(
         "cosines",
         "matrix",
         "Leaves against first nodes in Mamba's embeddings",
         "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
         "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
         "own path. Edges alone make it.",
-        panel="panel",
-        row="leaf",
-        column="first",
-        value="cosine",
-        value_label="cosine",
-        limit=1.0,
         columns=2,
     ),
 )
@@ -250,7 +214,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            stars=(structs.replace(MINI, model=MambaConfig(layers=1, width=8, state=4)),),
+            stars=(structs.replace(ways.MINI, model=MambaConfig(layers=1, width=8, state=4)),),
             every=6,
             arms=4,
             draws=4,
@@ -258,9 +222,7 @@ RECIPE = PAPER.recipe(
         "cpu": Settings(),
         # The small graph stays, since all pairs of the large one's nodes would not fit in memory.
         "paper": Settings(
-            stars=(_SMALL, structs.replace(PAPER_STAR, model=_PAPER_MAMBA)),
-            every=500,
-            arms=60,
+            stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)), every=500, arms=60
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},

@@ -6,20 +6,10 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Score, lines, share
-from inweights.probes.paths import path_accuracy
-from inweights.recipes.derived import at_the_end, mean_recall, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    PAPER_STAR,
-    RANDOM,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
+from inweights.lab import Plan, Score, lines, share
+from inweights.recipes.derived import at_the_end, whole
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
@@ -37,7 +27,7 @@ class Tree(Config):
         branches: Children of every other inner node.
     """
 
-    star: PathStarTraining = PathStarTraining(arms=40, nodes=4)
+    star: ways.PathStarTraining = ways.PathStarTraining(arms=40, nodes=4)
     branches: int = 2
 
     @property
@@ -69,37 +59,34 @@ def plan(settings: Settings) -> Plan:
             {"graph": tree.name, "condition": how, "split": split}, how=how, task=tree.task(split)
         )
         for tree in settings.trees
-        for how in (INTERLEAVED, GEOMETRY, RANDOM)
+        for how in (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM)
         for split in (LEAF, ARM)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, and the accuracy of every token at the end."""
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)
-    recall = mean_recall(tables["edges"], KEYS)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
     return {
         "curves": runs,
-        "final": at_the_end(runs, KEYS).join(recall, on=KEYS),
+        "final": at_the_end(runs, KEYS),
         "ends": places.filter(pl.col("place") == pl.col("place").max().over("graph")),
         "places": places.with_columns(panel=panel),
     }
 
 
-state = PAPER.stating("fig16", "Fig. 16, C.2")
+state, ours = stating("fig16", "Fig. 16, C.2")
 
 exact = share("final", "exact").over("graph", "split")
 token = exact.of("hardest")
-last_token = share("ends", "accuracy")
 
 
 def harder(score: Score) -> Score:
     """By how much the split at the first token is harder than the one at the leaf."""
-    interleaved = score.at(condition=INTERLEAVED).over("graph")
+    interleaved = score.at(condition=ways.INTERLEAVED).over("graph")
     return interleaved.at(split=LEAF) - interleaved.at(split=ARM)
 
 
@@ -109,7 +96,7 @@ CLAIMS = (
         "Edges and paths interleaved, paths that were never seen are found, whether single leaves "
         "or all leaves of an arm are held out (exact match of greedy decoding; a guess that knows "
         "the graph gets one leaf in all leaves).",
-        exact.at(condition=INTERLEAVED) >= 0.1,
+        exact.at(condition=ways.INTERLEAVED) >= 0.1,
         published="non-trivial",
     ),
     state(
@@ -122,7 +109,7 @@ CLAIMS = (
     state(
         "hardest-token",
         "Their first token, the one that takes planning, is found in both splits (accuracy).",
-        token.at(condition=INTERLEAVED) >= 0.1,
+        token.at(condition=ways.INTERLEAVED) >= 0.1,
         published="non-trivial",
     ),
     state(
@@ -132,41 +119,36 @@ CLAIMS = (
         harder(token) >= 0.1,
         published="much harder",
     ),
-    state(
+    ours(
         "sibling-is-said",
         "What the split at the leaf lacks is the leaf itself, though the prompt names it: where a "
         "sibling was trained after the same parent, that one is said (accuracy of the last token, "
         "leaf minus first token).",
-        harder(last_token) <= -0.1,
-        source="ours",
+        harder(share("ends", "accuracy")) <= -0.1,
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings then frozen both splits are non-trivial as well "
         "(exact match).",
-        exact.at(condition=GEOMETRY) >= 0.1,
-        source="ours",
+        exact.at(condition=ways.GEOMETRY) >= 0.1,
     ),
-    state(
+    ours(
         "random-embeddings-fail",
         "With random embeddings, frozen, and all leaves of an arm held out, none is found (exact "
         "match).",
-        exact.at(condition=RANDOM, split=ARM).over("graph") <= 0.02,
-        source="ours",
+        exact.at(condition=ways.RANDOM, split=ARM).over("graph") <= 0.02,
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.held_out(
         "exact",
         "curves",
         "Paths through a tree-star, by what was held out",
         "Exact match of greedy decoding on held-out leaves. Split at the leaf: other leaves "
         "below the same nodes were trained. Split at the first token: no path of the arm was.",
-        y="exact",
         series="split",
         facet="panel",
-        y_label="exact match, held out",
         columns=3,
     ),
     lines(
@@ -195,10 +177,10 @@ RECIPE = PAPER.recipe(
         "was. Random embeddings that never move are the control."
     ),
     scales={
-        "smoke": Settings(trees=(Tree(star=MINI),), every=6),
+        "smoke": Settings(trees=(Tree(star=ways.MINI),), every=6),
         "cpu": Settings(),
         "paper": Settings(
-            trees=(Tree(star=structs.replace(PAPER_STAR, arms=1000, nodes=5)),), every=500
+            trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},

@@ -6,26 +6,11 @@ from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, cosine, lines, number, share, sweeps
-from inweights.probes import graph_recall, hop_correlation, spectral_energy
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import beside_chance
-from inweights.recipes.geometric_memory.common import (
-    ARCHITECTURES,
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Node2VecDescent,
-    Shape,
-    top_energy,
-    trials,
-)
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -44,9 +29,9 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    architectures: tuple[str, ...] = ARCHITECTURES
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    architectures: tuple[str, ...] = gm.ARCHITECTURES
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     draws: int = 200
 
@@ -55,28 +40,20 @@ def plan(settings: Settings) -> Plan:
     """Train TinyGPT, TinySSM, TinyNN and its frozen variant; Node2Vec descends in closed form."""
     draws = {"draws": settings.draws}
     return Plan(
-        trials=trials(settings.graphs, settings.architectures, settings.most, settings.descent),
+        trials=gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent),
         measures=[
-            Measure(name="recall", probe=graph_recall),
-            Measure(name="correlation", probe=hop_correlation, options=draws),
-            Measure(name="energy", probe=spectral_energy, options=draws),
+            Measure(name="recall", probe=probes.graph_recall),
+            Measure(name="correlation", probe=probes.hop_correlation, options=draws),
+            Measure(name="energy", probe=probes.spectral_energy, options=draws),
         ],
     )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from null distributions, energy in the top eigenspaces, rows of random vectors."""
-    correlation = tables["correlation"].with_columns(
-        size=pl.col("spearman").abs(),
-        beyond_chance=pl.col("spearman") - pl.col("null_low"),
-    )
-    recall = tables["recall"].with_columns(
-        of_ceiling=pl.col("accuracy") / pl.col("ceiling"),
-        above_floor=pl.col("loss") - pl.col("floor"),
-    )
-    top = top_energy(tables["energy"], LABELS).with_columns(
-        beyond_chance=pl.col("top") - pl.col("chance_high")
-    )
+    correlation = gm.beside_random(tables["correlation"])
+    recall = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))
+    top = gm.top_energy(tables["energy"], LABELS)
     spectra = tables["energy"].with_columns(number=pl.col("space") + 1)
     with_chance = partial(beside_chance, label="architecture", name=CHANCE)
     return {
@@ -84,48 +61,44 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "recall": recall,
         "top": top,
         "flat": correlation.filter(pl.col("graph").is_in(["grid", "cycle"])),
-        "stored": recall.filter(pl.col("architecture") != NODE2VEC),
+        "stored": recall.filter(pl.col("architecture") != gm.NODE2VEC),
         "correlations": with_chance(correlation, "spearman", "null_mean"),
         "energies": with_chance(top, "top", "by_chance"),
         "spectra": with_chance(spectra, "energy", "null_mean"),
     }
 
 
-state = PAPER.stating("fig17-20", "Figs. 17–20, C.3")
+state = gm.PAPER.stating("fig17-20", "Figs. 17–20, C.3")
 
 spearman = cosine("correlation", "spearman").over("graph")
 beyond_chance = number("correlation", "beyond_chance").over("graph")
 top = share("top", "top").over("graph")
 top_beyond_chance = cosine("top", "beyond_chance").over("graph")
 
-
-def _flat(name: str, short: str) -> Claim:
-    """An architecture is geometric on the two graphs that lie in a plane."""
-    return state(
-        f"{short}-is-geometric",
-        f"{name}'s embeddings follow the distance on grid and cycle (Spearman).",
-        cosine("flat", "spearman", architecture=name).over("graph") <= -0.5,
-    )
-
-
 CLAIMS = (
     state(
         "node2vec-is-geometric",
         "Node2Vec lays nodes out by their distance: Spearman of cosine against hops, every graph.",
-        spearman.at(architecture=NODE2VEC) <= -0.95,
+        spearman.at(architecture=gm.NODE2VEC) <= -0.95,
     ),
     state(
         "node2vec-top-spaces",
         "Node2Vec's energy lies in the top eigenspaces (the first that hold two dimensions).",
-        top.at(architecture=NODE2VEC) >= 0.85,
+        top.at(architecture=gm.NODE2VEC) >= 0.85,
     ),
     state(
         "node2vec-first-space",
         "It lies in the Fiedler space alone, on every graph.",
-        top.of("first").at(architecture=NODE2VEC) >= 0.85,
+        top.of("first").at(architecture=gm.NODE2VEC) >= 0.85,
     ),
-    _flat(GPT, "tiny-gpt"),
-    _flat(SSM, "tiny-ssm"),
+    *(
+        state(
+            f"{short}-is-geometric",
+            f"{name}'s embeddings follow the distance on grid and cycle (Spearman).",
+            cosine("flat", "spearman", architecture=name).over("graph") <= -0.5,
+        )
+        for name, short in ((gm.GPT, "tiny-gpt"), (gm.SSM, "tiny-ssm"))
+    ),
     *(
         state(
             f"{name.lower()}-beats-chance",
@@ -133,7 +106,7 @@ CLAIMS = (
             "minus the 2.5% quantile of random vectors.",
             beyond_chance.at(architecture=name) <= 0.0,
         )
-        for name in (GPT, SSM, NN)
+        for name in (gm.GPT, gm.SSM, gm.NN)
     ),
     *(
         state(
@@ -142,12 +115,12 @@ CLAIMS = (
             "minus the 97.5% quantile of random vectors.",
             top_beyond_chance.at(architecture=name) >= 0.0,
         )
-        for name in (GPT, SSM, NN)
+        for name in (gm.GPT, gm.SSM, gm.NN)
     ),
     state(
         "frozen-are-not",
         "Frozen embeddings store the same edges without geometry: |Spearman|.",
-        share("correlation", "size", architecture=FROZEN).over("graph") <= 0.2,
+        share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     ),
     state(
         "edges-are-stored",
@@ -157,15 +130,13 @@ CLAIMS = (
     state(
         "node2vec-stores-edges",
         "Node2Vec stores every edge as well, once a node's own logit is left out (recall).",
-        share("recall", "recall_others", architecture=NODE2VEC).over("graph") >= 1.0,
+        share("recall", "recall_others", architecture=gm.NODE2VEC).over("graph") >= 1.0,
         source="ours",
     ),
 )
 
-by_graph = partial(sweeps, axis="graph", value="architecture", columns=4)
-
 FIGURES = (
-    by_graph(
+    gm.on_graphs(
         "correlation",
         "correlations",
         "Does the angle between two nodes say how far apart they are?",
@@ -177,7 +148,7 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    by_graph(
+    gm.on_graphs(
         "energy",
         "energies",
         "Share of the embeddings' energy in the top eigenspaces of the graph",
@@ -187,23 +158,19 @@ FIGURES = (
         y_label="share of the energy",
         y_limits=(0, 1),
     ),
-    lines(
+    gm.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
         "Space 1 is the Fiedler space; neighbours differ in sign in the last ones. Random vectors "
         "have energy in proportion to a space's dimension.",
-        x="number",
-        y="energy",
         series="architecture",
         facet="graph",
-        order=(*ARCHITECTURES, CHANCE),
-        x_label="eigenspace",
-        y_label="share of the energy",
+        order=(*gm.ARCHITECTURES, CHANCE),
         y_limits=(0, 1),
         columns=2,
     ),
-    by_graph(
+    gm.on_graphs(
         "memory",
         "recall",
         "Loss above the least that is possible",
@@ -215,7 +182,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig17-20",
     title="Geometry in every architecture, on every tiny graph",
     place="Figures 17–20, appendix C.3",
@@ -227,7 +194,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            graphs=("grid", "irregular"), descent=Node2VecDescent(steps=40), most=3, draws=20
+            graphs=("grid", "irregular"), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
         ),
         "cpu": Settings(),
         "paper": Settings(draws=1000),
@@ -237,5 +204,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, OURS_SSM),
+    ours=(*gm.OURS, gm.OURS_SSM),
 )

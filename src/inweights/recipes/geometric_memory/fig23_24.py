@@ -5,25 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, heatmaps, lines, number
+from inweights.lab import Measure, Plan, number
 from inweights.probes import cosines
 from inweights.recipes.derived import mean_by_hops
-from inweights.recipes.geometric_memory.common import (
-    ARCHITECTURES,
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    OURS,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    far_correlation,
-    training,
-    trial,
-)
-from inweights.worlds.graph import Graph
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -39,8 +24,8 @@ class Settings(Config):
         most: Trains no longer than so many steps; the paper's own if left out.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
 
 
@@ -49,29 +34,28 @@ def plan(settings: Settings) -> Plan:
 
     Labels alone are not shuffled; every start is drawn anew.
     """
-    trials = []
-    for shape in settings.graphs:
-        world = Graph(shape=shape, shuffled=False)
-        trials.append(trial(settings.descent, world, graph=shape, architecture=NODE2VEC))
-        for name in (GPT, NN, FROZEN):
-            how = training(name, shape, most=settings.most)
-            trials.append(trial(how, world, graph=shape, architecture=name))
-    return Plan(trials=trials, measures=[Measure(name="cosines", probe=cosines)])
+    architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
+    return Plan(
+        trials=gm.trials(
+            settings.graphs, architectures, settings.most, settings.descent, shuffled=False
+        ),
+        measures=[Measure(name="cosines", probe=cosines)],
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The first seed's matrices, and how cosines go with hops in every seed."""
     table = tables["cosines"]
-    far = far_correlation(table, LABELS).with_columns(
-        drop=pl.col("two_hop_cosine") - pl.col("farther_cosine"),
-        near=pl.col("near_cosine") - pl.col("two_hop_cosine"),
-    )
     first = table.filter(pl.col("seed") == pl.col("seed").min())
-    matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in GRAPHS}
-    return {"far": far, "by_hops": mean_by_hops(table, LABELS), **matrices}
+    matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS}
+    return {
+        "far": gm.far_correlation(table, LABELS),
+        "by_hops": mean_by_hops(table, LABELS),
+        **matrices,
+    }
 
 
-state = PAPER.stating("fig23-24", "Figs. 23–24, C.3")
+state = gm.PAPER.stating("fig23-24", "Figs. 23–24, C.3")
 
 drop, near = number("far", "drop").over("graph"), number("far", "near").over("graph")
 
@@ -82,12 +66,12 @@ CLAIMS = (
             f"{name}'s cosines show multi-hop structure: mean at two hops minus mean beyond.",
             drop.at(architecture=name) >= 0.2,
         )
-        for name in (NODE2VEC, GPT, NN)
+        for name in (gm.NODE2VEC, gm.GPT, gm.NN)
     ),
     state(
         "frozen-shows-none",
         "Associative embeddings show none: the same difference.",
-        drop.at(architecture=FROZEN).within(-0.1, 0.1),
+        drop.at(architecture=gm.FROZEN).within(-0.1, 0.1),
     ),
     *(
         state(
@@ -95,12 +79,12 @@ CLAIMS = (
             f"{name}'s cosine falls from the first hop to the second (mean difference).",
             near.at(architecture=name) >= 0.0,
         )
-        for name in (NODE2VEC, GPT)
+        for name in (gm.NODE2VEC, gm.GPT)
     ),
     state(
         "tiny-nn-zigzags",
         "TinyNN's rises instead: its neighbours are farther apart than nodes two hops apart.",
-        near.at(architecture=NN) <= 0.0,
+        near.at(architecture=gm.NN) <= 0.0,
         place="§4.4",
     ),
 )
@@ -118,40 +102,28 @@ _SEEN = (
 
 FIGURES = (
     *(
-        heatmaps(
+        gm.cosine_matrices(
             f"cosines-{graph}",
             f"matrix_{graph}",
             f"Cosine of every two nodes: {graph}",
             f"One seed. Nodes in the order of the graph, {order}. {seen}",
             panel="architecture",
-            row="source",
-            column="target",
-            value="cosine",
-            order=ARCHITECTURES,
-            value_label="cosine",
-            limit=1.0,
+            order=gm.ARCHITECTURES,
             columns=2,
         )
         for graph, order, seen in _SEEN
     ),
-    lines(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",
         "Mean over pairs, then over seeds with 95% interval. Where cosine rises from one hop to "
         "two, neighbours are pushed apart.",
-        x="hops",
-        y="cosine",
-        series="architecture",
-        facet="graph",
-        order=ARCHITECTURES,
-        x_label="hops",
-        y_label="mean cosine",
-        columns=2,
+        order=gm.ARCHITECTURES,
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig23-24",
     title="What the cosine of two nodes says about their distance",
     place="Figures 23 and 24, appendix C.3",
@@ -160,7 +132,7 @@ RECIPE = PAPER.recipe(
         "the cosine of every two embeddings; then averages it over all pairs of equal distance."
     ),
     scales={
-        "smoke": Settings(descent=Node2VecDescent(steps=40), most=3),
+        "smoke": Settings(descent=gm.Node2VecDescent(steps=40), most=3),
         "cpu": Settings(),
         "paper": Settings(),
     },
@@ -169,5 +141,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, "Labels are in the order of the graph, so that the matrices can be read."),
+    ours=(*gm.OURS, "Labels are in the order of the graph, so that the matrices can be read."),
 )

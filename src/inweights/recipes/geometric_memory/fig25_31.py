@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights import probes
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import (
-    Claim,
-    Curriculum,
-    Measure,
-    Plan,
-    Trial,
-    cosine,
-    heatmaps,
-    lines,
-    share,
-    sweeps,
-)
+from inweights.lab import Claim, Curriculum, Measure, Plan, Trial, cosine, share, sweeps
 from inweights.models.tiny_nn import TinyNNConfig
 from inweights.probes.reference_graph import without_self_edges
 from inweights.recipes.derived import beside_chance
-from inweights.recipes.geometric_memory.common import NN, PAPER
+from inweights.recipes.geometric_memory import common as gm
 from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.graph import Graph
 
@@ -93,20 +84,15 @@ def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
     draws = {"draws": settings.draws}
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
-    seen = {
-        "correlation": probes.hop_correlation,
-        "energy": probes.spectral_energy,
-        "zigzag": probes.zigzag,
-    }
+    seen = partial(Measure, probe=without_self_edges)
     return Plan(
         trials=[_trial(name, ABLATIONS[name], settings) for name in settings.ablations],
         measures=[
             Measure(name="recall", probe=probes.graph_recall),
             Measure(name="margin", probe=probes.geometric_margin, options=draws),
-            *(
-                Measure(name=name, probe=without_self_edges, options={"inner": inner, **draws})
-                for name, inner in seen.items()
-            ),
+            seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
+            seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
+            seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
             Measure(name="cosines", probe=probes.cosines, first_seed=True),
         ],
     )
@@ -133,19 +119,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     neighbours = {"max": "largest neighbour", "min": "smallest neighbour"}
     margins = tables["margin"].with_columns(
         stored=(pl.col("margin") > 0).cast(pl.Float64),
-        beats_chance=(pl.col("p") <= 0.05).cast(pl.Float64),
         neighbour=pl.col("over").replace_strict(neighbours),
     )
     return {
         "correlation": correlation,
         "correlations": with_chance.with_columns(graph=pl.lit("cycle")),
         "margins": margins,
-        "zigzags": tables["zigzag"].with_columns(excess=pl.col("bottom") - pl.col("bottom_null")),
-        "spectra": tables["energy"].with_columns(number=pl.col("space") + 1, model=pl.lit(NN)),
+        "zigzags": tables["zigzag"],
+        "spectra": tables["energy"].with_columns(number=pl.col("space") + 1, model=pl.lit(gm.NN)),
     }
 
 
-state = PAPER.stating("fig25-31", "Figs. 25–31, C.3.1")
+state = gm.PAPER.stating("fig25-31", "Figs. 25–31, C.3.1")
 
 geometry, size = cosine("correlation", "geometry"), share("correlation", "size")
 stored = share("margins", "stored")
@@ -271,40 +256,31 @@ FIGURES = (
         y="margin",
         y_label="logits",
     ),
-    lines(
+    gm.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
         "Space 1 holds the circle; neighbours differ in sign in the last ones. Most ways use both "
         "ends; self-edges favour the smooth one, a high rate from a unit normal start the rough "
         "one.",
-        x="number",
-        y="energy",
         series="model",
         facet="setting",
         reference=("null_mean", CHANCE),
         order=tuple(ABLATIONS),
-        x_label="eigenspace",
-        y_label="share of the energy",
         columns=4,
     ),
-    heatmaps(
+    gm.cosine_matrices(
         "cosines",
         "cosines",
         "Cosine of every two nodes, around the ring",
         "One seed. A band along the diagonal that fades with the distance is a map of the ring; "
         "nothing beside the diagonal is a list.",
         panel="setting",
-        row="source",
-        column="target",
-        value="cosine",
         order=tuple(ABLATIONS),
-        value_label="cosine",
-        limit=1.0,
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig25-31",
     title="What makes the memory of a cycle geometric",
     place="Figures 25–31, appendix C.3.1",

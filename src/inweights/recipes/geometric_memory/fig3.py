@@ -6,30 +6,17 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share, sweeps
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share, sweeps
 from inweights.recipes.derived import at_the_end, hardest, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    EDGES,
-    FIRST,
-    FULL,
-    GEOMETRY,
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PERMUTED,
-    RANDOM,
-    RECALL,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
 FORWARD, REVERSE = "forward edges only", "reverse path"
+#: Embeddings that stand still where they are of no use.
+CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.
 TASKS = {FORWARD: PathStar(edges="forward"), REVERSE: PathStar(reverse=True)}
 KEYS = ["graph", "condition", "taught", "seed"]
@@ -45,7 +32,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     memorising: int = 900
     every: int = 25
 
@@ -55,41 +42,32 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial({"graph": star.name, "condition": how, "taught": loss}, how=how, loss=loss)
         for star in settings.stars
-        for how in (INTERLEAVED, GEOMETRY)
-        for loss in (FULL, FIRST)
+        for how in (ways.INTERLEAVED, ways.GEOMETRY)
+        for loss in (ways.FULL, ways.FIRST)
     ]
     star, steps = settings.stars[0], settings.memorising
-    about = {"graph": star.name, "taught": FULL}
+    about = {"graph": star.name, "taught": ways.FULL}
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
-    trials += [slow.trial({**about, "condition": how}, how=how) for how in (RANDOM, PERMUTED)]
+    trials += [slow.trial({**about, "condition": how}, how=how) for _, how in CONTROLS]
     trials += [star.trial({**about, "condition": k}, task=task) for k, task in TASKS.items()]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves, RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Where every run ends, the curves of the hardest token, and what was memorised."""
-    curves = hardest(tables["paths"]).with_columns(
-        line=pl.format("{}, {}", "condition", "taught"),
-    )
-    main = pl.col("condition").is_in([INTERLEAVED, GEOMETRY])
+    curves = hardest(tables["paths"]).with_columns(line=pl.format("{}, {}", "condition", "taught"))
+    main = pl.col("condition").is_in([ways.INTERLEAVED, ways.GEOMETRY])
     right = pl.col("accuracy") * pl.col("statements")
-    edges = (
-        tables["edges"]
-        .group_by(KEYS, maintain_order=True)
-        .agg(
-            pl.col("recall").mean(),
-            # Each node gives one answer, which is right for one of its edges at most. With edges
-            # in both directions every node is asked; there is one more than edges in a direction.
-            answered=pl.when(pl.len() == len(EDGES)).then(
-                right.sum() / (pl.col("statements").max() + 1)
-            ),
-        )
-    )
+    # Each node gives one answer, which is right for one of its edges at most. With edges in both
+    # directions every node is asked; there is one more than edges in a direction.
+    both = pl.when(pl.len() == len(ways.EDGES))
+    answered = both.then(right.sum() / (pl.col("statements").max() + 1))
+    asked = tables["edges"].group_by(KEYS, maintain_order=True)
+    edges = asked.agg(pl.col("recall").mean(), answered=answered)
     final = at_the_end(whole(tables["paths"]), KEYS).join(edges, on=KEYS)
     first = pl.col("graph") == pl.col("graph").first()
     conditions = (
-        final.filter(first, pl.col("taught") == FULL)
+        final.filter(first, pl.col("taught") == ways.FULL)
         .unpivot(
             on=["hardest", "trained", "answered", "recall"],
             index=["condition", "seed"],
@@ -101,72 +79,66 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"final": final, "curves": curves.filter(main), "conditions": conditions}
 
 
-state = PAPER.stating("fig3", "Fig. 3, §2.2")
+state, ours = stating("fig3", "Fig. 3, §2.2")
 
 token = share("final", "hardest")
-interleaved, geometry = token.at(condition=INTERLEAVED), token.at(condition=GEOMETRY)
-CONTROLS = (("random", RANDOM), ("permuted", PERMUTED))
+interleaved, geometry = token.at(condition=ways.INTERLEAVED), token.at(condition=ways.GEOMETRY)
 
 CLAIMS = (
     state(
         "hardest-token",
         "Edges and paths interleaved and everything trained, the hardest token of paths that were "
         "never seen is right, with the loss on the full path (accuracy, chance 1/d).",
-        interleaved.at(taught=FULL).over("graph") >= 0.85,
+        interleaved.at(taught=ways.FULL).over("graph") >= 0.85,
         published="up to 100%",
     ),
     state(
         "first-token-alone",
         "It is right where no other token of the path was ever trained (accuracy).",
-        interleaved.at(taught=FIRST).over("graph") >= 0.85,
+        interleaved.at(taught=ways.FIRST).over("graph") >= 0.85,
         published="up to 100%",
     ),
-    state(
+    ours(
         "geometry-first",
         "With edges first and the embeddings frozen before any path is trained, too, with either "
         "loss (accuracy of the hardest token).",
         geometry.over("graph", "taught") >= 0.97,
-        source="ours",
     ),
     state(
         "random-embeddings-fail",
         "With random embeddings, frozen, it is not (accuracy of the hardest token).",
-        token.at(condition=RANDOM) <= 0.02,
+        token.at(condition=ways.RANDOM) <= 0.02,
         place="E.1",
     ),
-    state(
+    ours(
         "permuted-embeddings-fail",
         "With embeddings that were learnt from the same graph over other nodes, frozen, it is not "
         "(accuracy of the hardest token).",
-        token.at(condition=PERMUTED) <= 0.02,
-        source="ours",
+        token.at(condition=ways.PERMUTED) <= 0.02,
     ),
     *(
-        state(
+        ours(
             f"{name}-memorise-paths",
             f"With {name} embeddings the trained paths are memorised all the same (exact match).",
             share("final", "trained", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),
     *(
-        state(
+        ours(
             f"{name}-answer-edges",
             f"And every node's most likely next one is a neighbour ({name} embeddings; share of "
             "nodes).",
             share("final", "answered", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),
     *(
-        state(
+        ours(
             f"{name}-memorise-edges",
             f"All neighbours of a node, 200 of them at the root, outrank the others ({name} "
             "embeddings; recall of edges).",
             share("final", "recall", condition=condition) >= 0.95,
-            source="ours",
         )
         for name, condition in CONTROLS
     ),
@@ -185,7 +157,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "hardest",
         "curves",
         "The hardest token of paths that were never trained",
@@ -233,9 +205,9 @@ RECIPE = PAPER.recipe(
         "random and permuted embeddings, edges in one direction and the reverse path are controls."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), memorising=6, every=6),
+        "smoke": Settings(stars=(ways.MINI,), memorising=6, every=6),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), memorising=30_000, every=1000),
+        "paper": Settings(stars=(ways.PAPER_STAR,), memorising=30_000, every=1000),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -243,7 +215,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Geometry first (edges, then paths with the embeddings frozen) and the permuted control "
         "are ours; the paper interleaves.",
         "Answers with a neighbour were added beside recall after recall had been seen to fail on "

@@ -8,30 +8,17 @@ from typing import Literal
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, cosine, number, share, sweeps
-from inweights.probes import cosines, graph_recall, hop_correlation, spectral_energy
+from inweights.lab import Claim, Measure, Plan, cosine, number, share
 from inweights.probes.reference_graph import both_ways
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Shape,
-    far_correlation,
-    top_energy,
-    training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture", "edges")
-MODELS = (GPT, SSM, FROZEN)
+MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 #: Which directions of the edges are taught.
 TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 
@@ -45,7 +32,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200
 
@@ -54,46 +41,41 @@ def plan(settings: Settings) -> Plan:
     """Train on each edge as written, turned round, or both ways; all as the paper trains both."""
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
-        how, world = training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
-        trials.append(trial(how, world, graph=shape, architecture=name, edges=edges))
-    draws = {"draws": settings.draws}
+        how, world = gm.training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
+        trials.append(gm.trial(how, world, graph=shape, architecture=name, edges=edges))
     # Recall is that of the edges that were taught; all else sees the graph both ways.
+    draws, seen = {"draws": settings.draws}, partial(Measure, probe=both_ways)
     measures = [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="cosines", probe=both_ways, options={"inner": cosines}),
-        Measure(name="correlation", probe=both_ways, options={"inner": hop_correlation, **draws}),
-        Measure(name="energy", probe=both_ways, options={"inner": spectral_energy, **draws}),
+        Measure(name="recall", probe=probes.graph_recall),
+        seen(name="cosines", options={"inner": probes.cosines}),
+        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
+        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from what chance gives, over all pairs and over those that no edge joins."""
-    correlation = tables["correlation"].with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low"),
-        size=pl.col("spearman").abs(),
-    )
-    top = top_energy(tables["energy"], LABELS).with_columns(
-        beyond_chance=pl.col("top") - pl.col("chance_high"),
-    )
+    correlation = gm.beside_random(tables["correlation"])
+    top = gm.top_energy(tables["energy"], LABELS)
     one_way = pl.col("edges") != "both"
     return {
         "correlation": correlation,
         "top": top,
         "one_way": correlation.filter(one_way),
         "one_way_top": top.filter(one_way),
-        "far": far_correlation(tables["cosines"], LABELS).filter(one_way),
+        "far": gm.far_correlation(tables["cosines"], LABELS).filter(one_way),
     }
 
 
-state = PAPER.stating("fig32", "Fig. 32, C.3.1")
+state, ours = gm.stating("fig32", "Fig. 32, C.3.1")
 
 CASES = ("graph", "edges")
 beyond_chance = number("one_way", "beyond_chance").over(*CASES)
 far = cosine("far", "far").over(*CASES)
 top_beyond_chance = cosine("one_way_top", "beyond_chance").over(*CASES)
 size = share("correlation", "size").over(*CASES)
-gpt = cosine("correlation", "spearman", architecture=GPT).over("graph")
+gpt = cosine("correlation", "spearman", architecture=gm.GPT).over("graph")
 
 
 def _one_direction(name: str, source: str) -> tuple[Claim, Claim, Claim]:
@@ -130,24 +112,22 @@ CLAIMS = (
         "(top-degree recall).",
         share("recall", "recall").over(*LABELS) >= 1.0,
     ),
-    *_one_direction(GPT, PAPER.source),
-    *_one_direction(SSM, "ours"),
-    state(
+    *_one_direction(gm.GPT, gm.PAPER.source),
+    *_one_direction(gm.SSM, "ours"),
+    ours(
         "as-geometric-as-both",
         "TinyGPT needs no second direction: its Spearman with edges as written is at most .1 above "
         "that with both, on every graph (difference).",
         gpt.at(edges="forward") - gpt.at(edges="both") <= 0.1,
-        source="ours",
     ),
-    state(
+    ours(
         "frozen-are-not",
         "Frozen embeddings store the same edges without geometry: |Spearman|.",
-        size.at(architecture=FROZEN) <= 0.2,
-        source="ours",
+        size.at(architecture=gm.FROZEN) <= 0.2,
     ),
 )
 
-by_graph = partial(sweeps, axis="graph", value="edges", series="architecture", columns=4)
+by_graph = partial(gm.on_graphs, value="edges", series="architecture")
 
 FIGURES = (
     by_graph(
@@ -172,7 +152,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig32",
     title="One direction of the edges is enough, on tiny graphs",
     place="Figure 32, appendix C.3.1",
@@ -192,8 +172,8 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
-        OURS_SSM,
+        *gm.OURS,
+        gm.OURS_SSM,
         "Edges are written away from the star's root, to the right and down, and around the ring.",
     ),
 )

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -35,7 +29,7 @@ class Settings(Config):
         every: Steps between two points of the curves.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 
 
@@ -50,8 +44,7 @@ def plan(settings: Settings) -> Plan:
         for task in (FORWARD, REVERSE)
         for edges in DIRECTIONS
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -60,20 +53,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     With edges towards the root alone nothing leads to a leaf: it is a target in trained paths only,
     and those that are held out never are. ``but_leaf`` is the accuracy of the worst other token.
     """
-    paths = tables["paths"]
+    told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")
     leaf = pl.when(pl.col("task") == REVERSE).then(0).otherwise(last)
-    rest = (
-        paths.filter(pl.col("part") == "queries", pl.col("place") != leaf)
-        .group_by([*KEYS, "step"], maintain_order=True)
-        .agg(but_leaf=pl.col("accuracy").min())
-    )
-    runs = whole(paths).join(rest, on=[*KEYS, "step"])
+    rest = told.filter(pl.col("part") == "queries", pl.col("place") != leaf)
+    rest = rest.group_by([*KEYS, "step"]).agg(but_leaf=pl.col("accuracy").min())
+    runs = whole(told).join(rest, on=[*KEYS, "step"], how="left")
     panel = pl.format("{}, {}", "graph", "task")
     return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 
 
-state = PAPER.stating("fig33", "Fig. 33, D.1")
+state, ours = stating("fig33", "Fig. 33, D.1")
 
 exact = share("final", "exact").over("graph")
 
@@ -99,58 +89,51 @@ CLAIMS = (
         "With edges towards the root alone the reverse path is found to some extent (exact match).",
         exact.at(edges="backward", task=REVERSE) >= 0.2,
     ),
-    state(
+    ours(
         "backward-only-reverse-but-leaf",
         "What is missing there is the leaf's own token, which no edge and no trained path ever "
         "asks for: all others are right (accuracy of the worst of them).",
         exact.of("but_leaf").at(edges="backward", task=REVERSE) >= 0.95,
-        source="ours",
     ),
     state(
         "backward-only-forward",
         "With edges towards the root alone the forward path is not found (exact match).",
         exact.at(edges="backward", task=FORWARD) <= 0.05,
     ),
-    state(
+    ours(
         "backward-only-hardest",
         "Not even its hardest token is (accuracy on held-out leaves).",
         exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
-        source="ours",
     ),
-    state(
+    ours(
         "all-memorise",
         "Trained paths are memorised in every case (exact match).",
         exact.of("trained").over("graph", "edges", "task") >= 0.95,
-        source="ours",
     ),
 )
 
+by_directions = partial(
+    ways.through_training, series="edges", facet="panel", order=DIRECTIONS, columns=2
+)
+
 FIGURES = (
-    through_training(
+    by_directions(
         "directions",
         "curves",
         "Paths of held-out leaves by the directions of the edges that are trained",
         "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
         "leads to a leaf, so that a held-out leaf is never said and no path is whole.",
         y="exact",
-        series="edges",
-        facet="panel",
-        order=DIRECTIONS,
         y_label="exact match, held out",
-        columns=2,
     ),
-    through_training(
+    by_directions(
         "hardest",
         "curves",
         "The second token alone",
         "Of the forward path it is the hardest one, the first node of the arm; of the reverse "
         "path it is the leaf's neighbour.",
         y="hardest",
-        series="edges",
-        facet="panel",
-        order=DIRECTIONS,
         y_label="second token, held out",
-        columns=2,
     ),
 )
 
@@ -163,9 +146,9 @@ RECIPE = PAPER.recipe(
         "paths from the root or from the leaf, and asks for the paths of other leaves."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=6),
+        "smoke": Settings(stars=(ways.MINI,), every=6),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=1000),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -173,7 +156,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "'Non-trivial' is an exact match of .2 or more.",
         "The leaf belongs to its path, forward and reverse, as §2.1 and B.2 have it. Accuracy "
         "without the leaf's token was added after exact match had been seen on the judged seeds.",

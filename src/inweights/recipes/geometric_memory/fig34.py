@@ -5,17 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, number, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -32,7 +25,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
 
@@ -43,8 +36,7 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for task in (FORWARD, REVERSE)
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -81,15 +73,13 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.held_out(
         "reverse",
         "curves",
         "Paths from the root and from the leaf",
         "Exact match on held-out leaves, edges in both directions and paths interleaved.",
-        y="exact",
         series="task",
         facet="graph",
-        y_label="exact match, held out",
     ),
 )
 
@@ -103,14 +93,17 @@ RECIPE = PAPER.recipe(
         "of the figure, the same in context, is in geometric-memory/fig13."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), every=4),
+        "smoke": Settings(stars=(ways.MINI,), every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, "Quicker: the first look, every 10 steps, at which half of the paths are right."),
+    ours=(
+        *ways.OURS,
+        "Quicker: the first look, every 10 steps, at which half of the paths are right.",
+    ),
 )

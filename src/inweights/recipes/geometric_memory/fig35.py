@@ -6,17 +6,10 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, number, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
+from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    MINI,
-    OURS,
-    PAPER_STAR,
-    PathStarTraining,
-    through_training,
-)
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -34,7 +27,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=5),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=5),)
     pauses: tuple[int, ...] = (0, 1, 2, 5)
     every: int = 10
 
@@ -48,26 +41,23 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for pauses in settings.pauses
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    return Plan(trials=trials, measures=[curves])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves, their means and ends, and when half of the held-out paths are right."""
     runs = whole(tables["paths"])
-    mean = runs.group_by(KEYS, maintain_order=True).agg(pl.col("exact").mean())
     return {
         "curves": runs,
         "final": at_the_end(runs, KEYS),
-        "mean": mean,
+        "mean": runs.group_by(KEYS, maintain_order=True).agg(pl.col("exact").mean()),
         "when": first_step(runs, "exact", KEYS),
     }
 
 
 state = PAPER.stating("fig35", "Fig. 35, D.2")
 
-exact = share("final", "exact").over("graph")
-mean = share("mean", "exact").over("graph")
+exact, mean = (share(table, "exact").over("graph") for table in ("final", "mean"))
 half = number("when", "first").over("graph")
 
 CLAIMS = (
@@ -97,16 +87,14 @@ CLAIMS = (
 )
 
 FIGURES = (
-    through_training(
+    ways.held_out(
         "pauses",
         "curves",
         "Whole paths of held-out leaves by the number of pauses",
         "Exact match, edges and paths interleaved; a task token comes first in all.",
-        y="exact",
         series="pauses",
         facet="graph",
         labels={"0": "no pause", "1": "1 pause", "2": "2 pauses", "5": "5 pauses"},
-        y_label="exact match, held out",
     ),
 )
 
@@ -119,9 +107,9 @@ RECIPE = PAPER.recipe(
         "leaf and its path, and follows the paths of other leaves through training."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), pauses=(0, 2, 5), every=6),
+        "smoke": Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -129,7 +117,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Without pauses a task token tells a path's prompt from an edge's.",
         "Quicker is by one look, 10 steps, or more.",
     ),

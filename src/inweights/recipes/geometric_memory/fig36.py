@@ -8,26 +8,15 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share
-from inweights.probes.paths import path_accuracy
+from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, mean_recall, whole
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    GEOMETRY,
-    HEAD_START,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RECALL,
-    TWO_PHASE,
-    PathStarTraining,
-    through_training,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
 KEYS = ["graph", "condition", "seed"]
-CONDITIONS = (TWO_PHASE, HEAD_START, GEOMETRY)
+CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(Config):
@@ -39,7 +28,7 @@ class Settings(Config):
         every: Steps between two looks.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4),)
+    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10
 
@@ -53,9 +42,8 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for how in CONDITIONS
     ]
-    curves = Measure(name="paths", probe=path_accuracy, every=settings.every)
-    recall = replace(RECALL, every=5 * settings.every)
-    return Plan(trials=trials, measures=[curves, recall])
+    recall = replace(ways.RECALL, every=5 * settings.every)
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), recall])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -71,22 +59,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (edges, "recall", "edges recalled"),
         )
     )
-    peak = runs.group_by(KEYS, maintain_order=True).agg(
-        peak=pl.col("exact").max(), peak_hardest=pl.col("hardest").max()
-    )
-    final = (
-        at_the_end(runs, KEYS)
-        .join(peak, on=KEYS)
-        .join(at_the_end(edges, KEYS).drop("step"), on=KEYS)
-        .with_columns(
-            lost=pl.col("peak") - pl.col("exact"),
-            lost_hardest=pl.col("peak_hardest") - pl.col("hardest"),
-        )
-    )
-    return {"curves": curves, "final": final}
+    peak, hardest = (pl.col(name).max().over(KEYS) for name in ("exact", "hardest"))
+    lost = {"lost": peak - pl.col("exact"), "lost_hardest": hardest - pl.col("hardest")}
+    return {"curves": curves, "final": at_the_end(runs.with_columns(peak=peak, **lost), KEYS)}
 
 
-state = PAPER.stating("fig36", "Fig. 36, D.3")
+state, ours = stating("fig36", "Fig. 36, D.3")
 
 peak, lost, lost_hardest = (
     share("final", column).over("graph") for column in ("peak", "lost", "lost_hardest")
@@ -97,36 +75,33 @@ CLAIMS = (
         "high-peak",
         "After edges alone, training on paths alone reaches a high peak (largest exact match on "
         "held-out leaves).",
-        peak.at(condition=TWO_PHASE) >= 0.8,
+        peak.at(condition=ways.TWO_PHASE) >= 0.8,
         published="high peak",
     ),
     state(
         "then-it-deteriorates",
         "It then deteriorates dramatically (peak minus end, exact match).",
-        lost.at(condition=TWO_PHASE) >= 0.3,
+        lost.at(condition=ways.TWO_PHASE) >= 0.3,
     ),
-    state(
+    ours(
         "the-decision-too",
         "The hardest token, too, is lost (peak minus end).",
-        lost_hardest.at(condition=TWO_PHASE) >= 0.2,
-        source="ours",
+        lost_hardest.at(condition=ways.TWO_PHASE) >= 0.2,
     ),
-    state(
+    ours(
         "edges-rehearsed",
         "With the edges rehearsed along with the paths nothing is lost (peak minus end).",
-        lost.at(condition=HEAD_START) <= 0.05,
-        source="ours",
+        lost.at(condition=ways.HEAD_START) <= 0.05,
     ),
-    state(
+    ours(
         "embeddings-frozen",
         "With the embeddings frozen as well nothing is lost either (peak minus end).",
-        lost.at(condition=GEOMETRY) <= 0.02,
-        source="ours",
+        lost.at(condition=ways.GEOMETRY) <= 0.02,
     ),
 )
 
 FIGURES = (
-    through_training(
+    ways.through_training(
         "two-phases",
         "curves",
         "Edges first, then paths: what is found and what is forgotten",
@@ -151,9 +126,9 @@ RECIPE = PAPER.recipe(
         "and with the embeddings frozen."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), paths=6, every=4),
+        "smoke": Settings(stars=(ways.MINI,), paths=6, every=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), paths=20_000, every=500),
+        "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -161,7 +136,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Rehearsed edges and frozen embeddings are ours, and so is what counts as dramatic: .3.",
     ),
 )

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, heatmaps, number, share, sweeps
-from inweights.probes.navigation import navigation
-from inweights.probes.paths import arm_cosines, path_accuracy
+from inweights.lab import Measure, Plan, number, share, sweeps
 from inweights.recipes.derived import own_and_other_arms
-from inweights.recipes.geometric_memory.common import PAPER
-from inweights.recipes.geometric_memory.paths import (
-    ALONE,
-    INTERLEAVED,
-    MINI,
-    OURS,
-    PAPER_STAR,
-    RANDOM,
-    PathStarTraining,
-)
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.geometric_memory.common import PAPER, stating
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -35,7 +26,7 @@ class Settings(Config):
         arms: Held-out arms that are compared.
     """
 
-    stars: tuple[PathStarTraining, ...] = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
+    stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 
 
@@ -44,12 +35,12 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
-        for how in (INTERLEAVED, ALONE, RANDOM)
+        for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
     ]
     measures = [
-        Measure(name="cosines", probe=arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=navigation),
-        Measure(name="paths", probe=path_accuracy),
+        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=probes.navigation),
+        ways.curves(),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -71,7 +62,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig4", "Fig. 4, §3.1")
+state, ours = stating("fig4", "Fig. 4, §3.1")
 
 gap = number("runs", "gap").over("graph")
 nearest = share("runs", "nearest").over("graph")
@@ -87,45 +78,37 @@ CLAIMS = (
             place=place,
         )
         for name, words, condition, place in (
-            ("interleaved", "With edges and paths interleaved", INTERLEAVED, "Fig. 4"),
-            ("edges-alone", "With edges alone", ALONE, "§3.1"),
+            ("interleaved", "With edges and paths interleaved", ways.INTERLEAVED, "Fig. 4"),
+            ("edges-alone", "With edges alone", ways.ALONE, "§3.1"),
         )
     ),
     *(
-        state(
+        ours(
             f"{name}-nearest",
             f"{words} its own first node is the nearest one among all arms (share of held-out "
             "leaves).",
             nearest.at(condition=condition) >= 0.95,
-            source="ours",
         )
         for name, words, condition in (
-            ("interleaved", "With edges and paths interleaved", INTERLEAVED),
-            ("edges-alone", "With edges alone, before any path was seen,", ALONE),
+            ("interleaved", "With edges and paths interleaved", ways.INTERLEAVED),
+            ("edges-alone", "With edges alone, before any path was seen,", ways.ALONE),
         )
     ),
-    state(
+    ours(
         "random-is-not",
         "Random embeddings that never move show nothing of it (own minus others).",
-        gap.at(condition=RANDOM).within(-0.1, 0.1),
-        source="ours",
+        gap.at(condition=ways.RANDOM).within(-0.1, 0.1),
     ),
 )
 
 FIGURES = (
-    heatmaps(
+    ways.first_nodes(
         "cosines",
         "matrix",
         "Leaves against first nodes",
         "Cosine of token embeddings, minus their mean over the nodes; one seed, arms whose "
         "paths were never trained. A bright diagonal: a leaf is close to the first node of its "
         "own path, two or three edges away. Edges alone make it.",
-        panel="panel",
-        row="leaf",
-        column="first",
-        value="cosine",
-        value_label="cosine",
-        limit=1.0,
         columns=3,
     ),
     sweeps(
@@ -152,9 +135,9 @@ RECIPE = PAPER.recipe(
         "embeddings that never moved."
     ),
     scales={
-        "smoke": Settings(stars=(MINI,), arms=4),
+        "smoke": Settings(stars=(ways.MINI,), arms=4),
         "cpu": Settings(),
-        "paper": Settings(stars=(PAPER_STAR,), arms=60),
+        "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
@@ -162,7 +145,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *ways.OURS,
         "Cosines of embeddings minus their mean over all nodes.",
         "The paper shows a trained model; edges alone and random embeddings are beside it.",
     ),

@@ -6,26 +6,16 @@ from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, share
-from inweights.probes import cosines, graph_recall, hop_correlation
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    OURS,
-    OURS_SSM,
-    PAPER,
-    SSM,
-    Shape,
-    far_correlation,
-    trials,
-)
+from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.recipes.derived import at_the_end, mean_by_hops
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture")
-MODELS = (GPT, SSM, FROZEN)
+MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(Config):
@@ -38,7 +28,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
     draws: int = 50
@@ -46,19 +36,14 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and look on the way."""
-    made = trials(settings.graphs, MODELS, settings.most)
-    measures = [Measure(name="cosines", probe=cosines)]
+    made = gm.trials(settings.graphs, MODELS, settings.most)
+    measures, draws = [Measure(name="cosines", probe=probes.cosines)], {"draws": settings.draws}
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
+        on_the_way = partial(Measure, every=every, where=trial.labels)
         measures += [
-            Measure(
-                name="correlation",
-                probe=hop_correlation,
-                options={"draws": settings.draws},
-                every=every,
-                where=trial.labels,
-            ),
-            Measure(name="recall", probe=graph_recall, every=every, where=trial.labels),
+            on_the_way(name="correlation", probe=probes.hop_correlation, options=draws),
+            on_the_way(name="recall", probe=probes.graph_recall),
         ]
     return Plan(trials=made, measures=measures)
 
@@ -67,32 +52,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
     keys = [*LABELS, "seed", "step"]
     curves = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
-    curves = curves.with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low"), size=pl.col("spearman").abs()
-    )
-    by = [*LABELS, "seed"]
-    last = curves.filter(pl.col("step") == pl.col("step").max().over(by))
-    best = curves.sort("spearman", maintain_order=True).group_by(by, maintain_order=True).first()
-    lost = last.join(best.select(*by, best="spearman"), on=by)
-    far = far_correlation(tables["cosines"], LABELS).with_columns(
-        size=pl.col("far").abs(), drop=pl.col("two_hop_cosine") - pl.col("farther_cosine")
-    )
-    by_hops = (
-        tables["cosines"]
-        .filter(pl.col("hops") >= 1)
-        .group_by([*LABELS, "seed", "hops"], maintain_order=True)
-        .agg(pl.col("cosine").mean())
-    )
+    by, rho = [*LABELS, "seed"], pl.col("spearman")
+    far = gm.far_correlation(tables["cosines"], LABELS)
     return {
         "course": curves.filter(pl.col("step") > 0),
-        "last": last,
-        "lost": lost.with_columns(loss=pl.col("spearman") - pl.col("best")),
-        "far": far,
-        "by_hops": by_hops,
+        "last": at_the_end(gm.beside_random(curves), by),
+        "lost": at_the_end(curves.with_columns(loss=rho - rho.min().over(by)), by),
+        "far": far.with_columns(size=pl.col("far").abs()),
+        "by_hops": mean_by_hops(tables["cosines"], LABELS),
     }
 
 
-state = PAPER.stating("fig5", "Fig. 5, §3.1")
+state = gm.PAPER.stating("fig5", "Fig. 5, §3.1")
 
 beyond_chance = number("last", "beyond_chance").over("graph")
 of_far_pairs = cosine("far", "far").over("graph")
@@ -104,7 +75,7 @@ CLAIMS = [
         share("last", "recall").over(*LABELS) >= 1.0,
     )
 ]
-for name in (GPT, SSM):
+for name in (gm.GPT, gm.SSM):
     CLAIMS += [
         state(
             f"{name.lower()}-from-edges-alone",
@@ -124,20 +95,19 @@ CLAIMS += [
         "a-list-knows-none",
         "An associative memory of the same edges has no such order: |Spearman| two hops apart "
         "and more.",
-        share("far", "size", architecture=FROZEN).over("graph") <= 0.2,
+        share("far", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
         check=True,
     ),
     state(
         "geometry-comes-early",
         "TinyGPT's geometry is clearest before all edges are stored, and decays: Spearman at the "
         "end minus that of the best step, every graph.",
-        number("lost", "loss", architecture=GPT).over("graph") >= 0.1,
+        number("lost", "loss", architecture=gm.GPT).over("graph") >= 0.1,
         source="ours",
     ),
 ]
 
-of_graphs = partial(lines, series="architecture", facet="graph", order=MODELS, columns=2)
-course = partial(of_graphs, x="step", x_log=True, x_label="step")
+course = partial(gm.course, series="architecture", order=MODELS)
 
 FIGURES = (
     course(
@@ -158,20 +128,17 @@ FIGURES = (
         y_label="recall",
         y_limits=(0, 1.05),
     ),
-    of_graphs(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance, at the end",
         "Only pairs at one hop were taught. The further ones fall into order all the same, but for "
         "associative storage.",
-        x="hops",
-        y="cosine",
-        x_label="hops",
-        y_label="mean cosine",
+        order=MODELS,
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig5",
     title="A map from local facts alone",
     place="Figure 5, §3.1",
@@ -191,5 +158,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=(*OURS, OURS_SSM, "Spearman at most −.2 counts as an order of far pairs."),
+    ours=(*gm.OURS, gm.OURS_SSM, "Spearman at most −.2 counts as an order of far pairs."),
 )

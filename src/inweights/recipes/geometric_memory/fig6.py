@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
-from inweights.probes import geometric_margin, graph_recall, hop_correlation, spectral_energy
-from inweights.recipes.derived import half_time
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NN,
-    NODE2VEC,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    Training,
-    top_energy,
-    training,
-    trial,
-)
+from inweights.recipes.derived import first_step, half_time
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
@@ -53,7 +39,7 @@ class Settings(Config):
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
     frozen_steps: int = 10
@@ -64,39 +50,35 @@ class Settings(Config):
     every: int = 100
     gpt_every: int = 5
     gpt_most: int | None = None
-    descent: Node2VecDescent = Node2VecDescent(steps=2000)
+    descent: gm.Node2VecDescent = gm.Node2VecDescent(steps=2000)
     widths: tuple[int, ...] = (32, 128, 512, 2048)
 
 
 def plan(settings: Settings) -> Plan:
     """Frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
-    wide = partial(Training, width=settings.width)
-    frozen = wide(architecture=FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
-    free = partial(wide, architecture=NN, rate=settings.rate)
+    wide = partial(gm.Training, width=settings.width)
+    frozen = wide(architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
+    free = partial(wide, architecture=gm.NN, rate=settings.rate)
     trials = []
     for shape in settings.graphs:
-        runs: dict[tuple[str, str], Training | Node2VecDescent] = {
-            (FROZEN, EARLY): frozen,
-            (NN, EARLY): free(steps=settings.early),
-            (GPT, LATE): training(GPT, shape, most=settings.gpt_most),
-            (NODE2VEC, LATE): settings.descent,
+        runs: dict[tuple[str, str], gm.Training | gm.Node2VecDescent] = {
+            (gm.FROZEN, EARLY): frozen,
+            (gm.NN, EARLY): free(steps=settings.early),
+            (gm.GPT, LATE): gm.training(gm.GPT, shape, most=settings.gpt_most),
+            (gm.NODE2VEC, LATE): settings.descent,
         }
         if shape == "cycle":
-            runs[NN, LATE] = free(steps=settings.late)
-            runs[NN, SLOW] = free(steps=settings.late, second=settings.second)
+            runs[gm.NN, LATE] = free(steps=settings.late)
+            runs[gm.NN, SLOW] = free(steps=settings.late, second=settings.second)
         trials += [
-            trial(how, Graph(shape=shape), graph=shape, architecture=architecture, horizon=horizon)
+            gm.trial(
+                how, Graph(shape=shape), graph=shape, architecture=architecture, horizon=horizon
+            )
             for (architecture, horizon), how in runs.items()
         ]
+    step = partial(Computation, name="one_step", compute=one_step, seeded=True, effort=1)
     steps = [
-        Computation(
-            name="one_step",
-            labels={"graph": shape},
-            compute=one_step,
-            options={"world": Graph(shape=shape), "width": width},
-            seeded=True,
-            effort=1,
-        )
+        step(labels={"graph": shape}, options={"world": Graph(shape=shape), "width": width})
         for shape in settings.graphs
         for width in settings.widths
     ]
@@ -105,71 +87,52 @@ def plan(settings: Settings) -> Plan:
 
 def _measures(settings: Settings) -> list[Measure]:
     one = {"draws": 1}
-    recall = partial(Measure, name="recall", probe=graph_recall)
-    energy = partial(Measure, name="energy", probe=spectral_energy, options=one)
-    margin = partial(Measure, name="margin", probe=geometric_margin, options=one)
-    correlation = partial(Measure, name="correlation", probe=hop_correlation, options=one)
+    recall = partial(Measure, name="recall", probe=probes.graph_recall)
+    energy = partial(Measure, name="energy", probe=probes.spectral_energy, options=one)
+    margin = partial(Measure, name="margin", probe=probes.geometric_margin, options=one)
+    correlation = partial(Measure, name="correlation", probe=probes.hop_correlation, options=one)
     looks = (
-        (FROZEN, EARLY, 1, (recall, energy)),
-        (NN, EARLY, 1, (recall, energy, margin)),
-        (NN, LATE, settings.every, (recall, energy, margin)),
-        (NN, SLOW, settings.every, (recall, energy, margin)),
-        (GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
-        (NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
+        (gm.FROZEN, EARLY, 1, (recall, energy)),
+        (gm.NN, EARLY, 1, (recall, energy, margin)),
+        (gm.NN, LATE, settings.every, (recall, energy, margin)),
+        (gm.NN, SLOW, settings.every, (recall, energy, margin)),
+        (gm.GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
+        (gm.NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
     )
     return [
         look(every=every, where={"architecture": architecture, "horizon": horizon})
-        for architecture, horizon, every, probes in looks
-        for look in probes
+        for architecture, horizon, every, kinds in looks
+        for look in kinds
     ]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """First step of full recall, of a positive margin, and half-times of the geometry."""
-    by = [*LABELS, "seed"]
-    recall = tables["recall"]
-    stored = _first(recall, pl.col("recall") >= 1, by, "stored")
+    by, keys = [*LABELS, "seed"], [*LABELS, "seed", "step"]
+    recall, step = tables["recall"], pl.col("step")
     margin = tables["margin"].filter(pl.col("over") == "min")
-    positive = _first(margin, pl.col("margin") > 0, by, "positive")
-    top = top_energy(tables["energy"], [*LABELS, "step"])
+    margin = margin.with_columns(stored=(pl.col("margin") > 0).cast(pl.Float64))
+    late = margin.filter(pl.col("horizon") != EARLY, step > 0)
+    top = gm.top_energy(tables["energy"], [*LABELS, "step"])
+    gpt = recall.join(tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys)
+    stored = first_step(recall, "recall", by, least=1.0).rename({"first": "stored"})
+    positive = first_step(margin, "stored", by).rename({"first": "positive"})
     half = half_time(top, "top", by)
-    gpt = tables["correlation"].with_columns(geometry=-pl.col("spearman"))
     lag = pl.col("half_time") - pl.col("stored")
     times = stored.join(positive, on=by, how="left").join(half, on=by, how="left")
     times = times.with_columns(lag=lag, ratio=pl.col("positive") / pl.col("stored"))
-    peak = half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag)
-    late = margin.filter(pl.col("horizon") != EARLY).with_columns(
-        stored=(pl.col("margin") > 0).cast(pl.Float64)
-    )
-    steps = late["step"]
-    free = times.filter(pl.col("architecture") == NN, pl.col("horizon") == EARLY)
+    moments = {LATE: "β₂ = .999, the default", SLOW: "β₂ = .9995"}
     return {
         "times": times,
-        "free": free,
-        "gpt": peak,
-        "node2vec": half.filter(pl.col("architecture") == NODE2VEC),
-        "soon": late.filter(pl.col("step") == steps.filter(steps > 0).min()),
-        "end": late.filter(pl.col("step") == steps.max()),
-        "margins": late.filter(pl.col("step") > 0).with_columns(
-            moment=pl.when(pl.col("horizon") == LATE)
-            .then(pl.lit("β₂ = .999, the default"))
-            .otherwise(pl.lit("β₂ = .9995"))
-        ),
+        "free": times.filter(pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY),
+        "gpt": half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag),
+        "node2vec": half.filter(pl.col("architecture") == gm.NODE2VEC),
+        "soon": late.filter(step == step.min()),
+        "end": late.filter(step == step.max()),
+        "margins": late.with_columns(moment=pl.col("horizon").replace_strict(moments)),
         "curves": _curves(recall, top),
-        "gpt_curves": _gpt_curves(recall, gpt, by),
+        "gpt_curves": gpt.unpivot(["recall", "geometry"], index=keys, variable_name="series"),
     }
-
-
-def _first(table: pl.DataFrame, reached: pl.Expr, by: Sequence[str], name: str) -> pl.DataFrame:
-    """First step at which something is so; one past the last where it never is."""
-    return table.group_by(by, maintain_order=True).agg(
-        pl.col("step")
-        .filter(reached)
-        .min()
-        .fill_null(pl.col("step").max() + 1)
-        .cast(pl.Float64)
-        .alias(name)
-    )
 
 
 def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
@@ -179,30 +142,22 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
             "graph", "seed", "step", value=column, series=pl.lit(name)
         )
         for table, architecture, column, name in (
-            (recall, FROZEN, "recall", "recall, frozen"),
-            (recall, NN, "recall", "recall, free"),
-            (top, NN, "top", "energy in the top eigenspaces, free"),
+            (recall, gm.FROZEN, "recall", "recall, frozen"),
+            (recall, gm.NN, "recall", "recall, free"),
+            (top, gm.NN, "top", "energy in the top eigenspaces, free"),
         )
     ]
     return pl.concat(parts).filter(pl.col("step") <= 20)
 
 
-def _gpt_curves(recall: pl.DataFrame, gpt: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    keys = [*by, "step"]
-    both = recall.join(gpt.select(*keys, "geometry"), on=keys)
-    return both.unpivot(
-        on=["recall", "geometry"], index=keys, variable_name="series", value_name="value"
-    )
-
-
-state = PAPER.stating("fig6", "Fig. 6, §3.2")
+state, ours = gm.stating("fig6", "Fig. 6, §3.2")
 
 CLAIMS = (
     state(
         "associative-in-two-steps",
         "With frozen embeddings of width 512 every edge is stored in at most two steps (first step "
         "of recall 1).",
-        number("times", "stored", architecture=FROZEN).over("graph") <= 2.0,
+        number("times", "stored", architecture=gm.FROZEN).over("graph") <= 2.0,
         published="2",
     ),
     state(
@@ -235,12 +190,11 @@ CLAIMS = (
         "first step of recall 1.",
         number("gpt", "lag").over("graph") >= 0.0,
     ),
-    state(
+    ours(
         "margin-soon",
         "On the cycle TinyNN's geometry alone stores the edges after a hundred steps (share of "
         "seeds whose mean margin over the smallest neighbour is positive).",
         share("soon", "stored", horizon=LATE) >= 1.0,
-        source="ours",
     ),
     state(
         "margin-later",
@@ -248,11 +202,10 @@ CLAIMS = (
         share("end", "stored", horizon=LATE) >= 1.0,
         place="C.3.1",
     ),
-    state(
+    ours(
         "margin-later-slow",
         "It does where AdamW's second moment forgets half as fast.",
         share("end", "stored", horizon=SLOW) >= 1.0,
-        source="ours",
         place="C.3.1",
     ),
 )
@@ -293,7 +246,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig6",
     title="Steps to store edges as a lookup and as a geometry",
     place="Figures 6, 21 and 22, §3.2",
@@ -312,7 +265,7 @@ RECIPE = PAPER.recipe(
             every=3,
             gpt_every=2,
             gpt_most=4,
-            descent=Node2VecDescent(steps=40),
+            descent=gm.Node2VecDescent(steps=40),
             widths=(16, 512),
         ),
         "cpu": Settings(),

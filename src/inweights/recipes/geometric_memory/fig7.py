@@ -7,22 +7,11 @@ from functools import partial
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, lines, number, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.node2vec import Node2VecConfig
+from inweights.lab import Measure, Plan, number, share, sweeps
+from inweights.models import Init, Node2VecConfig
 from inweights.probes import spectral_energy
-from inweights.recipes.geometric_memory.common import (
-    GPT,
-    GRAPHS,
-    NODE2VEC,
-    OURS,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    top_energy,
-    trial,
-    trials,
-)
+from inweights.recipes.derived import beside_chance
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -46,7 +35,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
     steps: int = 10_000
@@ -60,23 +49,18 @@ def plan(settings: Settings) -> Plan:
         *((WIDTH, str(width), Node2VecConfig(width=width)) for width in settings.widths),
         *((SCALE, str(std), Node2VecConfig(init=Init(std=std))) for std in settings.stds),
     ]
+    descent = partial(gm.Node2VecDescent, steps=settings.steps)
     swept = [
-        trial(
-            Node2VecDescent(model=model, steps=settings.steps),
-            Graph(shape=shape),
-            graph=shape,
-            axis=axis,
-            value=value,
-        )
+        gm.trial(descent(model=model), Graph(shape=shape), graph=shape, axis=axis, value=value)
         for shape in settings.graphs
         for axis, value, model in models
     ]
-    deeper = trials(settings.graphs, (GPT,), settings.most)
+    deeper = gm.trials(settings.graphs, (gm.GPT,), settings.most)
     energy = partial(Measure, probe=spectral_energy, options={"draws": settings.draws})
     measures = [
         energy(name="energy", where={"axis": WIDTH}),
         energy(name="energy", where={"axis": SCALE}),
-        energy(name="deeper", where={"architecture": GPT}),
+        energy(name="deeper", where={"architecture": gm.GPT}),
     ]
     return Plan(trials=[*swept, *deeper], measures=measures)
 
@@ -87,34 +71,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     energy = tables["energy"]
     place = pl.col("space") + 1
     usual = energy.filter(pl.col("axis") == SCALE, pl.col("value") == "1.0")
-    paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(NODE2VEC), number=place)
-    deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=pl.lit(GPT), number=place)
-    chance = paper.with_columns(value=pl.lit("random vectors"), energy=pl.col("null_mean"))
+    paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.NODE2VEC), number=place)
+    deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.GPT), number=place)
     both = pl.concat([paper, deeper], how="diagonal_relaxed")
     whole = pl.concat([energy, both], how="diagonal_relaxed")
     used = pl.when(pl.col("energy") > USED * pl.col("null_mean")).then(pl.col("size")).otherwise(0)
-    dimensions = (
-        whole.group_by([*by, "seed"], maintain_order=True)
-        .agg(dimensions=used.sum().cast(pl.Float64))
-        .with_columns(expected=pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64))
-        .with_columns(extra=pl.col("dimensions") - pl.col("expected"))
-    )
-    top = top_energy(whole, by)
+    expected = pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64)
+    spaces = whole.group_by([*by, "seed"], maintain_order=True)
+    dimensions = spaces.agg(dimensions=used.sum().cast(pl.Float64))
+    top = gm.top_energy(whole, by)
     return {
         "top": top,
         # From the number of nodes upwards.
         "wide": top.filter(pl.col("axis") == WIDTH, ~pl.col("value").is_in(["2", "8"])),
         "swept": top.filter(pl.col("axis") != MODEL),
-        "dimensions": dimensions,
-        "spectra": pl.concat([both, chance], how="diagonal_relaxed"),
+        "dimensions": dimensions.with_columns(extra=pl.col("dimensions") - expected),
+        "spectra": beside_chance(both, "energy", "null_mean", label="value", name="random vectors"),
     }
 
 
-state = PAPER.stating("fig7", "Fig. 7, §4.3")
+state = gm.PAPER.stating("fig7", "Fig. 7, §4.3")
 
 top = share("top", "top")
-node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (NODE2VEC, GPT))
-dimensions = number("dimensions", "dimensions", axis=MODEL, value=NODE2VEC)
+node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (gm.NODE2VEC, gm.GPT))
+dimensions = number("dimensions", "dimensions", axis=MODEL, value=gm.NODE2VEC)
 
 CLAIMS = (
     state(
@@ -156,18 +136,14 @@ CLAIMS = (
 )
 
 FIGURES = (
-    lines(
+    gm.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, without any pressure",
         "Node2Vec of width 100, plain gradient descent, no regularisation, one-hop facts: it "
         "keeps the first eigenspaces and drops the others. TinyGPT keeps both ends.",
-        x="number",
-        y="energy",
         series="value",
         facet="graph",
-        x_label="eigenspace",
-        y_label="share of the energy",
         y_limits=(0, 1),
         columns=2,
     ),
@@ -186,7 +162,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig7",
     title="A spectral bias without pressure",
     place="Figure 7, §4.3",
@@ -208,7 +184,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *gm.OURS,
         f"A space is used where it has more than {USED:g} times the energy of random vectors.",
     ),
 )

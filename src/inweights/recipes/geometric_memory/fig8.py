@@ -7,21 +7,11 @@ from functools import partial
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import (
-    Computation,
-    Descent,
-    Measure,
-    Plan,
-    Trial,
-    computed,
-    cosine,
-    lines,
-    number,
-    share,
-)
+from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.models.node2vec import Node2VecConfig
 from inweights.probes.dynamics import along_descent, off_descent
-from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, TOP, Node2VecDescent, Shape
+from inweights.recipes.derived import at_the_end
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.stabilisation import by_space, propositions
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.graph import Graph
@@ -43,8 +33,8 @@ class Settings(Config):
         nodes: Nodes of the cycle that autograd trains.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
     long: int = 100_000
     nodes: int = 15
@@ -57,21 +47,13 @@ def plan(settings: Settings) -> Plan:
     for shape in settings.graphs:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
-        long = {**fixed, "descent": Descent(rate=how.rate, steps=settings.long)}
+        long = {**fixed, "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner}
+        proven = {"look": propositions, "spaces": gm.TOP[shape]}
+        look = partial(Computation, labels={"graph": shape}, compute=along_descent, seeded=True)
         computations += [
-            Computation(
-                name=name,
-                labels={"graph": shape},
-                compute=along_descent,
-                options=options,
-                seeded=True,
-                effort=effort,
-            )
-            for name, options, effort in (
-                ("spaces", {**short, "look": by_space}, how.steps),
-                ("moments", {**short, "look": propositions, "spaces": TOP[shape]}, 1),
-                ("long", {**long, "look": propositions, "spaces": TOP[shape]}, settings.long),
-            )
+            look(name="spaces", options={**short, "look": by_space}, effort=how.steps),
+            look(name="moments", options={**short, **proven}, effort=1),
+            look(name="long", options={**long, **proven}, effort=settings.long),
         ]
     # The mean over facts is the sum over nodes divided by their number.
     optimizer = Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
@@ -90,21 +72,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What the claims judge: ends, extremes over the run, and curves for the figures."""
     moments = tables["moments"]
     by = ["graph", "seed"]
-    ends = moments.filter(pl.col("step") == pl.col("step").max())
+    ends = at_the_end(moments, by)
     extremes = moments.group_by(by, maintain_order=True).agg(
         pl.col("s_low", "walk_low").min(),
         pl.col("s_high", "s_trace", "walk_high", "c_top", "c_second").max(),
-        pl.col("outside_c", "outside_s", "outside_v").max(),
+        pl.col("outside_c", "outside_v").max(),
     )
-    spaces = (
-        tables["spaces"]
-        .filter(pl.col("space") < SHOWN, pl.col("step") > 0)
-        .with_columns(
-            name=pl.when(pl.col("space") < 0)
-            .then(pl.lit("degenerate"))
-            .otherwise("space " + (pl.col("space") + 1).cast(pl.String))
-        )
-    )
+    spaces = tables["spaces"].filter(pl.col("space") < SHOWN, pl.col("step") > 0)
+    degenerate = pl.when(pl.col("space") < 0).then(pl.lit("degenerate"))
+    name = degenerate.otherwise(pl.format("space {}", pl.col("space") + 1))
     shares = moments.filter(pl.col("step") > 0).unpivot(
         on=["outside_c", "outside_s", "outside_v", "outside_random"],
         index=[*by, "step"],
@@ -112,20 +88,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         value_name="share",
     )
     rest = ends.select(*by, ratio=pl.col("null_gap") / pl.col("null_size"))
-    before = ends.select(*by, _share="degenerate", _norm="norm")
-    longer = (
-        tables["long"]
-        .join(before, on=by, how="left")
-        .with_columns(
-            share=pl.col("degenerate") - pl.col("_share"),
-            growth=pl.col("norm") / pl.col("_norm") - 1,
-        )
+    before = ends.select(*by, "degenerate", "norm")
+    longer = tables["long"].join(before, on=by, how="left", suffix="_before")
+    longer = longer.with_columns(
+        share=pl.col("degenerate") - pl.col("degenerate_before"),
+        growth=pl.col("norm") / pl.col("norm_before") - 1,
     )
     return {
         "ends": ends,
         "starts": moments.filter(pl.col("step") == 0),
         "extremes": extremes,
-        "curves": spaces,
+        "curves": spaces.with_columns(name=name),
         "shares": shares,
         "rest": rest,
         "longer": longer,
@@ -133,7 +106,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig8", "Fig. 8, App. F")
+state = gm.PAPER.stating("fig8", "Fig. 8, App. F")
+null_space, converging, prop_6, prop_7, prop_8, prop_9, remark_6 = (
+    partial(state, place=place)
+    for place in ("F.2", "§4.3", "Prop. 6", "Prop. 7", "Prop. 8", "Prop. 9", "Remark 6")
+)
 
 at_end = number("ends", "change").over("graph")
 share_at_end = share("ends", "top").over("graph")
@@ -154,42 +131,36 @@ CLAIMS = (
         share_at_end.of("top") >= 0.9,
         place="Prop. 10",
     ),
-    state(
+    null_space(
         "null-space-vanishes",
         "As many eigenvalues of C as that space has dimensions vanish (largest size).",
         at_end.of("null_size") <= 0.01,
-        place="F.2",
     ),
-    state(
+    null_space(
         "null-space-stands-apart",
         "The others do not: the next eigenvalue is several times as large.",
         number("rest", "ratio").over("graph") >= 5.0,
-        place="F.2",
     ),
-    state(
+    null_space(
         "null-space-is-fiedler",
         "Their eigenvectors span the Fiedler-like space (sine of the largest angle).",
         share_at_end.of("null_angle") <= 0.2,
-        place="F.2",
     ),
-    state(
+    null_space(
         "null-space-exact-on-cycle",
         "Where all degrees are equal they span it exactly (sine of the largest angle).",
         share("ends", "null_angle", graph="cycle") <= 1e-3,
-        place="F.2",
         source="ours",
     ),
-    state(
+    converging(
         "gradient-vanishes",
         "The gradient goes to zero: ‖CV‖/‖V‖ at the end.",
         at_end.of("change") <= 0.005,
-        place="§4.3",
     ),
-    state(
+    converging(
         "converges",
         "The system converges rather than diverges: growth of ‖V‖ in ten times the steps.",
         number("longer", "growth").over("graph") <= 0.01,
-        place="§4.3",
     ),
     state(
         "starts-as-laplacian",
@@ -197,93 +168,76 @@ CLAIMS = (
         number("starts", "s_low").over("graph") >= 0.99,
         place="Fact 1",
     ),
-    state(
+    prop_6(
         "c-keeps-eigenvectors",
         "C has the Laplacian's eigenspaces at all times (largest share outside).",
         share_ever.of("outside_c") <= 0.1,
-        place="Prop. 6",
     ),
-    state(
+    prop_6(
         "v-keeps-eigenvectors",
         "V Vᵀ has them at all times, the random start included (largest share outside).",
         share_ever.of("outside_v") <= 0.1,
-        place="Prop. 6",
     ),
-    state(
+    prop_6(
         "v-ends-with-eigenvectors",
         "V Vᵀ has them in the end (share outside).",
         share_at_end.of("outside_v") <= 0.1,
-        place="Prop. 6",
     ),
-    state(
+    prop_7(
         "softmax-at-most-one",
         "No eigenvalue of S is above 1, at any time and for any degrees.",
         proven.of("s_high") <= 1.0 + 1e-6,
-        place="Prop. 7",
     ),
-    state(
+    prop_7(
         "softmax-at-least-zero",
         "No eigenvalue of S is below 0, at any time and for any degrees.",
         proven.of("s_low") >= -1e-6,
-        place="Prop. 7",
     ),
-    state(
+    prop_7(
         "softmax-trace",
         "They sum to the number of nodes at most (trace over nodes).",
         proven.of("s_trace") <= 1.0,
-        place="Prop. 7",
     ),
-    state(
+    prop_8(
         "walk-at-most-zero",
         "The eigenvalues of P + Pᵀ − 2I are at most about 0.",
         proven.of("walk_high") <= 0.1,
-        place="Prop. 8",
     ),
-    state(
-        "walk-at-least-minus-four",
-        "They are at least about −4.",
-        proven.of("walk_low") >= -4.1,
-        place="Prop. 8",
+    prop_8(
+        "walk-at-least-minus-four", "They are at least about −4.", proven.of("walk_low") >= -4.1
     ),
-    state(
+    prop_9(
         "c-strictly-negative",
         "All eigenvalues of C but the degenerate ones stay below 0 at all times (the largest).",
         ever.of("c_second") <= 0.0,
-        place="Prop. 9",
     ),
-    state(
+    prop_9(
         "c-about-negative",
         "They are never above 0 by more than a hundredth.",
         ever.of("c_second") <= 0.01,
-        place="Prop. 9",
         source="ours",
     ),
-    state(
+    prop_9(
         "degenerate-about-zero",
         "The degenerate eigenvalue of C stays near 0 (the largest one at any time).",
         ever.of("c_top") <= 0.1,
-        place="Prop. 9",
     ),
-    state(
+    remark_6(
         "longer-gets-degenerate",
         "Ten times the steps make the vectors more degenerate where degrees differ (growth of that "
         "share).",
         cosine("uneven", "share").over("graph") >= 0.05,
-        place="Remark 6",
     ),
-    state(
+    remark_6(
         "cycle-does-not",
         "They do not where all degrees are equal, since the degenerate eigenvalue is 0 there.",
         cosine("longer", "share", graph="cycle").within(-0.001, 0.001),
-        place="Remark 6",
         source="ours",
     ),
 )
 
-over_steps = partial(lines, x="step", facet="graph", x_log=True, x_label="step", columns=2)
-
 FIGURES = (
-    over_steps(
+    gm.course(
         "coefficients",
         "curves",
         "The eigenvalues of C rise to zero, the smooth ones first",
@@ -294,7 +248,7 @@ FIGURES = (
         series="name",
         y_label="vᵀCv",
     ),
-    over_steps(
+    gm.course(
         "energies",
         "curves",
         "V keeps the degenerate and the Fiedler-like directions",
@@ -305,7 +259,7 @@ FIGURES = (
         series="name",
         y_label="length along a vector",
     ),
-    over_steps(
+    gm.course(
         "eigenvectors",
         "shares",
         "Do the matrices keep the graph's eigenvectors?",
@@ -325,7 +279,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig8",
     title="Node2Vec keeps the directions that its own matrix gives up",
     place="Figure 8, appendix F",
@@ -337,7 +291,7 @@ RECIPE = PAPER.recipe(
     scales={
         "smoke": Settings(
             graphs=("cycle", "irregular"),
-            descent=Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
+            descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
             moments=(0, 1, 10),
             long=60,
         ),

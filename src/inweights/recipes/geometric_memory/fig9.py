@@ -7,28 +7,13 @@ from itertools import product
 
 import polars as pl
 
+from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.node2vec import Node2VecConfig
-from inweights.probes import (
-    geometric_margin,
-    graph_recall,
-    hop_correlation,
-    spectral_energy,
-    zigzag,
-)
+from inweights.lab import Measure, Plan, cosine, share, sweeps
+from inweights.models import Init, Node2VecConfig
 from inweights.probes.reference_graph import without_self_edges
-from inweights.recipes.geometric_memory.common import (
-    GRAPHS,
-    NN,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    Training,
-    training,
-    trial,
-)
+from inweights.recipes.derived import beside_chance
+from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -49,7 +34,7 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
     most: int | None = None
@@ -58,34 +43,30 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every model with and without self-edges, always seen through the graph without them."""
-    node2vec = partial(Node2VecDescent, steps=settings.steps)
+    node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
     small = Node2VecConfig(tied=False, init=Init(std=settings.std))
     trials = []
     for shape, loops in product(settings.graphs, (False, True)):
-        models: dict[str, Training | Node2VecDescent] = {
+        models: dict[str, gm.Training | gm.Node2VecDescent] = {
             TIED: node2vec(model=Node2VecConfig()),
             UNTIED: node2vec(model=small),
             UNIT: node2vec(model=Node2VecConfig(tied=False)),
-            NN: training(NN, shape, most=settings.most),
+            gm.NN: gm.training(gm.NN, shape, most=settings.most),
         }
         world = Graph(shape=shape, self_edges=loops)
         trials += [
-            trial(how, world, graph=shape, model=model, self_edges=loops)
+            gm.trial(how, world, graph=shape, model=model, self_edges=loops)
             for model, how in models.items()
         ]
-    draws = {"draws": settings.draws}
-    measures = [
-        Measure(name=name, probe=without_self_edges, options={"inner": probe, **draws})
-        for name, probe in (
-            ("zigzag", zigzag),
-            ("energy", spectral_energy),
-            ("correlation", hop_correlation),
-        )
-    ]
     # Recall is that of all edges that were taught, self-edges too.
-    measures += [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="margin", probe=geometric_margin, options=draws, where={"model": NN}),
+    draws, seen = {"draws": settings.draws}, partial(Measure, probe=without_self_edges)
+    margin = partial(Measure, probe=probes.geometric_margin, where={"model": gm.NN})
+    measures = [
+        Measure(name="recall", probe=probes.graph_recall),
+        margin(name="margin", options=draws),
+        seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
+        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
+        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -99,14 +80,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         excess=pl.col("zigzag") - pl.col("null_mean"),
         bottom_excess=pl.col("bottom") - pl.col("bottom_null"),
     )
-    one = zigzags.filter(pl.col("model") == TIED)
-    drawn = one.with_columns(
-        model=pl.lit(CHANCE), zigzag=pl.col("null_mean"), bottom=pl.col("bottom_null")
-    )
+    drawn = beside_chance(zigzags, "zigzag", "null_mean", label="model", name=CHANCE)
+    bottom = pl.when(pl.col("model") == CHANCE).then("bottom_null").otherwise("bottom")
     spectra = tables["energy"].with_columns(
-        condition,
-        number=pl.col("space") + 1,
-        panel=pl.concat_str("model", "graph", separator=", "),
+        condition, number=pl.col("space") + 1, panel=pl.concat_str("model", "graph", separator=", ")
     )
     margins = tables["margin"].with_columns(
         condition,
@@ -115,15 +92,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     return {
         "zigzags": zigzags,
-        "beside_chance": pl.concat([zigzags, drawn]),
-        "trained_spectra": spectra.filter(pl.col("model").is_in([NN, UNTIED])),
+        "beside_chance": drawn.with_columns(bottom=bottom),
+        "trained_spectra": spectra.filter(pl.col("model").is_in([gm.NN, UNTIED])),
         "least": margins.filter(pl.col("over") == "min"),
         "cycle_margins": margins.filter(pl.col("graph") == "cycle"),
         "stored": tables["recall"].filter(pl.col("model") != TIED),
     }
 
 
-state = PAPER.stating("fig9", "Fig. 9, §4.4")
+state = gm.PAPER.stating("fig9", "Fig. 9, §4.4")
 
 energy = share("zigzags", "zigzag").over("graph")
 alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))
@@ -132,7 +109,7 @@ bottom = cosine("zigzags", "bottom_excess").over("graph")
 bottom_alone, bottom_with_loops = (bottom.at(self_edges=loops) for loops in (False, True))
 on_cycle = share("cycle_margins", "stored")
 least = on_cycle.at(over="min", self_edges=False)
-ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", NN))
+ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", gm.NN))
 
 CLAIMS = (
     *(
@@ -245,18 +222,14 @@ FIGURES = (
         y="zigzag",
         y_limits=(0, 1),
     ),
-    lines(
+    gm.spectra(
         "spectra",
         "trained_spectra",
         "Energy by eigenspace of untied Node2Vec and TinyNN",
         "Space 1 is the Fiedler space, the last the most negative one. Without self-edges both "
         "ends are used and the middle is empty; with them mostly the smooth end is.",
-        x="number",
-        y="energy",
         series="condition",
         facet="panel",
-        x_label="eigenspace",
-        y_label="share of the energy",
         columns=4,
     ),
     sweeps(
@@ -272,7 +245,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "fig9",
     title="Zigzags, and how self-edges remove them",
     place="Figure 9, §4.4; Figure 25",

@@ -6,33 +6,24 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, lines, share, sweeps
+from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, share
 from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    NN,
-    NODE2VEC,
-    SSM,
-    Node2VecDescent,
-    Training,
-    trial,
-)
+from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
 __all__ = ["ORDER", "arbitrary", "figures", "filmed", "more_geometric", "pictures"]
 
 #: From arbitrary to most geometric.
-ORDER = (FROZEN, NN, GPT, SSM, NODE2VEC)
+ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
 _RANK = {name: place for place, name in enumerate(ORDER)}
 _LABELS = ("graph", "architecture")
 
 
 def filmed(
     graphs: Mapping[str, Graph],
-    training: Callable[[str, str], Training],
-    descent: Node2VecDescent,
+    training: Callable[[str, str], gm.Training],
+    descent: gm.Node2VecDescent,
     *,
     looks: int,
     draws: int,
@@ -49,9 +40,9 @@ def filmed(
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:
-            how = descent if architecture == NODE2VEC else training(architecture, name)
+            how = descent if architecture == gm.NODE2VEC else training(architecture, name)
             labels = {"graph": name, "architecture": architecture}
-            trials.append(trial(how, world, **labels))
+            trials.append(gm.trial(how, world, **labels))
             every = max(1, how.steps // looks)
             films.append(
                 Measure(name="film", probe=snapshot, every=every, where=labels, first_seed=True)
@@ -82,7 +73,7 @@ def pictures(
     drawn = [
         scene(world).select(pl.lit(name).alias("graph"), pl.all()) for name, world in worlds.items()
     ]
-    node2vec = pl.col("architecture") == NODE2VEC
+    node2vec = pl.col("architecture") == gm.NODE2VEC
     return {
         # Of hundreds of frames only those of the pictures are kept.
         "film": film.join(films, on=[*_LABELS, "step"], how="semi"),
@@ -108,7 +99,7 @@ def arbitrary(state: Stating) -> Claim:
     return state(
         "associative-is-arbitrary",
         "Associative storage leaves the embeddings as they were drawn: |Spearman|, every graph.",
-        _size.at(architecture=FROZEN) <= 0.2,
+        _size.at(architecture=gm.FROZEN) <= 0.2,
         check=True,
     )
 
@@ -140,33 +131,25 @@ def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
             f"what moves has moved. {seen}".rstrip(),
             order=ORDER,
         ),
-        sweeps(
+        gm.on_graphs(
             "correlation",
             "correlation",
             "Correlation of cosine with hop distance, all seeds",
             "Spearman over all pairs that a path joins; −1 where the farther node is always the "
             "less similar one. Random vectors are near 0.",
-            axis="graph",
-            value="architecture",
-            columns=4,
             y="spearman",
             y_label="Spearman",
             y_limits=(-1, 1),
         ),
-        lines(
+        gm.course(
             "curves",
             "curves",
             "When the geometry comes, and what becomes of it",
             "Spearman of cosine against hops through training, the first seed, as in the picture "
             f"above. {course}".rstrip(),
-            x="step",
             y="spearman",
             series="architecture",
-            facet="graph",
-            x_log=True,
-            columns=2,
             order=ORDER,
-            x_label="step",
             y_label="Spearman",
         ),
     )

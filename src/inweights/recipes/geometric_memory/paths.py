@@ -9,10 +9,9 @@ from typing import Literal
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Trial, Value, lines
-from inweights.models.gpt import GPTConfig
-from inweights.models.mamba import MambaConfig
-from inweights.probes.navigation import stepwise
+from inweights.lab import Curriculum, Measure, Trial, Value, heatmaps, lines
+from inweights.models import GPTConfig, MambaConfig
+from inweights.probes import path_accuracy, stepwise
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.path_star import PathStar
 
@@ -30,10 +29,14 @@ __all__ = [
     "PERMUTED",
     "RANDOM",
     "RECALL",
+    "STARS",
     "TWO_PHASE",
     "Loss",
     "PathStarTraining",
     "Way",
+    "curves",
+    "first_nodes",
+    "held_out",
     "through_training",
 ]
 
@@ -71,8 +74,22 @@ _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
 #: Whether the edges are known, at the end.
 RECALL = Measure(name="edges", probe=stepwise, options={"roles": EDGES})
+#: Accuracy on paths, token by token.
+curves = partial(Measure, name="paths", probe=path_accuracy)
 #: Shares against the steps of training.
 through_training = partial(lines, x="step", y_limits=(0, 1))
+#: Whole paths of held-out leaves.
+held_out = partial(through_training, y="exact", y_label="exact match, held out")
+#: Cosine of leaves and first nodes.
+first_nodes = partial(
+    heatmaps,
+    panel="panel",
+    row="leaf",
+    column="first",
+    value="cosine",
+    value_label="cosine",
+    limit=1.0,
+)
 
 #: What the paper does not give.
 OURS = (
@@ -208,6 +225,9 @@ class PathStarTraining(Config):
             precision=self.precision,
         )
 
+
+#: Two lengths of a path: (200, 4) and (200, 5).
+STARS = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
 
 #: The paper's (5000, 5) with its sizes and rates (B.2, B.3).
 PAPER_STAR = PathStarTraining(

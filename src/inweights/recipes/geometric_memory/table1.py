@@ -5,26 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, share, sweeps
+from inweights.lab import Measure, Plan, cosine, number, share, sweeps
 from inweights.probes import cosines, graph_recall, hop_correlation
 from inweights.recipes.derived import mean_by_hops
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    GRAPHS,
-    NODE2VEC,
-    OURS,
-    PAPER,
-    Node2VecDescent,
-    Shape,
-    far_correlation,
-    trials,
-)
+from inweights.recipes.geometric_memory import common as gm
 
 __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture")
-MEMORIES = (FROZEN, GPT, NODE2VEC)
+MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
 class Settings(Config):
@@ -37,8 +26,8 @@ class Settings(Config):
         draws: Random embeddings in each null distribution.
     """
 
-    graphs: tuple[Shape, ...] = GRAPHS
-    descent: Node2VecDescent = Node2VecDescent()
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     draws: int = 200
 
@@ -46,7 +35,7 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Store every graph associatively, with a Transformer, and with Node2Vec."""
     return Plan(
-        trials=trials(settings.graphs, MEMORIES, settings.most, settings.descent),
+        trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
         measures=[
             Measure(name="cosines", probe=cosines),
             Measure(name="correlation", probe=hop_correlation, options={"draws": settings.draws}),
@@ -57,26 +46,23 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Correlations over all pairs and beyond neighbours; mean cosine by hops."""
-    far = far_correlation(tables["cosines"], LABELS).with_columns(
+    far = gm.far_correlation(tables["cosines"], LABELS).with_columns(
         all_size=pl.col("all").abs(), far_size=pl.col("far").abs()
     )
     pairs = far.unpivot(
         on=["all", "far"], index=[*LABELS, "seed"], variable_name="pairs", value_name="rho"
     ).sort(pl.col("architecture").cast(pl.Enum(MEMORIES)), maintain_order=True)
-    chance = tables["correlation"].with_columns(
-        beyond_chance=pl.col("spearman") - pl.col("null_low")
-    )
-    others = pl.when(pl.col("architecture") == NODE2VEC).then(pl.col("recall_others"))
+    others = pl.when(pl.col("architecture") == gm.NODE2VEC).then(pl.col("recall_others"))
     return {
         "far": far,
         "pairs": pairs,
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
-        "chance": chance,
+        "chance": gm.beside_random(tables["correlation"]),
         "stored": tables["recall"].with_columns(memory=others.otherwise(pl.col("recall"))),
     }
 
 
-state = PAPER.stating("table1", "Table 1, Fig. 1")
+state = gm.PAPER.stating("table1", "Table 1, Fig. 1")
 
 every, far = cosine("far", "all").over("graph"), cosine("far", "far").over("graph")
 size, far_size = share("far", "all_size").over("graph"), share("far", "far_size").over("graph")
@@ -91,34 +77,34 @@ CLAIMS = (
     state(
         "associative-is-arbitrary",
         "Associative embeddings are arbitrary: |Spearman| of cosine against hops.",
-        size.at(architecture=FROZEN) <= 0.2,
+        size.at(architecture=gm.FROZEN) <= 0.2,
     ),
     state(
         "transformer-is-geometric",
         "A Transformer's are geometric: Spearman minus the 2.5% quantile of random vectors.",
-        beyond_chance.at(architecture=GPT) <= 0.0,
+        beyond_chance.at(architecture=gm.GPT) <= 0.0,
     ),
     state(
         "node2vec-is-most",
         "Node2Vec's are the most geometric: its Spearman minus the Transformer's.",
-        every.at(architecture=NODE2VEC) - every.at(architecture=GPT) <= -0.1,
+        every.at(architecture=gm.NODE2VEC) - every.at(architecture=gm.GPT) <= -0.1,
         place="Fig. 1, §4.1",
     ),
     state(
         "associative-knows-neighbours-only",
         "Between nodes that no edge joins the associative ones say nothing: |Spearman| over pairs "
         "two or more hops apart.",
-        far_size.at(architecture=FROZEN) <= 0.2,
+        far_size.at(architecture=gm.FROZEN) <= 0.2,
     ),
     state(
         "node2vec-knows-far-pairs",
         "Node2Vec's say how far apart they are (Spearman over such pairs).",
-        far.at(architecture=NODE2VEC) <= -0.8,
+        far.at(architecture=gm.NODE2VEC) <= -0.8,
     ),
     state(
         "transformer-knows-far-pairs",
         "So do the Transformer's (Spearman over such pairs).",
-        far.at(architecture=GPT) <= -0.3,
+        far.at(architecture=gm.GPT) <= -0.3,
     ),
 )
 
@@ -138,25 +124,18 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    lines(
+    gm.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",
         "A global geometry falls with every hop. TinyGPT's is greatest at two hops and lower "
         "beyond, in zigzags: neighbours of opposite sign bring nodes two hops apart together. At "
         "the far ends of the star it rises again.",
-        x="hops",
-        y="cosine",
-        series="architecture",
-        facet="graph",
         order=MEMORIES,
-        x_label="hops",
-        y_label="mean cosine",
-        columns=2,
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = gm.PAPER.recipe(
     "table1",
     title="Two ways to remember the same edges",
     place="Table 1, Figure 1, §2.3–2.4",
@@ -166,7 +145,9 @@ RECIPE = PAPER.recipe(
         "trained fact joins."
     ),
     scales={
-        "smoke": Settings(graphs=("cycle",), descent=Node2VecDescent(steps=40), most=3, draws=20),
+        "smoke": Settings(
+            graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
+        ),
         "cpu": Settings(),
         "paper": Settings(draws=1000),
     },
@@ -175,5 +156,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=gm.OURS,
 )
