@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.lab import Plan, computed, cosine, share, sweeps
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.settings import InventedSettings, scales
+from inweights.recipes.language.invented import InventedSettings, scales
 from inweights.recipes.language.tables import accuracies, both_times
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
@@ -33,21 +35,12 @@ def plan(settings: Settings) -> Plan:
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
         for name, mix in MIXES.items()
     }
-    asked = [
-        computations(
-            {"facts": facts},
-            told,
-            asked=start,
-            model=settings.model,
-            tuning=settings.tuning,
-            device=settings.device,
-        )
-        for facts, start, told in (
-            ("real", Facts(), {}),
-            ("invented", Facts(world=settings.world), lessons),
-        )
-    ]
-    return Plan(computations=[one for group in asked for one in group])
+    tell = partial(
+        computations, model=settings.model, tuning=settings.tuning, device=settings.device
+    )
+    real = tell({"facts": "real"}, {}, asked=Facts())
+    invented = tell({"facts": "invented"}, lessons, asked=Facts(world=settings.world))
+    return Plan(computations=[*real, *invented])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -56,16 +49,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     # Nothing is told of real people: they are asked about once.
     real = before.filter(pl.col("facts") == "real").with_columns(condition=pl.lit(BEFORE))
     after = pl.concat([real, tables["after"]], how="diagonal_relaxed")
-    measured = both_times(before, after, ["facts"])
-    accuracy = accuracies(measured, LABELS)
+    accuracy = accuracies(both_times(before, after, ["facts"]), LABELS)
     direct = accuracy.filter(pl.col("what").is_in(["composition", "thought"]))
     kind = pl.col("what").replace({"composition": "directly", "thought": "step by step"})
     place = pl.when(pl.col("distribution") == "in").then(pl.lit(", told")).otherwise(pl.lit(""))
-    return {
-        "measured": measured,
-        "accuracy": accuracy,
-        "shown": direct.with_columns(asked=kind + place),
-    }
+    shown = direct.with_columns(asked=kind + place)
+    return {"accuracy": accuracy, "shown": shown}
 
 
 state = PAPER.stating("fig1", "Fig. 1, §1")
