@@ -9,7 +9,7 @@ from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine,
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
-from inweights.recipes.feature_resemblance.common import GPT, PAPER, last_loss
+from inweights.recipes.feature_resemblance import common as fr
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
 
@@ -28,7 +28,7 @@ class Settings(Config):
         linear: Width and depth of the linear network; its readout stands still.
         rate: Rate of its gradient descent.
         steps: Updates of each layer, one layer after the other.
-        gpt: Architecture of the GPT, which is trained end to end with AdamW.
+        gpt: Architecture of the fr.GPT, which is trained end to end with AdamW.
         gpt_rate: Its rate.
         gpt_steps: Its most updates; it stops at a loss of .02.
     """
@@ -58,7 +58,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The linear network layer by layer, the GPT at once, and the prediction for the former."""
+    """The linear network layer by layer, the fr.GPT at once, and the prediction for the former."""
     world = settings.world
     end_to_end = Phase(
         steps=settings.gpt_steps,
@@ -74,7 +74,7 @@ def plan(settings: Settings) -> Plan:
                 learner=settings.layer_wise(),
             ),
             Trial(
-                labels={"model": GPT},
+                labels={"model": fr.GPT},
                 world=world,
                 model=settings.gpt,
                 learner=Curriculum(phases=(end_to_end,)),
@@ -129,14 +129,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "predicted": early.join(foretold.drop("seed"), on=["model", "depth"]).with_columns(
             error=(same - pl.col("foretold")).abs()
         ),
-        "final_loss": last_loss(tables["losses"], keys),
+        "final_loss": fr.last_loss(tables["losses"], keys),
         "shown": pl.concat([measured, predicted], how="diagonal_relaxed").with_columns(
             pl.col("pairs").replace(words)
         ),
     }
 
 
-state = PAPER.stating("fig1", "Fig. 1, App. C")
+state = fr.PAPER.stating("fig1", "Fig. 1, App. C")
 
 least_step, rise = number("steps", "least"), number("ends", "rise")
 
@@ -158,12 +158,12 @@ CLAIMS = (
     state(
         "gpt-rises",
         "GPT: it rises with every layer, or stays (least step, to within .005).",
-        least_step.at(model=GPT) >= -0.005,
+        least_step.at(model=fr.GPT) >= -0.005,
     ),
     state(
         "gpt-aligned",
         "GPT: it rises from the embedding to the last layer.",
-        rise.at(model=GPT) >= 0.1,
+        rise.at(model=fr.GPT) >= 0.1,
     ),
     state(
         "labels-apart",
@@ -187,8 +187,8 @@ CLAIMS = (
     ),
     state(
         "gpt-fitted",
-        "The GPT has fitted its labels (last training loss).",
-        number("final_loss", "loss", model=GPT) <= 0.05,
+        "The fr.GPT has fitted its labels (last training loss).",
+        number("final_loss", "loss", model=fr.GPT) <= 0.05,
     ),
 )
 
@@ -200,7 +200,7 @@ FIGURES = (
         "Mean over pairs of inputs. Inputs of one label become alike with depth; the absolute "
         "cosine between labels rises as well, but less. The prediction for the linear network "
         "takes no label as fitted, and overshoots once labels are (layers 5 to 7). The first "
-        "layer of the GPT is its embedding, the last one its final normalisation.",
+        "layer of the fr.GPT is its embedding, the last one its final normalisation.",
         x="depth",
         y="cosine",
         series="pairs",
@@ -208,16 +208,16 @@ FIGURES = (
         x_label="layer",
         y_label="cosine",
         y_limits=(0.0, 1.0),
-        order=[LINEAR, GPT],
+        order=[LINEAR, fr.GPT],
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "fig1",
     title="Inputs of one label become alike, layer by layer",
     place="Figure 1, appendix C; theorem 6",
     summary=(
-        "Trains a deep linear network layer by layer and a GPT end to end on 50 labels of two "
+        "Trains a deep linear network layer by layer and a fr.GPT end to end on 50 labels of two "
         "inputs each, and measures how alike inputs of one label, and of different ones, are in "
         "every layer. For the linear network the theory predicts it."
     ),
@@ -232,7 +232,7 @@ RECIPE = PAPER.recipe(
         "cpu": Settings(),
         "paper": Settings(
             linear=DeepLinearConfig(width=2048, layers=7),
-            gpt=GPTConfig(layers=12, width=768, heads=12, tied=False),
+            gpt=fr.LARGE,
             gpt_rate=1e-4,
         ),
     },
@@ -243,7 +243,7 @@ RECIPE = PAPER.recipe(
     figures=FIGURES,
     ours=(
         "The paper gives no size: 50 labels of two inputs; linear: 7 square layers of width 1024 "
-        "from N(0, 1/d), a fixed readout, rate 2, 10 steps a layer; GPT: 6 layers, width 64.",
+        "from N(0, 1/d), a fixed readout, rate 2, 10 steps a layer; fr.GPT: 6 layers, width 64.",
         "The text lost equations 7 to 9; the readout, and the prediction, are our reading.",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -56,19 +57,24 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """Every step at every size; then trainings with and without identity."""
-    steps = {"with": proof.with_identity, "without": proof.without, "point": proof.point_42}
+    steps: dict[str, Callable[..., pl.DataFrame]] = {
+        "with": proof.with_identity,
+        "without": proof.without,
+        "point": proof.point_42,
+    }
     sampled = {"lemma_2": proof.lemma_2, "averaging": proof.averaging}
     worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
     computations = [
         *(
             lab.Computation(
-                name=name, labels={"n": n}, compute=compute, options={"n": n}, seeded=seeded
+                name=name,
+                labels={"n": n},
+                compute=compute,
+                options={"n": n},
+                seeded=name in sampled,
             )
-            for sizes, kind, seeded in (
-                (settings.sizes, steps, False),
-                (settings.full, sampled, True),
-            )
-            for n, (name, compute) in product(sizes, kind.items())
+            for name, compute in (steps | sampled).items()
+            for n in (settings.full if name in sampled else settings.sizes)
         ),
         *(
             lab.Computation(
