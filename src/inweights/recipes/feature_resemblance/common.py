@@ -197,6 +197,12 @@ def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
     return similarity.within(round(printed - tolerance, 4), high)
 
 
+def _check(courses: Iterable[str]) -> None:
+    for course in courses:
+        if course not in SUCCEEDS:
+            raise unknown_name("course", course, COURSES)
+
+
 class OneLayerTraining(Config):
     """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
@@ -387,9 +393,3 @@ def both_models(
         )
         for name, training in ((ONE_LAYER, one_layer), (GPT, gpt))
     ]
-
-
-def _check(courses: Iterable[str]) -> None:
-    for course in courses:
-        if course not in SUCCEEDS:
-            raise unknown_name("course", course, COURSES)
