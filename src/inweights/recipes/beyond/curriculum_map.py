@@ -25,7 +25,7 @@ class Settings(Config):
         shares: How often ``(b, r1) → c`` counts in phase 1, where every other fact counts once: 0
             is AS, 1 tells everything in phase 1.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the fr.GPT, which stops at the losses of AS.
+        gpt: Training of the GPT, which stops at the losses of AS.
     """
 
     n: int = 50

@@ -28,7 +28,7 @@ class Settings(Config):
         rho: Copies of first hop and identity for each second hop.
         fractions: Fractions of the bridges that have an identity, drawn by the seed.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the fr.GPT.
+        gpt: Training of the GPT.
     """
 
     n: int = 100
@@ -76,7 +76,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         )
         .with_columns(
             chain=pl.when(foreseen).then(pl.lit("with identity")).otherwise(pl.lit("without")),
-            error=(pl.col("cosine") - pl.col("from_facts")).abs(),
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
@@ -90,7 +89,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         )
     )
     return {
-        "chains": chains,
         "worlds": worlds,
         "sides": chains.group_by([*trials, "chain"], maintain_order=True).agg(means),
         "shown": worlds.unpivot(

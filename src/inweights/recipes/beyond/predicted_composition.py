@@ -117,10 +117,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "complexity_one": agree.filter(pl.col("world") == "permuted, C = 1").with_columns(
             identities=pl.when(whole).then(pl.lit("all or none")).otherwise(pl.lit("some"))
         ),
-        "queries": queries,
         "auc": roc_auc(queries, "predicted_margin", "hit", ("seed", "model")),
         "auc_by_world": roc_auc(queries, "predicted_margin", "hit", ("seed", "model", "world")),
-        "agreement": agree,
         "reliability": reliability(queries, ("seed", "model")),
         "by_world": by_world.with_columns(error=(pl.col("hit") - pl.col("expected")).abs()),
         "memorised": memorised(tables["accuracy"], ("model", "world", "identity")),

@@ -65,9 +65,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What is found, what a ridge map reaches, and how far they agree over the map."""
-    table = path_ends(tables, KEYS).with_columns(
-        row=pl.format("{} {}", "setting", "swept"), over=pl.col("ridge") - pl.col("hardest")
-    )
+    table = path_ends(tables, KEYS).with_columns(row=pl.format("{} {}", "setting", "swept"))
     # The base row stands in the map three times, and is counted once.
     once = table.unique(["seed", "nodes", "hardest", "ridge"], maintain_order=True)
     shown = table.unpivot(

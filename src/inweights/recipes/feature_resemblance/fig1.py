@@ -28,7 +28,7 @@ class Settings(Config):
         linear: Width and depth of the linear network; its readout stands still.
         rate: Rate of its gradient descent.
         steps: Updates of each layer, one layer after the other.
-        gpt: Architecture of the fr.GPT, which is trained end to end with AdamW.
+        gpt: Architecture of the GPT, which is trained end to end with AdamW.
         gpt_rate: Its rate.
         gpt_steps: Its most updates; it stops at a loss of .02.
     """
@@ -58,7 +58,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The linear network layer by layer, the fr.GPT at once, and the prediction for the former."""
+    """The linear network layer by layer, the GPT at once, and the prediction for the former."""
     world = settings.world
     end_to_end = Phase(
         steps=settings.gpt_steps,
@@ -187,7 +187,7 @@ CLAIMS = (
     ),
     state(
         "gpt-fitted",
-        "The fr.GPT has fitted its labels (last training loss).",
+        "The GPT has fitted its labels (last training loss).",
         number("final_loss", "loss", model=fr.GPT) <= 0.05,
     ),
 )
@@ -200,7 +200,7 @@ FIGURES = (
         "Mean over pairs of inputs. Inputs of one label become alike with depth; the absolute "
         "cosine between labels rises as well, but less. The prediction for the linear network "
         "takes no label as fitted, and overshoots once labels are (layers 5 to 7). The first "
-        "layer of the fr.GPT is its embedding, the last one its final normalisation.",
+        "layer of the GPT is its embedding, the last one its final normalisation.",
         x="depth",
         y="cosine",
         series="pairs",
@@ -217,7 +217,7 @@ RECIPE = fr.PAPER.recipe(
     title="Inputs of one label become alike, layer by layer",
     place="Figure 1, appendix C; theorem 6",
     summary=(
-        "Trains a deep linear network layer by layer and a fr.GPT end to end on 50 labels of two "
+        "Trains a deep linear network layer by layer and a GPT end to end on 50 labels of two "
         "inputs each, and measures how alike inputs of one label, and of different ones, are in "
         "every layer. For the linear network the theory predicts it."
     ),
@@ -243,7 +243,7 @@ RECIPE = fr.PAPER.recipe(
     figures=FIGURES,
     ours=(
         "The paper gives no size: 50 labels of two inputs; linear: 7 square layers of width 1024 "
-        "from N(0, 1/d), a fixed readout, rate 2, 10 steps a layer; fr.GPT: 6 layers, width 64.",
+        "from N(0, 1/d), a fixed readout, rate 2, 10 steps a layer; GPT: 6 layers, width 64.",
         "The text lost equations 7 to 9; the readout, and the prediction, are our reading.",
     ),
 )

@@ -34,7 +34,7 @@ class Settings(Config):
         n: Number of tuples, and of chains.
         rho: Copies of the similarity premise in the joint course.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the fr.GPT.
+        gpt: Training of the GPT.
     """
 
     n: int = 100
@@ -188,7 +188,7 @@ FIGURES = (
         "kept",
         "What is known in the end: the facts of each phase, and the conclusion",
         "Accuracy over all answers after the last phase. SA reaches every conclusion and forgets "
-        "the similarity premise; the fr.GPT forgets the attribution in AS.",
+        "the similarity premise; the GPT forgets the attribution in AS.",
         axis="course",
         value="role",
         y="accuracy",
@@ -203,7 +203,7 @@ RECIPE = fr.PAPER.recipe(
     title="The order of the premises decides whether an analogy follows",
     place="Table 1, §4 to §6, §8.1",
     summary=(
-        "Trains a one-layer transformer layer by layer, and a fr.GPT end to end, on analogies in "
+        "Trains a one-layer transformer layer by layer, and a GPT end to end, on analogies in "
         "three curricula and on two hops with and without identities. Measures the similarity of "
         "the entities, whether the unseen conclusion follows, and what is forgotten."
     ),

@@ -23,7 +23,7 @@ PRINTED: dict[tuple[str, float], float] = {
     (fr.GPT, 3.0): 0.995,
     (fr.GPT, 5.0): 0.9979,
 }
-#: Training loss at which the fr.GPT stops, fr.near the printed one.
+#: Training loss at which the GPT stops, near the printed one.
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
@@ -34,7 +34,7 @@ class Settings(Config):
         n: Number of tuples.
         rhos: Copies of the similarity premise.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the fr.GPT; it stops at the loss printed for each ``ρ``.
+        gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
     """
 
     n: int = 100

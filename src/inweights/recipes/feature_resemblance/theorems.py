@@ -131,7 +131,7 @@ def _theorem(course: str, number: int) -> tuple[lab.Claim, lab.Claim, lab.Claim]
         ),
         state(
             f"proposition-{number}",
-            f"{course}: the entities are {words} (lab.cosine).",
+            f"{course}: the entities are {words} (cosine).",
             similarity,
             place=f"Prop. {number}",
         ),
@@ -150,7 +150,7 @@ CLAIMS = (
     state(
         "lemma-2",
         "What stage 1 adds to the value features is a combination of the MLP vectors of the start "
-        "(lab.share that is not).",
+        "(share that is not).",
         lab.computed("stage_one", "span").over("course") <= 1e-9,
         place="Lemmas 2, 14",
         check=True,
@@ -223,7 +223,7 @@ RECIPE = fr.PAPER.recipe(
     figures=FIGURES,
     ours=(
         "The text lost every bound; what counts as converged, alike, balanced and at chance is "
-        "our choice: a loss of .1, a lab.cosine of .9, a distance of .1 and an accuracy of .03.",
+        "our choice: a loss of .1, a cosine of .9, a distance of .1 and an accuracy of .03.",
         "n = 100 tuples, ρ = 5; 3000 steps of stage 2, 5000 in phase 2 of AS; otherwise as in "
         "feature-resemblance/table1.",
     ),

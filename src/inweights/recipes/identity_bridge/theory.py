@@ -115,7 +115,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     expected = tables["full"].filter(
         pl.col("check") == "expected", pl.col("complexity") > 1, pl.col("identity")
     )
-    # Where a fact is not known there is no margin: a not-a-lab.number, which agrees with nothing.
+    # Where a fact is not known there is no margin: a not-a-number, which agrees with nothing.
     agreement = (pl.col("query_margin") * pl.col("expected")).fill_nan(0.0)
     given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
     return {
@@ -266,12 +266,12 @@ CLAIMS = (
     ),
     state(
         "direction-with",
-        "With identity the direction of W comes close to that of the optimum (lab.cosine).",
+        "With identity the direction of W comes close to that of the optimum (cosine).",
         standard.at(identity=True) >= 0.95,
     ),
     state(
         "direction-without",
-        "Without identity the direction of W comes as close (lab.cosine).",
+        "Without identity the direction of W comes as close (cosine).",
         standard.at(identity=False) >= 0.95,
     ),
     state(
@@ -281,13 +281,13 @@ CLAIMS = (
     ),
     state(
         "small-initialisation-closer",
-        "A small initialisation ends closer to the optimum than a large one (lab.cosine).",
+        "A small initialisation ends closer to the optimum than a large one (cosine).",
         (small - large).over("identity") >= 0.0,
         source="ours",
     ),
     state(
         "decay-closer",
-        "Weight decay ends closer to the optimum than none (lab.cosine).",
+        "Weight decay ends closer to the optimum than none (cosine).",
         (decay - standard).over("identity") >= 0.0,
         source="ours",
     ),

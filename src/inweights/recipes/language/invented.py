@@ -1,8 +1,8 @@
-"""People and places that do not exist, so that nothing is known of them, and who is told."""
+"""People and places that do not exist, so that nothing is known of them beforehand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -14,7 +14,16 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.wording import Wording
 
-__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "InventedSettings", "names", "scales"]
+__all__ = [
+    "BORN",
+    "COUNTRY",
+    "WORDING",
+    "Invented",
+    "InventedSettings",
+    "knowledge",
+    "names",
+    "scales",
+]
 
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
@@ -102,18 +111,19 @@ class Invented(Config):
             lies = [countries[i % self.countries] for i in order.tolist()]
         people = [f"{next(drawn)} {next(drawn)}" for _ in range(self.people)]
         born = rng.permutation(self.people) % self.towns
-        facts = [(p, 0, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
-        facts += [(town, 1, country) for town, country in zip(towns, lies, strict=True)]
-        entities = tuple(dict.fromkeys([*people, *towns, *countries]))
-        place = {name: i for i, name in enumerate(entities)}
-        triples = np.array([(place[s], r, place[o]) for s, r, o in facts], dtype=np.int64)
-        return Knowledge(
-            entities=entities,
-            relations=(BORN, COUNTRY),
-            triples=triples,
-            lines=np.arange(1, len(facts) + 1, dtype=np.int64),
-            stages=np.zeros(len(facts), dtype=np.int64),
-        )
+        facts = [(p, BORN, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
+        facts += [(town, COUNTRY, country) for town, country in zip(towns, lies, strict=True)]
+        return knowledge([*people, *towns, *countries], (BORN, COUNTRY), facts)
+
+
+def knowledge(
+    entities: Iterable[str], relations: Sequence[str], facts: Sequence[tuple[str, str, str]]
+) -> Knowledge:
+    """Return facts ``(subject, relation, object)`` as they are built on: a line each, one stage."""
+    place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
+    triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
+    lines = np.arange(1, len(facts) + 1, dtype=np.int64)
+    return Knowledge(tuple(place), tuple(relations), triples, lines, np.zeros_like(lines))
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
