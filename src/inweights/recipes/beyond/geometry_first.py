@@ -87,9 +87,7 @@ CLAIMS = (
         ours.over("graph") >= 0.95,
     ),
     state(
-        "thousand-arms",
-        "The same at (1000, 5), 4,001 nodes.",
-        ours.at(graph="(1000, 5)") >= 0.98,
+        "thousand-arms", "The same at (1000, 5), 4,001 nodes.", ours.at(graph="(1000, 5)") >= 0.98
     ),
     state(
         "paper-size",
@@ -173,14 +171,7 @@ def _mini(arms: int, controls: int = 0) -> Size:
     """A graph of the right size, and next to no training."""
     model = GPTConfig(layers=1, width=8, heads=1, context=12)
     course = paths.PathStarTraining(
-        arms=arms,
-        nodes=5,
-        model=model,
-        edges=4,
-        paths=4,
-        leaves=8,
-        sources=64,
-        rehearsed=16,
+        arms=arms, nodes=5, model=model, edges=4, paths=4, leaves=8, sources=64, rehearsed=16
     )
     return Size(course=course, controls=controls)
 

@@ -141,10 +141,7 @@ CLAIMS = (
 )
 
 over_fraction = partial(
-    lines,
-    x="fraction",
-    x_label="fraction of bridges with an identity",
-    y_limits=(0.0, 1.0),
+    lines, x="fraction", x_label="fraction of bridges with an identity", y_limits=(0.0, 1.0)
 )
 
 FIGURES = (

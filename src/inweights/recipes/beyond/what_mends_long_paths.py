@@ -128,11 +128,7 @@ CLAIMS = (
         "leaves; a guess gets 1 in 200).",
         hardest.at(pressure=BOTH, nodes=8) >= 0.3,
     ),
-    state(
-        "none-without",
-        "Without any, none is.",
-        hardest.at(pressure=NOWHERE, nodes=8) <= 0.05,
-    ),
+    state("none-without", "Without any, none is.", hardest.at(pressure=NOWHERE, nodes=8) <= 0.05),
     state(
         "paths-need-it-too",
         "On edges alone it is not enough: what the embeddings show is passed over, and trained "
@@ -177,17 +173,13 @@ RECIPE = PAPER.recipe(
         "smoke": Settings(
             nodes=(3, 8, 10),
             course=PathStarTraining(
-                arms=6,
-                model=GPTConfig(layers=1, width=16, heads=2, context=16),
-                edges=10,
-                paths=10,
+                arms=6, model=GPTConfig(layers=1, width=16, heads=2, context=16), edges=10, paths=10
             ),
             pressure=Pressure(settle=4),
         ),
         "cpu": Settings(),
         "paper": Settings(
-            nodes=(5, 6, 7, 8, 9, 10),
-            course=PathStarTraining(arms=1000, edges=300, paths=1000),
+            nodes=(5, 6, 7, 8, 9, 10), course=PathStarTraining(arms=1000, edges=300, paths=1000)
         ),
     },
     seeds={"smoke": 2, "cpu": 6, "paper": 6},

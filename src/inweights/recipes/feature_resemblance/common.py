@@ -347,10 +347,7 @@ class GPTTraining(Config):
         return self.phases(phase_roles(course, rho), self.losses[course], rates)
 
     def phases(
-        self,
-        parts: Sequence[Mapping[str, float]],
-        losses: Sequence[float],
-        rates: Sequence[float],
+        self, parts: Sequence[Mapping[str, float]], losses: Sequence[float], rates: Sequence[float]
     ) -> Curriculum:
         """The same of any facts; ``rates`` may be longer than there are phases."""
         return Curriculum(

@@ -108,10 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     same, other = pl.col("same"), pl.col("other_size")
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
-        ["same", "other_size"],
-        index=[*keys, "depth"],
-        variable_name="pairs",
-        value_name="cosine",
+        ["same", "other_size"], index=[*keys, "depth"], variable_name="pairs", value_name="cosine"
     )
     predicted = foretold.select(*keys, "depth", pairs=pl.lit("foretold"), cosine="foretold")
     words = {
@@ -231,9 +228,7 @@ RECIPE = fr.PAPER.recipe(
         ),
         "cpu": Settings(),
         "paper": Settings(
-            linear=DeepLinearConfig(width=2048, layers=7),
-            gpt=fr.LARGE,
-            gpt_rate=1e-4,
+            linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},

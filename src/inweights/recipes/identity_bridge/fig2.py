@@ -201,10 +201,7 @@ RECIPE = ib.PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            n=5,
-            complexities=(1, 2, 3, 5),
-            gpt=ib.BRIEF,
-            emb_mlp=ib.EmbMLPTraining(steps=20),
+            n=5, complexities=(1, 2, 3, 5), gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)
         ),
         "cpu": Settings(),
         "paper": Settings(complexities=(1, 2, 3, 4, 5, 6, 7, 8)),

@@ -110,11 +110,7 @@ CLAIMS = (
 )
 
 by_layer = partial(
-    lines,
-    x="depth",
-    series="model",
-    facet="compared",
-    x_label="layer, from the embedding on",
+    lines, x="depth", series="model", facet="compared", x_label="layer, from the embedding on"
 )
 
 FIGURES = (

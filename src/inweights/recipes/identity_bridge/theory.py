@@ -294,11 +294,7 @@ CLAIMS = (
 )
 
 through_training = partial(
-    lab.lines,
-    x="step",
-    series="training",
-    facet="condition",
-    x_label="steps of gradient descent",
+    lab.lines, x="step", series="training", facet="condition", x_label="steps of gradient descent"
 )
 
 FIGURES = (
