@@ -9,10 +9,8 @@ import polars as pl
 from inweights import probes
 from inweights.config import Config
 from inweights.lab import Measure, Paper, Plan, lines, share
-from inweights.models.gpt import GPTConfig
 from inweights.recipes.derived import compositions
 from inweights.recipes.identity_bridge import common as ib
-from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -139,15 +137,7 @@ RECIPE = DEMO.recipe(
         "the identities b → b, and asks them (a, r1, r2), which they never saw."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            every=2,
-            gpt=ib.GPTTraining(
-                model=GPTConfig(tied=False, layers=2, width=16),
-                phase=Phase(steps=4, random_offset=True),
-            ),
-            emb_mlp=ib.EmbMLPTraining(steps=20),
-        ),
+        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
         "cpu": Settings(),
         "paper": Settings(),
     },

@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, Trial, number, share, sweeps
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from inweights.errors import unknown_name
 from inweights.lab import Plan, cosine, lines, number, share, sweeps
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
 from inweights.recipes.language.invented import InventedSettings, scales

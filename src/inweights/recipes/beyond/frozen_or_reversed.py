@@ -12,7 +12,7 @@ from inweights.config import Config
 from inweights.lab import Plan, Trial, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]

@@ -7,10 +7,9 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Measure, Plan, share, sweeps
-from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory import paths
 
@@ -169,10 +168,7 @@ LARGEST = Size(
 
 def _mini(arms: int, controls: int = 0) -> Size:
     """A graph of the right size, and next to no training."""
-    model = GPTConfig(layers=1, width=8, heads=1, context=12)
-    course = paths.PathStarTraining(
-        arms=arms, nodes=5, model=model, edges=4, paths=4, leaves=8, sources=64, rehearsed=16
-    )
+    course = structs.replace(paths.MINI, arms=arms, nodes=5, sources=64, rehearsed=16)
     return Size(course=course, controls=controls)
 
 

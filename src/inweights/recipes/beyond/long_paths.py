@@ -13,8 +13,8 @@ from functools import partial
 from msgspec import structs
 
 from inweights.lab import share
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.beyond import what_mends_long_paths as few_arms
-from inweights.recipes.beyond.common import PAPER
 from inweights.recipes.geometric_memory.paths import PathStarTraining
 
 __all__ = ["RECIPE"]

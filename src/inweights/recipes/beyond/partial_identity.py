@@ -9,7 +9,7 @@ import polars as pl
 from inweights import probes
 from inweights.config import Config
 from inweights.lab import Measure, Plan, lines, number, share
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.worlds.analogy import AnalogicalTwoHop

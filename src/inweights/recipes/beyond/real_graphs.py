@@ -14,7 +14,7 @@ from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.probes import hop_correlation
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.theory.spectral import adjacency, hop_distances

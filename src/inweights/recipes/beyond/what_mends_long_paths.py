@@ -19,11 +19,10 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Curriculum, Plan, lines, share
-from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import path_ends
-from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
+from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 from inweights.training.curriculum import Phase
 
 __all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
@@ -172,9 +171,7 @@ RECIPE = PAPER.recipe(
     scales={
         "smoke": Settings(
             nodes=(3, 8, 10),
-            course=PathStarTraining(
-                arms=6, model=GPTConfig(layers=1, width=16, heads=2, context=16), edges=10, paths=10
-            ),
+            course=structs.replace(MINI, arms=6),
             pressure=Pressure(settle=4),
         ),
         "cpu": Settings(),

@@ -9,11 +9,10 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, heatmaps, share
-from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import correlation, path_ends
-from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
+from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -149,17 +148,7 @@ RECIPE = PAPER.recipe(
             nodes=(3, 6, 10),
             widths=(32,),
             steps=(40,),
-            course=PathStarTraining(
-                arms=20,
-                model=GPTConfig(layers=1, width=16, heads=2, context=12),
-                edges=20,
-                paths=20,
-                leaves=16,
-                sources=64,
-                rehearsed=16,
-                rate=2e-2,
-                warmup=5,
-            ),
+            course=structs.replace(MINI, leaves=16, sources=64, rehearsed=16),
         ),
         "cpu": Settings(),
         "paper": Settings(

@@ -14,7 +14,7 @@ from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share, sweeps
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER
 from inweights.recipes.derived import (
     at_the_end,
     compositions,
@@ -23,7 +23,7 @@ from inweights.recipes.derived import (
     half_time,
     over_blocks,
 )
-from inweights.recipes.identity_bridge.common import GPTTraining
+from inweights.recipes.identity_bridge.common import BRIEF, GPTTraining
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.two_hop import TwoHop
 
@@ -290,10 +290,7 @@ RECIPE = PAPER.recipe(
             axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
             n=2,
             every=2,
-            base=GPTTraining(
-                model=GPTConfig(tied=False, layers=2, width=16),
-                phase=Phase(steps=2, random_offset=True),
-            ),
+            base=BRIEF,
         ),
         "cpu": Settings(),
         "paper": Settings(),

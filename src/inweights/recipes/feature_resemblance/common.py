@@ -256,10 +256,7 @@ class OneLayerTraining(Config):
         labels: Mapping[str, Value],
         world: WorldConfig,
         roles: Mapping[str, float],
-        *,
-        course: str | None = None,
-        rho: float = 1.0,
-        by_pair: bool = False,
+        **options: Any,
     ) -> Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1.
 
@@ -267,20 +264,13 @@ class OneLayerTraining(Config):
             labels: Columns beside ``model``.
             world: An analogy, or two hops as one.
             roles: Facts of stage 1, with how often each counts.
-            course: Where given, its closed form stands beside.
-            rho: ``ρ`` of the closed form.
-            by_pair: Whether of each pair of entities.
+            options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
         """
         return Computation(
             name="foretold",
             labels={"model": ONE_LAYER, **labels},
             compute=predicted_similarity,
-            options={
-                **self.stage_one(world, roles),
-                "course": course,
-                "rho": rho,
-                "by_pair": by_pair,
-            },
+            options={**self.stage_one(world, roles), **options},
             seeded=True,
             effort=20,
         )

@@ -65,20 +65,14 @@ def plan(settings: Settings) -> Plan:
         optimizer=Optimizer(rate=settings.gpt_rate),
         stop=Stop(loss_below=0.02),
     )
+    learners = {
+        LINEAR: (settings.linear, settings.layer_wise()),
+        fr.GPT: (settings.gpt, Curriculum(phases=(end_to_end,))),
+    }
     return Plan(
         trials=[
-            Trial(
-                labels={"model": LINEAR},
-                world=world,
-                model=settings.linear,
-                learner=settings.layer_wise(),
-            ),
-            Trial(
-                labels={"model": fr.GPT},
-                world=world,
-                model=settings.gpt,
-                learner=Curriculum(phases=(end_to_end,)),
-            ),
+            Trial(labels={"model": name}, world=world, model=model, learner=learner)
+            for name, (model, learner) in learners.items()
         ],
         computations=[
             Computation(

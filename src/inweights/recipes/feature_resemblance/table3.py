@@ -54,20 +54,15 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, and both columns of it beside the printed ones."""
     table = fr.similarities(tables, ["course"])
-    columns = ["course", "seed", "similarity", "success"]
-    published = [
-        (course, -1, alike, float(success.rstrip("%")) / 100)
+    measured = table.select(
+        "course", "seed", "success", similarity="cosine", what=pl.lit("measured")
+    )
+    printed = [
+        (course, -1, float(success.rstrip("%")) / 100, alike, "published")
         for course, (alike, success) in PRINTED.items()
     ]
     both = pl.concat(
-        [
-            table.rename({"cosine": "similarity"})
-            .select(columns)
-            .with_columns(what=pl.lit("measured")),
-            pl.DataFrame(published, schema=columns, orient="row").with_columns(
-                what=pl.lit("published")
-            ),
-        ],
+        [measured, pl.DataFrame(printed, schema=measured.columns, orient="row")],
         how="vertical_relaxed",
     )
     shown = both.unpivot(

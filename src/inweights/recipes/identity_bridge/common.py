@@ -103,7 +103,9 @@ class GPTTraining(Config):
 
 
 #: A few steps of a GPT, for tests.
-BRIEF = GPTTraining(phase=Phase(steps=4, random_offset=True))
+BRIEF = GPTTraining(
+    model=GPTConfig(tied=False, layers=2, width=16), phase=Phase(steps=4, random_offset=True)
+)
 
 
 def trial(

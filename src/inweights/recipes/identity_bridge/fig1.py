@@ -65,38 +65,35 @@ invented = accuracy.at(facts="invented", distribution="out")
 excess = cosine("accuracy", "excess", facts="invented", distribution="out", what="composition")
 directly, thought = (invented.at(what=what) for what in ("composition", "thought"))
 
+in_panel_a, in_panel_b = (partial(state, place=f"Fig. 1{panel}") for panel in "ab")
+
 CLAIMS = (
-    state(
+    in_panel_a(
         "thought-real",
         "A pretrained model that fails a two-hop question about real facts directly answers it "
         "with a chain of thought (difference of accuracies; no training, no seed).",
         real.at(what="thought") - real.at(what="composition") >= 0.1,
-        place="Fig. 1a",
     ),
-    state(
+    in_panel_a(
         "thought-invented",
         "The same of facts that it was taught one hop at a time.",
         thought.at(condition=ONE) - directly.at(condition=ONE) >= 0.3,
-        place="Fig. 1a",
     ),
-    state(
+    in_panel_b(
         "one-hop-does-not-help",
         "Single hops do not generalise to two-hop questions out of distribution (accuracy minus "
         "chance).",
         excess.at(condition=ONE) <= 0.1,
-        place="Fig. 1b",
     ),
-    state(
+    in_panel_b(
         "two-hops-do-not-help",
         "Nor do two-hop facts through other bridges (accuracy minus chance).",
         excess.at(condition=TWO) <= 0.1,
-        place="Fig. 1b",
     ),
-    state(
+    in_panel_b(
         "identity-helps",
         "Identities of the bridges do: accuracy out of distribution over that without them.",
         directly.at(condition=IDENTITY) - directly.at(condition=TWO) >= 0.1,
-        place="Fig. 1b",
     ),
     state(
         "in-distribution-learnt",

@@ -56,19 +56,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)
     sets = rises(measured, LABELS, "skip")
-    both = [
-        sets.select(*LABELS, "seed", "set", value=column, what=pl.lit(text))
-        for column, text in (("rise", "probability"), ("share_rise", "share among candidates"))
-    ]
+    rows = sets.unpivot(list(_RISES), index=[*LABELS, "seed", "set"], variable_name="what")
     return {
         "accuracy": accuracy.with_columns(gain=pl.col("accuracy") - pl.col("before")),
         "sets": sets,
         "all": rises(measured.with_columns(set=pl.lit("all")), LABELS, "skip"),
-        "shown": pl.concat(both).sort(pl.col("set").replace_strict(_ORDER)),
+        "shown": rows.sort(pl.col("set").replace_strict(_ORDER)).with_columns(
+            pl.col("what").replace(_RISES)
+        ),
         "kept": accuracy.with_columns(pl.col("what").replace(WORDS)),
     }
 
 
+_RISES = {"rise": "probability", "share_rise": "share among candidates"}
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
 state = PAPER.stating("fig8", "Fig. 8, §4.5")

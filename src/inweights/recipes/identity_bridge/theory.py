@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -130,122 +130,116 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 ZERO = 1e-6
 
 
-class Step(NamedTuple):
-    """What is judged of a step of a proof: numbers of :mod:`inweights.theory.proof` at every n."""
-
-    name: str
-    place: str
-    judged: lab.Judged
-    source: str = ""
-    check: bool = False
-
-
+# The numbers of inweights.theory.proof, each computed at every n.
 given, without, averaging, lemma_2, point_42 = (
     lab.computed(table, "value").over("n")
     for table in ("with", "without", "averaging", "lemma_2", "point")
 )
 
+state = PAPER.stating("theory", "§4.3")
+
+
+def step(name: str, place: str, judged: lab.Judged, **more: Any) -> partial[lab.Claim]:
+    """Return the claim of a step of a proof, but for its sentence."""
+    return partial(state, name, judged=judged, place=place, **more)
+
+
 #: The proofs (App. A), one claim for each step.
 STEPS = {
-    "With identity every composition has a positive margin at the optimum.": Step(
+    "With identity every composition has a positive margin at the optimum.": step(
         "theorem-1", "Thm 1", given.at(check="thm 1") >= 1e-3
     ),
-    "Without identity every composition has a negative margin at the optimum.": Step(
+    "Without identity every composition has a negative margin at the optimum.": step(
         "theorem-2", "Thm 2", without.at(check="thm 2") <= -1e-3
     ),
-    "Averaging over permutations does not raise the norm (relative change).": Step(
+    "Averaging over permutations does not raise the norm (relative change).": step(
         "lemma-1-norm", "Lemma 1, Lemma 4", averaging.at(check="norm") <= 1e-9
     ),
-    "Averaging over permutations does not lower the least margin.": Step(
+    "Averaging over permutations does not lower the least margin.": step(
         "lemma-1-margin", "Lemma 1, Lemma 4", averaging.at(check="margin") >= -1e-9
     ),
-    "The constraints (4), (5) are those of program (2): same optimum.": Step(
+    "The constraints (4), (5) are those of program (2): same optimum.": step(
         "lemma-1-constraints", "Lemma 1", given.at(check="lemma 1") <= ZERO
     ),
-    "The closed form (7) is the nuclear norm (relative error).": Step(
+    "The closed form (7) is the nuclear norm (relative error).": step(
         "lemma-2", "Lemma 2", lemma_2.at(check="lemma 2") <= 1e-9
     ),
-    "At the optimum with identity the logits of every row sum to 0.": Step(
+    "At the optimum with identity the logits of every row sum to 0.": step(
         "assumption-2", "Assumptions 1, 2", given.at(check="assumption 2") <= ZERO
     ),
-    "Problem (8) has the optimum of program (2) (relative difference).": Step(
+    "Problem (8) has the optimum of program (2) (relative difference).": step(
         "lemma-3", "Lemma 3", given.at(check="lemma 3") <= ZERO
     ),
-    "Problem (11) at t = |u| has the value of (8) (relative difference).": Step(
+    "Problem (11) at t = |u| has the value of (8) (relative difference).": step(
         "proposition-1", "Prop. 1", given.at(check="prop 1") <= 1e-9
     ),
-    "At the optimum a1 + n a2 = e (20).": Step(
+    "At the optimum a1 + n a2 = e (20).": step(
         "proposition-2", "Prop. 2", given.at(check="prop 2").within(-1e-6, 1e-6)
     ),
-    "At the optimum g1 is tight: a1 = 1 (12).": Step(
+    "At the optimum g1 is tight: a1 = 1 (12).": step(
         "proposition-4-g1", "Props. 3, 4", given.at(check="(12) a1") <= 1e-4
     ),
-    "At the optimum g2 is tight (12).": Step(
+    "At the optimum g2 is tight (12).": step(
         "proposition-4-g2", "Props. 3, 4", given.at(check="(12) g2") <= 1e-3
     ),
-    "The object's side beats the bridge's: (13), and so (15) to (17).": Step(
+    "The object's side beats the bridge's: (13), and so (15) to (17).": step(
         "conditions-13-17", "(13)-(17)", given.at(check="(13)") >= 1e-3
     ),
-    "The margin of a composition is that of (14).": Step(
+    "The margin of a composition is that of (14).": step(
         "condition-14", "(14)", given.at(check="(14)").within(-1e-9, 1e-9), check=True
     ),
-    "f ≤ -1, by (18).": Step("condition-19", "(18), (19)", given.at(check="(19)") <= 1e-4),
-    "The optimum of (11) satisfies the KKT conditions (relative residual).": Step(
+    "f ≤ -1, by (18).": step("condition-19", "(18), (19)", given.at(check="(19)") <= 1e-4),
+    "The optimum of (11) satisfies the KKT conditions (relative residual).": step(
         "assumption-3", "Assumption 3", given.at(check="assumption 3") <= 1e-3
     ),
-    "c1 is positive at the optimum.": Step(
+    "c1 is positive at the optimum.": step(
         "assumption-4-c1", "Assumption 4", given.at(check="assumption 4 c1") >= 1e-3
     ),
-    "All parameters are Θ(1): a2 does not vanish as n grows.": Step(
+    "All parameters are Θ(1): a2 does not vanish as n grows.": step(
         "assumption-4-order", "Assumption 4", given.at(check="assumption 4 a2") >= 0.01
     ),
-    "Without identity there is an optimum of the form (34).": Step(
+    "Without identity there is an optimum of the form (34).": step(
         "lemma-4-swap", "Lemma 4", without.at(check="lemma 4 swap") <= ZERO
     ),
-    "Problem (36) has the optimum of program (2): relative shortfall.": Step(
+    "Problem (36) has the optimum of program (2): relative shortfall.": step(
         "lemma-4-constraints", "Lemma 4, (35)-(37)", without.at(check="lemma 4") <= ZERO
     ),
-    "At the optimum of (36), |b1| ≤ a1.": Step(
+    "At the optimum of (36), |b1| ≤ a1.": step(
         "step-1", "Thm 2, step 1", without.at(check="step 1") <= ZERO
     ),
-    "At the optimum of (36), a1 + n a2 = 0 and α = 0 (43), (44).": Step(
+    "At the optimum of (36), a1 + n a2 = 0 and α = 0 (43), (44).": step(
         "conditions-43-44", "(39)-(44)", without.at(check="(43)") <= 1e-4
     ),
-    "The point (42) satisfies program (2): its least slack.": Step(
+    "The point (42) satisfies program (2): its least slack.": step(
         "point-42-feasible", "Thm 2, step 3", point_42.at(check="(2)") >= -1e-9
     ),
-    "b1 + b2 < a1 + a2 at the optimum without identity (38).": Step(
+    "b1 + b2 < a1 + a2 at the optimum without identity (38).": step(
         "condition-38", "(38)", without.at(check="(38)") <= -1e-3
     ),
-    "With identity all optima have one margin: how far it varies.": Step(
+    "With identity all optima have one margin: how far it varies.": step(
         "unique-margin", "Thm 1", given.at(check="margin range") <= 1e-2, source="ours"
     ),
-    "Problem (36) has many optima: b1 varies by at least a half.": Step(
+    "Problem (36) has many optima: b1 varies by at least a half.": step(
         "36-not-unique", "(36)", without.at(check="(36) range") >= 0.5, source="ours"
     ),
-    "At the optimum t = 0: the active gradients of (11) are dependent.": Step(
+    "At the optimum t = 0: the active gradients of (11) are dependent.": step(
         "regularity", "Assumption 3", given.at(check="licq") >= 1.0, source="ours"
     ),
     (
         "All active constraints of (11) can be left at once (MFCQ), so that "
         "Assumption 3 is a theorem."
-    ): Step("multipliers-exist", "Assumption 3", given.at(check="mfcq") >= 1e-3, source="ours"),
-    "Without identity the optimum is 2 (n-1) + 1/√(n+1), the margin -n/(n+1).": Step(
+    ): step("multipliers-exist", "Assumption 3", given.at(check="mfcq") >= 1e-3, source="ours"),
+    "Without identity the optimum is 2 (n-1) + 1/√(n+1), the margin -n/(n+1).": step(
         "closed-form", "Thm 2", without.at(check="closed form") <= 1e-7, source="ours"
     ),
 }
-
-state = PAPER.stating("theory", "§4.3")
 
 symmetric = lab.computed("full", "value", check="symmetric").over("n", "identity")
 direction = lab.cosine("ends", "cosine")
 standard, small, large, decay = (direction.at(training=training) for training in TRAININGS)
 
 CLAIMS = (
-    *(
-        state(name, sentence, judged, place=place, source=source, check=check)
-        for sentence, (name, place, judged, source, check) in STEPS.items()
-    ),
+    *(claim(text=sentence) for sentence, claim in STEPS.items()),
     state(
         "symmetric-is-full",
         "The full program (2) has the optimum of its symmetric form (relative difference).",
@@ -346,14 +340,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            sizes=(5, 50),
-            full=(3,),
-            ties=4,
-            complexities=(2,),
-            trained=4,
-            steps=100,
-            every=50,
-            width=16,
+            sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
         ),
         "cpu": Settings(),
         "paper": Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
