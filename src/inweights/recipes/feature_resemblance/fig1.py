@@ -5,7 +5,17 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, lines, number
+from inweights.lab import (
+    Computation,
+    Curriculum,
+    Measure,
+    ModelConfig,
+    Plan,
+    Trial,
+    cosine,
+    lines,
+    number,
+)
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
@@ -65,7 +75,7 @@ def plan(settings: Settings) -> Plan:
         optimizer=Optimizer(rate=settings.gpt_rate),
         stop=Stop(loss_below=0.02),
     )
-    learners = {
+    learners: dict[str, tuple[ModelConfig, Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
         fr.GPT: (settings.gpt, Curriculum(phases=(end_to_end,))),
     }
