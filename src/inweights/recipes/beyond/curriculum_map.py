@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, Trial, number, share, sweeps
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
@@ -56,18 +56,14 @@ def plan(settings: Settings) -> Plan:
     trials = []
     for told, rehearsed in product(settings.shares, (False, True)):
         phases = parts(told, rehearsed=rehearsed)
+        labels = {"share": told, "rehearsed": rehearsed}
         ways = (
             (fr.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
             (fr.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"], (gpt.rate, gpt.rate))),
         )
         trials += [
-            Trial(
-                labels={"model": name, "share": told, "rehearsed": rehearsed},
-                world=world,
-                model=model,
-                learner=curriculum,
-            )
-            for name, model, curriculum in ways
+            Trial(labels={"model": name, **labels}, world=world, model=model, learner=learner)
+            for name, model, learner in ways
         ]
     return Plan(
         trials=trials,
@@ -176,10 +172,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "curriculum-map",
     title="How much similarity must come before the attribution",
-    place="ours",
     summary=(
         "Between AS and the joint course: phase 1 tells categories, attributions and a share of "
         "the similarity premise, phase 2 the similarity alone, or with the attribution rehearsed. "

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from inweights.errors import unknown_name
 from inweights.lab import Plan, cosine, lines, number, share, sweeps
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
 from inweights.recipes.language.invented import InventedSettings, scales
@@ -191,10 +191,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "does-the-bridge-help",
     title="Does the identity bridge help a pretrained model?",
-    place="ours",
     summary=(
         "People and towns that do not exist are told to a pretrained model in five diets of equal "
         "token counts: facts alone (repeated), with identities of the bridges, with reversals, "

@@ -12,7 +12,7 @@ from inweights.config import Config
 from inweights.lab import Plan, Trial, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
@@ -144,10 +144,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "frozen-or-reversed",
     title="What makes the reversed order fail is the frozen value matrix",
-    place="ours",
     summary=(
         "Trains the one-layer transformer end to end on AS and SA, by initial scale and kind of "
         "MLP, and lets the value matrix move or stand still in the second phase. The paper's "

@@ -9,7 +9,7 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, share, sweeps
 from inweights.models.layers import Init
 from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory import paths
 
@@ -172,10 +172,9 @@ def _mini(arms: int, controls: int = 0) -> Size:
     return Size(course=course, controls=controls)
 
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "geometry-first",
     title="Geometry first: path-star at the paper's size on a processor",
-    place="ours",
     summary=(
         "Trains the edges of a path-star alone, freezes the embeddings, then trains three quarters "
         "of the paths: what the second phase finds on the other leaves is read off the geometry "

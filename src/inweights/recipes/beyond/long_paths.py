@@ -13,7 +13,7 @@ from functools import partial
 from msgspec import structs
 
 from inweights.lab import share
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond import what_mends_long_paths as few_arms
 from inweights.recipes.geometric_memory.paths import PathStarTraining
 
@@ -59,10 +59,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "long-paths",
     title="Paths of eight nodes",
-    place="ours",
     summary=(
         "Path-stars of a thousand arms with 6 to 10 nodes a path, edges first, with strong weight "
         "decay while edges are learnt and without."

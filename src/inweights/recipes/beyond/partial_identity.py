@@ -9,7 +9,7 @@ import polars as pl
 from inweights import probes
 from inweights.config import Config
 from inweights.lab import Measure, Plan, lines, number, share
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.worlds.analogy import AnalogicalTwoHop
@@ -66,27 +66,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         one=pl.col("prompt").str.split(" ").list.first(),
         hit=(pl.col("margin") > 0).cast(pl.Float64),
     )
+    foretold = tables["foretold"].select("fraction", "seed", "one", "from_facts")
     chains = (
         tables["resemblance"]
         .select(*trials, "one", "cosine")
         .join(asked, on=[*trials, "one"])
-        .join(
-            tables["foretold"].select("fraction", "seed", "one", "from_facts"),
-            on=["fraction", "seed", "one"],
-        )
+        .join(foretold, on=["fraction", "seed", "one"])
         .with_columns(
             chain=pl.when(foreseen).then(pl.lit("with identity")).otherwise(pl.lit("without")),
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
     means = pl.col("cosine", "hit", "from_facts", "agrees").mean()
-    worlds = (
-        chains.group_by(trials, maintain_order=True)
-        .agg(means)
-        .with_columns(
-            off=(pl.col("cosine") - pl.col("from_facts")).abs(),
-            gap=(pl.col("hit") - pl.col("fraction")).abs(),
-        )
+    worlds = chains.group_by(trials, maintain_order=True).agg(means)
+    worlds = worlds.with_columns(
+        off=(pl.col("cosine") - pl.col("from_facts")).abs(),
+        gap=(pl.col("hit") - pl.col("fraction")).abs(),
     )
     return {
         "worlds": worlds,
@@ -170,10 +165,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "partial-identity",
     title="An identity helps its own chain and no other",
-    place="ours",
     summary=(
         "Gives a fraction of the bridges an identity and trains both models on the two-hop world "
         "of Feature Resemblance. Which chains are answered is predicted from the facts."

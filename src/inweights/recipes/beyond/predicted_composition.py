@@ -20,7 +20,7 @@ from inweights.lab import (
     share,
 )
 from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.calibration import agreement, reliability, roc_auc
 from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
@@ -217,10 +217,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "predicted-composition",
     title="Which unseen questions will be answered, predicted before training",
-    place="ours",
     summary=(
         "Predicts every query of random two-hop worlds and of two sets of real facts from the "
         "optimum of program (2), then trains Emb-MLP and GPT on the facts and compares."

@@ -14,7 +14,7 @@ from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.probes import hop_correlation
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.theory.spectral import adjacency, hop_distances
@@ -179,10 +179,9 @@ CLAIMS = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "real-graphs",
     title="Real graphs, stored as a list or as a map",
-    place="ours",
     summary=(
         "Memorises the edges of graphs that nobody made for this with five architectures, and asks "
         "whether the embeddings come to lie as the graph does, as on the paper's four tiny graphs. "

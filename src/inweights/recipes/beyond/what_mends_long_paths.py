@@ -19,7 +19,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Curriculum, Plan, lines, share
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
@@ -160,10 +160,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "what-mends-long-paths",
     title="What mends long paths",
-    place="ours",
     summary=(
         "Path-stars of 6 to 10 nodes a path, edges first, with strong weight decay while edges are "
         "learnt, while paths are learnt, and without."

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, heatmaps, share
-from inweights.recipes.beyond import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import correlation, path_ends
 from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
@@ -135,10 +135,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "when-does-geometry-navigate",
     title="When does the geometry of edges navigate?",
-    place="ours",
     summary=(
         "Path-stars of many shapes, edges first, then paths with the embeddings frozen, beside "
         "what a linear reader could find in the embeddings at all."

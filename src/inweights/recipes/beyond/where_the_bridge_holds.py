@@ -148,11 +148,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(aligns.rename({"half_time": "aligned"}), on=runs)
     )
     worlds = final["world"].unique(maintain_order=True)
-    maps = {
-        name: final.filter(pl.col("world") == world)
-        for name, world in zip(MAPS, worlds, strict=False)
-    }
-    return maps | {
+    maps = zip(MAPS, worlds, strict=False)
+    return {
+        **{name: final.filter(pl.col("world") == world) for name, world in maps},
         "final": final,
         # Axes without the value, which are all but those of weight decay, have no rows.
         "decay_gain": gain(final, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]),

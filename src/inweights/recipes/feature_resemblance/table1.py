@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.config import Config
@@ -80,6 +82,7 @@ _WORDS = {
 }
 
 state = fr.PAPER.stating("table1", "Table 1")
+ours = partial(state, source="ours")
 
 similarity, success = cosine("table", "cosine"), share("table", "success")
 kept = share("accuracy", "accuracy")
@@ -130,41 +133,36 @@ CLAIMS = (
     ),
     _order("joint", "SA", ".1967"),
     _order("SA", "AS", ".3657"),
-    state(
+    ours(
         "predicted-from-facts",
         "The one-layer similarity is what the linear regime predicts from the facts alone: "
         "absolute error, in every row.",
         error <= 0.02,
-        source="ours",
     ),
-    state(
+    ours(
         "predicted-closed-form",
         "It is what the closed form of the curriculum predicts: absolute error, in every row.",
         error.of("closed_form_error") <= 0.02,
-        source="ours",
     ),
     *(
-        state(
+        ours(
             f"sa-forgets-{model}".lower(),
             f"{model}: success after SA costs the similarity premise, (b, r1) → c: it is forgotten "
             "in the second phase (accuracy).",
             kept.at(model=model, course="SA", role="similarity") <= 0.5,
-            source="ours",
         )
         for model in (fr.ONE_LAYER, fr.GPT)
     ),
-    state(
+    ours(
         "as-forgets-gpt",
         "GPT: in AS the attribution itself, (a, r2) → d, is forgotten in the second phase "
         "(accuracy), so that this row alone does not tell a wrong order from a lost fact.",
         kept.at(model=fr.GPT, course="AS", role="attribution") <= 0.5,
-        source="ours",
     ),
-    state(
+    ours(
         "as-keeps-one-layer",
         "One-layer: in AS the attribution is kept (accuracy), and yet it is not transferred.",
         kept.at(model=fr.ONE_LAYER, course="AS", role="attribution") >= 0.95,
-        source="ours",
     ),
 )
 

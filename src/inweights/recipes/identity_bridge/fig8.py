@@ -72,6 +72,7 @@ _RISES = {"rise": "probability", "share_rise": "share among candidates"}
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
 state = PAPER.stating("fig8", "Fig. 8, §4.5")
+ours = partial(state, source="ours")
 
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
@@ -113,29 +114,26 @@ CLAIMS = (
         published="to a certain extent",
     ),
     *(
-        state(
+        ours(
             f"share-{name}",
             f"The same of {kind} against D_incorrect holds for the answer's share among the "
             "candidates, so that it is not one of all answers rising (difference).",
             share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05,
-            source="ours",
         )
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
     ),
-    state(
+    ours(
         "needs-the-first-hop",
         "The share rises by more than where the first hop is never told, so that it comes from "
         "putting two facts together and not from second hops alone (difference, all chains).",
         every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
-        source="ours",
     ),
     *(
-        state(
+        ours(
             f"{hop.replace('_', '-')}-known",
             f"The {hop.replace('_', ' ')} is known after one-hop fine-tuning (accuracy among the "
             "candidates).",
             accuracy.at(condition=ONE, what=hop) >= 0.9,
-            source="ours",
         )
         for hop in ("first_hop", "second_hop")
     ),

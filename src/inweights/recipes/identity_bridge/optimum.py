@@ -52,13 +52,13 @@ def plan(settings: Settings, identity: bool) -> Plan:
     ]
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
-    drawn = [
-        look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
-        for rows in ("first_hop", "composition")
-    ]
-    everywhere = [
+    measures = [
         look(name="tokens", probe=probes.templates, options={"rows": "tokens"}),
         look(name="margins", probe=probes.margins),
+        *(
+            look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
+            for rows in ("first_hop", "composition")
+        ),
     ]
     program = [
         Computation(
@@ -70,7 +70,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
         )
         for n in sizes
     ]
-    return Plan(trials=trials, measures=[*everywhere, *drawn], computations=program)
+    return Plan(trials=trials, measures=measures, computations=program)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

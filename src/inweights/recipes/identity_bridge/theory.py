@@ -137,6 +137,7 @@ given, without, averaging, lemma_2, point_42 = (
 )
 
 state = PAPER.stating("theory", "§4.3")
+ours = partial(state, source="ours")
 
 
 def step(name: str, place: str, judged: lab.Judged, **more: Any) -> partial[lab.Claim]:
@@ -246,12 +247,11 @@ CLAIMS = (
         symmetric <= 1e-4,
         place="Lemma 1, Lemma 4",
     ),
-    state(
+    ours(
         "ties-predict-one-over-c",
         "At C ≥ 2 the optimum ties or nearly ties: its expected accuracy minus 1/C.",
         lab.computed("expected", "excess").over("complexity").within(-0.02, 0.02),
         place="§4.1",
-        source="ours",
     ),
     state(
         "signs-agree",
@@ -273,17 +273,15 @@ CLAIMS = (
         "Training finds the least norm: nuclear norm at a least margin of 1, over the optimum's.",
         lab.number("ends", "excess", training="standard").over("identity") <= 0.05,
     ),
-    state(
+    ours(
         "small-initialisation-closer",
         "A small initialisation ends closer to the optimum than a large one (cosine).",
         (small - large).over("identity") >= 0.0,
-        source="ours",
     ),
-    state(
+    ours(
         "decay-closer",
         "Weight decay ends closer to the optimum than none (cosine).",
         (decay - standard).over("identity") >= 0.0,
-        source="ours",
     ),
 )
 
