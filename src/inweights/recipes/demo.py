@@ -45,14 +45,9 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Emb-MLP and a GPT, with and without identity."""
+    training = settings.gpt, settings.emb_mlp
     trials = [
-        ib.trial(
-            name,
-            TwoHop(n=settings.n, identity=identity),
-            settings.gpt,
-            settings.emb_mlp,
-            identity=identity,
-        )
+        ib.trial(name, TwoHop(n=settings.n, identity=identity), *training, identity=identity)
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [

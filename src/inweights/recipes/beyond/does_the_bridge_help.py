@@ -12,7 +12,7 @@ from inweights.lab import Plan, cosine, lines, number, share, sweeps
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.invented import InventedSettings, scales
+from inweights.recipes.language.invented import InventedSettings
 from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
@@ -203,7 +203,7 @@ RECIPE = recipe(
         "the model knew before are controls. Sizes, rate and epochs were set in trials on seeds 0 "
         "and 1 by recall of single hops and by time, not by two-hop accuracy."
     ),
-    scales=scales(Settings, smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
+    scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 from msgspec import structs
 
@@ -148,19 +150,12 @@ FIGURES = (
     ),
 )
 
-SMALL = Size(course=paths.PathStarTraining(arms=200, nodes=5), controls=1000)
-MIDDLE = Size(
-    course=paths.PathStarTraining(
-        arms=1000, nodes=5, edges=400, paths=200, sources=1000, rehearsed=300
-    )
-)
-LARGE = Size(
-    course=paths.PathStarTraining(
-        arms=5000, nodes=5, edges=700, paths=200, sources=2500, rehearsed=500
-    )
-)
+star = partial(paths.PathStarTraining, nodes=5)
+SMALL = Size(course=star(arms=200), controls=1000)
+MIDDLE = Size(course=star(arms=1000, edges=400, paths=200, sources=1000, rehearsed=300))
+LARGE = Size(course=star(arms=5000, edges=700, paths=200, sources=2500, rehearsed=500))
 LARGEST = Size(
-    course=paths.PathStarTraining(
+    course=star(
         arms=10_000, nodes=6, edges=320, paths=3000, sources=3000, rehearsed=500, leaves=128
     )
 )

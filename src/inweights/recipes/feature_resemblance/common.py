@@ -33,7 +33,6 @@ from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 __all__ = [
     "BRIEF",
     "BRIEF_GPT",
-    "COURSES",
     "GPT",
     "LARGE",
     "MEASURES",
@@ -69,7 +68,6 @@ SUCCEEDS = {
     "two-hop": True,
     "two-hop without identity": False,
 }
-COURSES = tuple(SUCCEEDS)
 _PHASES = ("first phase", "second phase")
 
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
@@ -200,7 +198,7 @@ def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
 def _check(courses: Iterable[str]) -> None:
     for course in courses:
         if course not in SUCCEEDS:
-            raise unknown_name("course", course, COURSES)
+            raise unknown_name("course", course, SUCCEEDS)
 
 
 class OneLayerTraining(Config):

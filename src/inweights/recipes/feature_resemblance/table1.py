@@ -49,7 +49,7 @@ def plan(settings: Settings) -> Plan:
     """Every course with both models, and what the facts say of it before."""
     one, rho = settings.one_layer, settings.rho
     trials, computations = [], []
-    for course in fr.COURSES:
+    for course in fr.SUCCEEDS:
         world, roles = fr.world_of(course, settings.n), fr.phase_roles(course, rho)[0]
         labels = {"course": course}
         trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=rho)

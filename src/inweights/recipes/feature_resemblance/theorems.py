@@ -44,7 +44,7 @@ def plan(settings: Settings) -> lab.Plan:
     """Every course; stage 1 of each in closed form; the closed form against autograd."""
     how = settings.training
     trials, computations = [], []
-    for course in fr.COURSES:
+    for course in fr.SUCCEEDS:
         world = fr.world_of(course, settings.n)
         trials.append(
             lab.Trial(

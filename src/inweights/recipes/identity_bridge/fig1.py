@@ -10,7 +10,7 @@ from inweights.lab import Plan, computed, cosine, share, sweeps
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.invented import InventedSettings, scales
+from inweights.recipes.language.invented import InventedSettings
 from inweights.recipes.language.tables import accuracies, both_times
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
@@ -140,7 +140,7 @@ RECIPE = PAPER.recipe(
         "through half of the bridges; and with identities of all bridges, too, on as many tokens "
         "each, and asks for two hops through bridges that no two-hop fact named."
     ),
-    scales=scales(Settings, smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
+    scales=Settings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,

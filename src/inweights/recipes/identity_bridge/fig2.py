@@ -39,17 +39,11 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every model and complexity, with and without identity."""
-    trials = [
-        ib.trial(
-            name,
-            TwoHop(n=settings.n, complexity=c, identity=identity),
-            settings.gpt,
-            settings.emb_mlp,
-            identity=identity,
-            complexity=c,
-        )
-        for c, identity, name in product(settings.complexities, (True, False), settings.models)
-    ]
+    training = settings.gpt, settings.emb_mlp
+    trials = []
+    for c, identity, name in product(settings.complexities, (True, False), settings.models):
+        world = TwoHop(n=settings.n, complexity=c, identity=identity)
+        trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
     return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
 
 

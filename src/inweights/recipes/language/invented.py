@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,16 +14,7 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.wording import Wording
 
-__all__ = [
-    "BORN",
-    "COUNTRY",
-    "WORDING",
-    "Invented",
-    "InventedSettings",
-    "knowledge",
-    "names",
-    "scales",
-]
+__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "InventedSettings", "knowledge", "names"]
 
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
@@ -160,27 +151,22 @@ class InventedSettings(Config):
     tokens: int = 950
     tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128)
 
-
-S = TypeVar("S", bound=InventedSettings)
-
-
-def scales(
-    kind: type[S], *, smoke_tokens: int, paper_tokens: int, paper_epochs: int
-) -> dict[str, S]:
-    """Return the settings of each scale; those of ``cpu`` are the defaults."""
-    return {
-        "smoke": kind(
-            model="@tiny",
-            world=Invented(people=4, towns=2, countries=2),
-            tokens=smoke_tokens,
-            tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
-        ),
-        "cpu": kind(),
-        "paper": kind(
-            model="meta-llama/Llama-3.2-1B",
-            device="cuda",
-            world=Invented(people=64, towns=16, countries=8),
-            tokens=paper_tokens,
-            tuning=FineTune(method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048),
-        ),
-    }
+    @classmethod
+    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
+        """Return the settings of each scale; those of ``cpu`` are the defaults."""
+        return {
+            "smoke": cls(
+                model="@tiny",
+                world=Invented(people=4, towns=2, countries=2),
+                tokens=smoke_tokens,
+                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
+            ),
+            "cpu": cls(),
+            "paper": cls(
+                model="meta-llama/Llama-3.2-1B",
+                device="cuda",
+                world=Invented(people=64, towns=16, countries=8),
+                tokens=paper_tokens,
+                tuning=FineTune(method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048),
+            ),
+        }
