@@ -83,13 +83,6 @@ def test_where_the_bridge_holds() -> None:
     assert rows(found["map_c1"], "accuracy") == [(0.4,), (0.2,), (0.6,)]
     assert rows(found["map_harder"], "accuracy") == [(0.5,)]
     assert rows(found["map_without"], "accuracy") == [(0.9,)]
-    assert rows(found["memorised"], "world accuracy") == [
-        ("C = 1", 0.7),
-        ("C = 2", 0.6),
-        ("no identity", 0.5),
-        ("C = 1", 0.8),
-        ("C = 1", 0.9),
-    ]
     assert rows(found["decay_gain"], "value gain") == [("0.01", 0.0), ("1", 0.4)]
     # Accuracy is a fifth of the contrast at C = 1; one run at C = 2 has no correlation.
     tells = dict(found["alignment_tells"].select("world", "correlation").rows())
@@ -132,28 +125,18 @@ def test_predicted_composition() -> None:
     found = predicted_composition.derive(
         {"predicted": predicted, "trained": trained, "accuracy": accuracy}
     )
-    queries = rows(found["queries"], "margin predicted_margin hit")
-    assert queries == [
-        (3.0, 0.9, 1.0),
-        (-3.0, -0.9, 0.0),
-        (-0.1, 0.4, 0.0),
-        (0.2, 0.0, 1.0),
-        (0.0, 0.0, 0.0),
-        (2.0, 0.2, 1.0),
-    ]
     assert rows(found["by_world"], "world identity hit expected error") == [
         ("permuted, C = 1", 1.0, 0.5, 0.5, 0.0),
         ("permuted, C = 1", 0.5, 0.5, 0.75, 0.25),
         ("permuted, C = 2", 1.0, 0.5, 0.65, 0.15),
     ]
     # Of C = 1 alone; what ties is not decided.
-    assert rows(found["complexity_one"], "identity identities agrees decided") == [
-        (1.0, "all or none", 1.0, 2),
-        (0.5, "some", 0.0, 1),
+    assert rows(found["complexity_one"], "identity identities agrees") == [
+        (1.0, "all or none", 1.0),
+        (0.5, "some", 0.0),
     ]
-    assert len(found["agreement"]) == 3
     # Hits .9 .2 0 against misses .4 0 -.9: 3 + 2 + 1.5 of 9 pairs.
-    assert rows(found["auc"], "model auc hits queries") == [("GPT", 0.722222, 3, 6)]
+    assert rows(found["auc"], "model auc") == [("GPT", 0.722222)]
     by_world = rows(found["auc_by_world"], "world auc place")
     assert by_world == [("permuted, C = 1", 0.75, 1), ("permuted, C = 2", 1.0, 2)]
     assert found["reliability"]["queries"].sum() == 6
@@ -181,12 +164,6 @@ def test_partial_identity() -> None:
             "accuracy": told("model fraction seed", trial, (0.9, 0.6, 0.8), 0.1),
         }
     )
-    assert rows(found["chains"], "one hit chain error agrees") == [
-        ("a1", 1.0, "with identity", 0.1, 1.0),
-        ("a2", 0.0, "with identity", 0.1, 0.0),
-        ("a3", 1.0, "without", 0.1, 0.0),
-        ("a4", 0.0, "without", 0.8, 1.0),
-    ]
     # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an identity.
     assert rows(found["worlds"], "cosine from_facts hit agrees off gap") == [
         (0.4, 0.525, 0.5, 0.5, 0.125, 0.25)

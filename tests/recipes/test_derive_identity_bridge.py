@@ -225,8 +225,8 @@ def test_figure_7() -> None:
     assert {name: pytest.approx(curve) for name, curve in CURVES.items()} == curves
 
     leads = found["leads"].filter(model="gpt-small").row(0, named=True)
-    names = ("recall", "alignment", "memory", "alignment_r1")
-    assert [leads[f"{name}_leads"] for name in names] == [10.0, 20.0, 30.0, 40.0]
+    names = ("recall", "memory", "alignment_r1")
+    assert [leads[f"{name}_leads"] for name in names] == [10.0, 30.0, 40.0]
 
     in_step = found["in_step"].filter(model="gpt-small").select("place", "correlation")
     assert dict(in_step.iter_rows()) == pytest.approx({"first_hop": 1.0, "query": -1.0})

@@ -163,7 +163,6 @@ def test_figure_8() -> None:
     }
     everything = only(tables["all"], condition="one-hop")
     assert everything["share_rise"] == pytest.approx(0.4 / 3)
-    assert everything["number"] == 3
     row = only(tables["accuracy"], condition="one-hop", what="composition")
     assert (row["accuracy"], row["gain"]) == pytest.approx((2 / 3, 1 / 3))
     row = only(tables["accuracy"], condition="second hop only", what="composition")
@@ -175,12 +174,6 @@ def test_figure_8() -> None:
     assert only(shown, set="D_partial", what="probability")["value"] == pytest.approx(0.2)
     shares = shown.filter(pl.col("what") == "share among candidates")
     assert shares["value"].to_list() == pytest.approx([0.3, 0.2, -0.1])
-    row = only(tables["tests"], condition="second hop only")
-    assert (row["difference"], row["gained"], row["lost"]) == (pytest.approx(-2 / 3), 0, 2)
-    example = tables["example"].filter(
-        pl.col("condition") == "one-hop", pl.col("set") == "D_partial"
-    )
-    assert example.select("probability_before", "probability_after").row(0) == (0.1, 0.3)
     assert set(tables["kept"]["what"]) == {"two hops, directly", "(e1, r2) alone"}
 
 
@@ -216,20 +209,13 @@ def test_does_the_bridge_help() -> None:
     assert (row["accuracy"], row["excess"]) == (1.0, 0.75)
     # The wrong ones: 1e-3 / .5 · .25 before, .1 / .8 · .25 after.
     row = only(tables["rises"], second="invented", condition="control")
-    assert (row["decades"], row["number"]) == (pytest.approx(2.0), 1)
-    assert 10 ** row["decades_others"] == pytest.approx(62.5)
+    assert row["decades"] == pytest.approx(2.0)
     assert 10 ** row["own"] == pytest.approx(1.6)
     assert only(tables["rises"], second="invented", condition="identity")["decades"] == (
         pytest.approx(1.0)
     )
-    # Of invented towns alone: with known ones the identity loses.
-    row = only(tables["tests"], condition="identity")
-    assert (row["difference"], row["gained"], row["lost"], row["questions"]) == (1.0, 1, 0, 1)
     layer = only(tables["layers"], second="known", condition="identity")
-    assert (layer["when"], layer["cosine"], layer["other"]) == ("after", 0.7, 0.2)
     assert layer["contrast"] == 0.5
-    row = only(tables["training"], second="known", condition="identity")
-    assert (row["steps"], row["trained"], row["loss"]) == (7, 90, 0.5)
     assert set(tables["shown"]["second"]) == {"invented towns", "known cities"}
     assert set(tables["shown"]["what"]) == {"two hops, directly", "(e1, r2) alone"}
 
@@ -261,12 +247,12 @@ def test_table_2() -> None:
     tables = table2.derive({"answers": answers})
     row = only(tables["table"], condition="joint", seed=0)
     assert row == {
-        "condition": "joint", "seed": 0, "success": 0.5, "recall": 1.0, "rank": 0.75, "share": 0.4,
-        "chance": 0.25, "similarity": 0.7, "other": 0.3, "loss": 0.25,
+        "condition": "joint", "seed": 0, "success": 0.5, "recall": 1.0,
+        "chance": 0.25, "similarity": 0.7, "other": 0.3,
         "contrast": pytest.approx(0.4), "gain": 0.25,
     }  # fmt: skip
     row = only(tables["table"], condition="zero-shot")
-    assert (row["success"], row["gain"], row["loss"]) == (0.0, -0.25, None)
+    assert (row["success"], row["gain"]) == (0.0, -0.25)
     shown = tables["shown"].filter(pl.col("condition") == "joint").sort("column")
     assert shown.select("column", "value").rows() == [
         ("analogy: right of all categories", 0.5),

@@ -29,9 +29,7 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
     hits = won.sum().cast(pl.Float64)
     misses = pl.len() - hits
     area = (pl.col("_rank").filter(won).sum() - hits * (hits + 1) / 2) / (hits * misses)
-    found = ranked.group_by(list(by), maintain_order=True).agg(
-        auc=area, hits=won.sum(), queries=pl.len()
-    )
+    found = ranked.group_by(list(by), maintain_order=True).agg(auc=area)
     places = {name: i + 1 for i, name in enumerate(table[by[-1]].unique(maintain_order=True))}
     return found.filter(pl.col("auc").is_finite()).with_columns(
         place=pl.col(by[-1]).replace_strict(places, return_dtype=pl.Int64)
@@ -42,7 +40,7 @@ def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Share of the queries that were not predicted to tie and came out as predicted."""
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
-    return decided.group_by(list(by), maintain_order=True).agg(agrees=came.mean(), decided=pl.len())
+    return decided.group_by(list(by), maintain_order=True).agg(agrees=came.mean())
 
 
 def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

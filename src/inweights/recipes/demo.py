@@ -8,23 +8,14 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Paper, Plan, Trial, lines, share
-from inweights.models.gpt import GPTConfig
+from inweights.lab import Measure, Paper, Plan, lines, share
 from inweights.recipes.derived import compositions
-from inweights.recipes.identity_bridge.common import (
-    OURS,
-    PAPER,
-    EmbMLPTraining,
-    GPTTraining,
-    condition,
-    template_panels,
-)
-from inweights.training.curriculum import Phase
+from inweights.recipes.identity_bridge import common as ib
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-DEMO = Paper("demo", PAPER.title, claims_of=PAPER.source, ours=OURS)
+DEMO = Paper("demo", ib.PAPER.title, claims_of=ib.PAPER.source, ours=ib.OURS)
 
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {
@@ -48,23 +39,17 @@ class Settings(Config):
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
-    gpt: GPTTraining = GPTTraining()
-    emb_mlp: EmbMLPTraining = EmbMLPTraining(steps=2000)
+    gpt: ib.GPTTraining = ib.GPTTraining()
+    emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(steps=2000)
 
 
 def plan(settings: Settings) -> Plan:
     """Emb-MLP and a GPT, with and without identity."""
-    trials = []
-    for name, identity in product(settings.models, (True, False)):
-        model, curriculum = condition(name, settings.gpt, settings.emb_mlp)
-        trials.append(
-            Trial(
-                labels={"model": name, "identity": identity},
-                world=TwoHop(n=settings.n, identity=identity),
-                model=model,
-                learner=curriculum,
-            )
-        )
+    training = settings.gpt, settings.emb_mlp
+    trials = [
+        ib.trial(name, TwoHop(n=settings.n, identity=identity), *training, identity=identity)
+        for name, identity in product(settings.models, (True, False))
+    ]
     measures = [
         Measure(name="accuracy", probe=probes.accuracy),
         Measure(
@@ -129,7 +114,7 @@ FIGURES = (
         y_label="accuracy",
         y_limits=(0, 1),
     ),
-    template_panels(
+    ib.template_panels(
         "templates",
         "panels",
         "Why: Emb-MLP's logits for every unseen question",
@@ -147,15 +132,7 @@ RECIPE = DEMO.recipe(
         "the identities b → b, and asks them (a, r1, r2), which they never saw."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            every=2,
-            gpt=GPTTraining(
-                model=GPTConfig(tied=False, layers=2, width=16),
-                phase=Phase(steps=4, random_offset=True),
-            ),
-            emb_mlp=EmbMLPTraining(steps=20),
-        ),
+        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
         "cpu": Settings(),
         "paper": Settings(),
     },

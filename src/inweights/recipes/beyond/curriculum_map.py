@@ -6,21 +6,10 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Trial, number, share, sweeps
-from inweights.models.gpt import GPTConfig
-from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.beyond.common import PAPER
-from inweights.recipes.feature_resemblance.common import (
-    GPT,
-    ONE_LAYER,
-    OURS,
-    GPTTraining,
-    OneLayerTraining,
-    similarities,
-    world_of,
-)
+from inweights.lab import Plan, Trial, number, share, sweeps
+from inweights.recipes.beyond import PAPER, recipe
+from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -41,8 +30,8 @@ class Settings(Config):
 
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
-    one_layer: OneLayerTraining = OneLayerTraining()
-    gpt: GPTTraining = GPTTraining()
+    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
+    gpt: fr.GPTTraining = fr.GPTTraining()
 
 
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
@@ -63,22 +52,18 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 def plan(settings: Settings) -> Plan:
     """Every share, with and without rehearsal of the attribution, by both models."""
-    one, gpt, world = settings.one_layer, settings.gpt, world_of("AS", settings.n)
+    one, gpt, world = settings.one_layer, settings.gpt, fr.world_of("AS", settings.n)
     trials = []
     for told, rehearsed in product(settings.shares, (False, True)):
         phases = parts(told, rehearsed=rehearsed)
+        labels = {"share": told, "rehearsed": rehearsed}
         ways = (
-            (ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
-            (GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"], (gpt.rate, gpt.rate))),
+            (fr.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
+            (fr.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"], (gpt.rate, gpt.rate))),
         )
         trials += [
-            Trial(
-                labels={"model": name, "share": told, "rehearsed": rehearsed},
-                world=world,
-                model=model,
-                learner=curriculum,
-            )
-            for name, model, curriculum in ways
+            Trial(labels={"model": name, **labels}, world=world, model=model, learner=learner)
+            for name, model, learner in ways
         ]
     return Plan(
         trials=trials,
@@ -86,10 +71,7 @@ def plan(settings: Settings) -> Plan:
             one.foretold({"share": told}, world, parts(told, rehearsed=False)[0])
             for told in settings.shares
         ],
-        measures=[
-            Measure(name="accuracy", probe=probes.accuracy),
-            Measure(name="resemblance", probe=probes.resemblance),
-        ],
+        measures=fr.MEASURES,
     )
 
 
@@ -98,7 +80,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")
     table = (
-        similarities(tables, LABELS)
+        fr.similarities(tables, LABELS)
         .join(kept.select(*keys, attribution="accuracy"), on=keys)
         .join(tables["foretold"], on=["model", "share", "seed"], how="left")
         .with_columns(
@@ -121,8 +103,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 state = PAPER.stating("curriculum-map", "beyond the paper")
 
 success = share("table", "success")
-one_layer = success.at(model=ONE_LAYER).over("rehearsed")
-forgetful, rehearsing = (success.at(model=GPT, rehearsed=again) for again in (False, True))
+one_layer = success.at(model=fr.ONE_LAYER).over("rehearsed")
+forgetful, rehearsing = (success.at(model=fr.GPT, rehearsed=again) for again in (False, True))
 
 CLAIMS = (
     state(
@@ -186,28 +168,20 @@ FIGURES = (
         y_label="accuracy; cosine",
         y_limits=(0.0, 1.0),
         columns=3,
-        order=[f"{model}: {column}" for model, column in product((ONE_LAYER, GPT), COLUMNS)],
+        order=[f"{model}: {column}" for model, column in product((fr.ONE_LAYER, fr.GPT), COLUMNS)],
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "curriculum-map",
     title="How much similarity must come before the attribution",
-    place="ours",
     summary=(
         "Between AS and the joint course: phase 1 tells categories, attributions and a share of "
         "the similarity premise, phase 2 the similarity alone, or with the attribution rehearsed. "
         "Tells a wrong order from a forgotten fact."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            shares=(0.0, 0.1, 1.0),
-            one_layer=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10, late={"AS": 10}
-            ),
-            gpt=GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10),
-        ),
+        "smoke": Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
         "paper": Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
     },
@@ -216,5 +190,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("Everything: the paper has AS and the joint course alone. n = 50 tuples.", *OURS),
+    ours=("Everything: the paper has AS and the joint course alone. n = 50 tuples.", *fr.OURS),
 )

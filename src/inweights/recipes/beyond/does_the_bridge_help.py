@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 from msgspec import structs
 
 from inweights.errors import unknown_name
 from inweights.lab import Plan, cosine, lines, number, share, sweeps
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.settings import InventedSettings, scales
-from inweights.recipes.language.tables import (
-    WORDS,
-    accuracies,
-    against,
-    both_times,
-    by_layer,
-    rises,
-)
+from inweights.recipes.language.invented import InventedSettings
+from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 
@@ -53,43 +48,31 @@ class Settings(InventedSettings):
 def plan(settings: Settings) -> Plan:
     """One fine-tune for each condition."""
     known = structs.replace(settings.world, second="known")
-    return Plan(
-        computations=[
-            one
-            for world, names in ((settings.world, MIXES), (known, KNOWN))
-            for one in computations(
-                {"second": world.second},
-                {
-                    name: Facts(world=world, mix=MIXES[name], tokens=settings.tokens)
-                    for name in settings.conditions
-                    if name in names
-                },
-                asked=Facts(world=world),
-                model=settings.model,
-                tuning=settings.tuning,
-                device=settings.device,
-            )
-        ]
+    tell = partial(
+        computations, model=settings.model, tuning=settings.tuning, device=settings.device
     )
+    made = []
+    for world, names in ((settings.world, MIXES), (known, KNOWN)):
+        mixes = {name: MIXES[name] for name in settings.conditions if name in names}
+        lessons = {
+            name: Facts(world=world, mix=mix, tokens=settings.tokens) for name, mix in mixes.items()
+        }
+        made += tell({"second": world.second}, lessons, asked=Facts(world=world))
+    return Plan(computations=made)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracies, rises, resemblance by layer, and paired tests against the control."""
+    """Accuracies, rises, and resemblance by layer."""
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)
-    invented = measured.filter(pl.col("second") == "invented")
-    layers = by_layer(measured, LABELS)
-    shown = accuracy.with_columns(pl.col("what").replace(WORDS))
+    layers = measured.filter(pl.col("kind") == "layer")
     return {
-        "measured": measured,
         "accuracy": accuracy,
-        "shown": shown.with_columns(pl.col("second").replace(_TOWNS)),
-        "rises": rises(measured.with_columns(set=pl.lit("all")), LABELS),
-        "layers": layers.filter(pl.col("when") == "after"),
-        "tests": against(invented, "condition", "control"),
-        "training": measured.filter(pl.col("kind") == "training").select(
-            *LABELS, "seed", "steps", "trained", "loss"
+        "shown": accuracy.with_columns(
+            pl.col("what").replace(WORDS), pl.col("second").replace(_TOWNS)
         ),
+        "rises": rises(measured.with_columns(set=pl.lit("all")), LABELS),
+        "layers": layers.select(*LABELS, "seed", "layer", contrast="contrast_after"),
     }
 
 
@@ -208,10 +191,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "does-the-bridge-help",
     title="Does the identity bridge help a pretrained model?",
-    place="ours",
     summary=(
         "People and towns that do not exist are told to a pretrained model in five diets of equal "
         "token counts: facts alone (repeated), with identities of the bridges, with reversals, "
@@ -221,7 +203,7 @@ RECIPE = PAPER.recipe(
         "the model knew before are controls. Sizes, rate and epochs were set in trials on seeds 0 "
         "and 1 by recall of single hops and by time, not by two-hop accuracy."
     ),
-    scales=scales(Settings, smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
+    scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,

@@ -8,17 +8,12 @@ from typing import Literal
 
 import polars as pl
 
-from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Trial, cosine, share, sweeps
+from inweights.lab import Plan, Trial, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.beyond.common import PAPER
-from inweights.recipes.feature_resemblance.common import (
-    EndToEndTraining,
-    similarities,
-    world_of,
-)
+from inweights.recipes.beyond import PAPER, recipe
+from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -56,23 +51,19 @@ def plan(settings: Settings) -> Plan:
         model = OneLayerConfig(
             width=settings.width, hidden=settings.hidden, mlp=kind, init=Init(std=sigma)
         )
-        training = EndToEndTraining(
+        training = fr.EndToEndTraining(
             model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps
         )
         trials += [
             Trial(
                 labels={"course": course, "mlp": mlp, "sigma": sigma, "value": value},
-                world=world_of(course, settings.n),
+                world=fr.world_of(course, settings.n),
                 model=model,
                 learner=training.curriculum(course, frozen=value == "frozen"),
             )
             for course, value in product(("AS", "SA"), ("moves", "frozen"))
         ]
-    measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
-        Measure(name="resemblance", probe=probes.resemblance),
-    ]
-    return Plan(trials=trials, measures=measures)
+    return Plan(trials=trials, measures=fr.MEASURES)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -80,7 +71,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     reverse = pl.col("course") == "AS"
     late = pl.when(reverse).then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
     return {
-        "table": similarities(tables, LABELS).with_columns(
+        "table": fr.similarities(tables, LABELS).with_columns(
             panel=pl.format("{}, {}", "course", "mlp"),
             line=pl.format("value matrix {} in phase 2", "value"),
         ),
@@ -153,10 +144,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "frozen-or-reversed",
     title="What makes the reversed order fail is the frozen value matrix",
-    place="ours",
     summary=(
         "Trains the one-layer transformer end to end on AS and SA, by initial scale and kind of "
         "MLP, and lets the value matrix move or stand still in the second phase. The paper's "

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Measure, Plan, share, sweeps
-from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.probes.navigation import navigation, stepwise
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import path_ends
-from inweights.recipes.geometric_memory.paths import (
-    EDGES,
-    GEOMETRY,
-    PERMUTED,
-    RANDOM,
-    PathStarTraining,
-    Way,
-)
+from inweights.recipes.geometric_memory import paths
 
 __all__ = ["MEASURES", "RECIPE", "Settings", "Size"]
 
-CONTROLS: tuple[Way, ...] = (PERMUTED, RANDOM)
+CONTROLS: tuple[paths.Way, ...] = (paths.PERMUTED, paths.RANDOM)
 KEYS = ["graph", "embeddings", "seed"]
 #: What is known of every edge and path, and what the embeddings say of it.
 MEASURES = (
-    Measure(name="places", probe=stepwise, options={"roles": (*EDGES, "path")}),
+    Measure(name="places", probe=stepwise, options={"roles": (*paths.EDGES, "path")}),
     Measure(name="navigation", probe=navigation),
 )
 
@@ -42,16 +36,16 @@ class Size(Config):
         scatter: Standard deviation of the random embeddings, at which they can be memorised.
     """
 
-    course: PathStarTraining
+    course: paths.PathStarTraining
     controls: int = 0
     scatter: float = 0.2
 
-    def training(self, how: Way) -> PathStarTraining:
+    def training(self, how: paths.Way) -> paths.PathStarTraining:
         """Return the course of the graph or of a control."""
-        if how == GEOMETRY:
+        if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(self.course, paths=self.controls, together=self.controls)
-        if how == PERMUTED:
+        if how == paths.PERMUTED:
             return longer
         scattered = structs.replace(longer.model, init=Init(std=self.scatter))
         return structs.replace(longer, model=scattered)
@@ -68,7 +62,7 @@ def plan(settings: Settings) -> Plan:
     trials = [
         size.training(how).trial({"graph": size.course.name, "embeddings": how}, how=how)
         for size in settings.sizes
-        for how in (GEOMETRY, *(CONTROLS if size.controls else ()))
+        for how in (paths.GEOMETRY, *(CONTROLS if size.controls else ()))
     ]
     return Plan(trials=trials, measures=MEASURES)
 
@@ -83,7 +77,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 state = PAPER.stating("geometry-first", "beyond the paper")
 
 hardest = share("table", "hardest")
-ours = hardest.at(embeddings=GEOMETRY)
+ours = hardest.at(embeddings=paths.GEOMETRY)
 
 CLAIMS = (
     state(
@@ -94,9 +88,7 @@ CLAIMS = (
         ours.over("graph") >= 0.95,
     ),
     state(
-        "thousand-arms",
-        "The same at (1000, 5), 4,001 nodes.",
-        ours.at(graph="(1000, 5)") >= 0.98,
+        "thousand-arms", "The same at (1000, 5), 4,001 nodes.", ours.at(graph="(1000, 5)") >= 0.98
     ),
     state(
         "paper-size",
@@ -120,8 +112,8 @@ CLAIMS = (
             hardest.at(embeddings=control) <= 0.02,
         )
         for control, text in (
-            (PERMUTED, "The same frozen vectors on other nodes"),
-            (RANDOM, "Random frozen vectors"),
+            (paths.PERMUTED, "The same frozen vectors on other nodes"),
+            (paths.RANDOM, "Random frozen vectors"),
         )
     ),
     state(
@@ -148,7 +140,7 @@ FIGURES = (
         y_label="accuracy",
         y_limits=(0.0, 1.0),
         columns=3,
-        order=(GEOMETRY, *CONTROLS),
+        order=(paths.GEOMETRY, *CONTROLS),
         labels={
             "hardest": "held-out leaves",
             "trained": "trained leaves",
@@ -158,15 +150,12 @@ FIGURES = (
     ),
 )
 
-SMALL = Size(course=PathStarTraining(arms=200, nodes=5), controls=1000)
-MIDDLE = Size(
-    course=PathStarTraining(arms=1000, nodes=5, edges=400, paths=200, sources=1000, rehearsed=300)
-)
-LARGE = Size(
-    course=PathStarTraining(arms=5000, nodes=5, edges=700, paths=200, sources=2500, rehearsed=500)
-)
+star = partial(paths.PathStarTraining, nodes=5)
+SMALL = Size(course=star(arms=200), controls=1000)
+MIDDLE = Size(course=star(arms=1000, edges=400, paths=200, sources=1000, rehearsed=300))
+LARGE = Size(course=star(arms=5000, edges=700, paths=200, sources=2500, rehearsed=500))
 LARGEST = Size(
-    course=PathStarTraining(
+    course=star(
         arms=10_000, nodes=6, edges=320, paths=3000, sources=3000, rehearsed=500, leaves=128
     )
 )
@@ -174,24 +163,13 @@ LARGEST = Size(
 
 def _mini(arms: int, controls: int = 0) -> Size:
     """A graph of the right size, and next to no training."""
-    model = GPTConfig(layers=1, width=8, heads=1, context=12)
-    course = PathStarTraining(
-        arms=arms,
-        nodes=5,
-        model=model,
-        edges=4,
-        paths=4,
-        leaves=8,
-        sources=64,
-        rehearsed=16,
-    )
+    course = structs.replace(paths.MINI, arms=arms, nodes=5, sources=64, rehearsed=16)
     return Size(course=course, controls=controls)
 
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "geometry-first",
     title="Geometry first: path-star at the paper's size on a processor",
-    place="ours",
     summary=(
         "Trains the edges of a path-star alone, freezes the embeddings, then trains three quarters "
         "of the paths: what the second phase finds on the other leaves is read off the geometry "

@@ -13,16 +13,8 @@ from functools import partial
 from msgspec import structs
 
 from inweights.lab import share
-from inweights.recipes.beyond.common import PAPER
-from inweights.recipes.beyond.what_mends_long_paths import (
-    EDGES,
-    NOWHERE,
-    Pressure,
-    Settings,
-    derive,
-    plan,
-)
-from inweights.recipes.beyond.what_mends_long_paths import RECIPE as FEW_ARMS
+from inweights.recipes.beyond import PAPER, recipe
+from inweights.recipes.beyond import what_mends_long_paths as few_arms
 from inweights.recipes.geometric_memory.paths import PathStarTraining
 
 __all__ = ["RECIPE"]
@@ -36,63 +28,62 @@ CLAIMS = (
         "eight-nodes",
         "With weight decay on edges the first node of the arm of held-out leaves is found on paths "
         "of 8 nodes (accuracy; a guess gets 1 in 1,000).",
-        hardest.at(pressure=EDGES, nodes=8) >= 0.9,
+        hardest.at(pressure=few_arms.EDGES, nodes=8) >= 0.9,
     ),
     state(
         "none-without",
         "Without it, none is.",
-        hardest.at(pressure=NOWHERE, nodes=8) <= 0.05,
+        hardest.at(pressure=few_arms.NOWHERE, nodes=8) <= 0.05,
     ),
     state(
         "edges-are-known",
         "The edges are known with it as well (top-degree recall at 8 nodes).",
-        edges.at(pressure=EDGES, nodes=8) >= 0.95,
+        edges.at(pressure=few_arms.EDGES, nodes=8) >= 0.95,
     ),
     state(
         "nor-is-it-the-facts",
         "And without it: what it changes is how they are stored, not whether.",
-        edges.at(pressure=NOWHERE, nodes=8) >= 0.95,
+        edges.at(pressure=few_arms.NOWHERE, nodes=8) >= 0.95,
     ),
     state(
         "ten-nodes",
         "Of paths of 10 nodes a third is found, and more.",
-        hardest.at(pressure=EDGES, nodes=10) >= 1 / 3,
+        hardest.at(pressure=few_arms.EDGES, nodes=10) >= 1 / 3,
     ),
 )
 
 FIGURES = (
     structs.replace(
-        FEW_ARMS.figures[0],
+        few_arms.RECIPE.figures[0],
         title="With a thousand arms, paths of eight nodes are found where decay pressed the edges",
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "long-paths",
     title="Paths of eight nodes",
-    place="ours",
     summary=(
         "Path-stars of a thousand arms with 6 to 10 nodes a path, edges first, with strong weight "
         "decay while edges are learnt and without."
     ),
     scales={
-        "smoke": FEW_ARMS.scales["smoke"],
-        "cpu": Settings(
+        "smoke": few_arms.RECIPE.scales["smoke"],
+        "cpu": few_arms.Settings(
             nodes=(6, 8, 10),
             course=PathStarTraining(arms=1000, edges=500, paths=2000, sources=1000, rehearsed=300),
-            pressure=Pressure(settle=200),
+            pressure=few_arms.Pressure(settle=200),
         ),
-        "paper": Settings(
+        "paper": few_arms.Settings(
             nodes=(6, 7, 8, 9, 10),
             course=PathStarTraining(
                 arms=5000, edges=500, paths=4000, sources=3000, rehearsed=500, leaves=128
             ),
-            pressure=Pressure(settle=300),
+            pressure=few_arms.Pressure(settle=300),
         ),
     },
     seeds={"smoke": 2, "cpu": 4, "paper": 3},
-    plan=partial(plan, pressures=(NOWHERE, EDGES)),
-    derive=derive,
+    plan=partial(few_arms.plan, pressures=(few_arms.NOWHERE, few_arms.EDGES)),
+    derive=few_arms.derive,
     claims=CLAIMS,
     figures=FIGURES,
     ours=(

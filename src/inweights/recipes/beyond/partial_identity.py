@@ -8,20 +8,10 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Computation, Measure, Plan, Trial, lines, number, share
-from inweights.models.gpt import GPTConfig
-from inweights.models.one_layer import OneLayerConfig
-from inweights.probes.predicted_similarity import predicted_similarity
-from inweights.recipes.beyond.common import PAPER
+from inweights.lab import Measure, Plan, lines, number, share
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import memorised
-from inweights.recipes.feature_resemblance.common import (
-    GPT,
-    ONE_LAYER,
-    OURS,
-    GPTTraining,
-    OneLayerTraining,
-    phase_roles,
-)
+from inweights.recipes.feature_resemblance import common as fr
 from inweights.worlds.analogy import AnalogicalTwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -44,8 +34,8 @@ class Settings(Config):
     n: int = 100
     rho: float = 3.0
     fractions: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    one_layer: OneLayerTraining = OneLayerTraining()
-    gpt: GPTTraining = GPTTraining()
+    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
+    gpt: fr.GPTTraining = fr.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
@@ -55,32 +45,10 @@ def plan(settings: Settings) -> Plan:
     for fraction in settings.fractions:
         course = "two-hop" if fraction > 0 else "two-hop without identity"
         world = AnalogicalTwoHop(n=settings.n, identity=fraction, maps="permutation")
-        trials += [
-            Trial(
-                labels={"model": name, "fraction": fraction},
-                world=world,
-                model=training.model,
-                learner=training.curriculum(course, settings.rho),
-            )
-            for name, training in ((ONE_LAYER, one), (GPT, settings.gpt))
-        ]
-        computations.append(
-            Computation(
-                name="foretold",
-                labels={"fraction": fraction},
-                compute=predicted_similarity,
-                options={
-                    "world": world,
-                    "roles": phase_roles(course, settings.rho)[0],
-                    "model": one.model,
-                    "rate": one.rate,
-                    "steps": one.attention,
-                    "by_pair": True,
-                },
-                seeded=True,
-                effort=20,
-            )
-        )
+        labels = {"fraction": fraction}
+        trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=settings.rho)
+        roles = fr.phase_roles(course, settings.rho)[0]
+        computations.append(one.foretold(labels, world, roles, by_pair=True))
     measures = [
         Measure(name="accuracy", probe=probes.accuracy),
         Measure(name="resemblance", probe=probes.resemblance, options={"by_pair": True}),
@@ -98,28 +66,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         one=pl.col("prompt").str.split(" ").list.first(),
         hit=(pl.col("margin") > 0).cast(pl.Float64),
     )
+    foretold = tables["foretold"].select("fraction", "seed", "one", "from_facts")
     chains = (
         tables["resemblance"]
         .select(*trials, "one", "cosine")
         .join(asked, on=[*trials, "one"])
-        .join(tables["foretold"].drop("two"), on=["fraction", "seed", "one"])
+        .join(foretold, on=["fraction", "seed", "one"])
         .with_columns(
             chain=pl.when(foreseen).then(pl.lit("with identity")).otherwise(pl.lit("without")),
-            error=(pl.col("cosine") - pl.col("from_facts")).abs(),
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
     means = pl.col("cosine", "hit", "from_facts", "agrees").mean()
-    worlds = (
-        chains.group_by(trials, maintain_order=True)
-        .agg(means)
-        .with_columns(
-            off=(pl.col("cosine") - pl.col("from_facts")).abs(),
-            gap=(pl.col("hit") - pl.col("fraction")).abs(),
-        )
+    worlds = chains.group_by(trials, maintain_order=True).agg(means)
+    worlds = worlds.with_columns(
+        off=(pl.col("cosine") - pl.col("from_facts")).abs(),
+        gap=(pl.col("hit") - pl.col("fraction")).abs(),
     )
     return {
-        "chains": chains,
         "worlds": worlds,
         "sides": chains.group_by([*trials, "chain"], maintain_order=True).agg(means),
         "shown": worlds.unpivot(
@@ -162,7 +126,7 @@ CLAIMS = (
     state(
         "similarity-predicted",
         "The mean similarity of the one-layer transformer is the predicted one: absolute error.",
-        number("worlds", "off", model=ONE_LAYER).over("fraction") <= 0.02,
+        number("worlds", "off", model=fr.ONE_LAYER).over("fraction") <= 0.02,
     ),
     state(
         "memorised",
@@ -172,10 +136,7 @@ CLAIMS = (
 )
 
 over_fraction = partial(
-    lines,
-    x="fraction",
-    x_label="fraction of bridges with an identity",
-    y_limits=(0.0, 1.0),
+    lines, x="fraction", x_label="fraction of bridges with an identity", y_limits=(0.0, 1.0)
 )
 
 FIGURES = (
@@ -204,23 +165,15 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "partial-identity",
     title="An identity helps its own chain and no other",
-    place="ours",
     summary=(
         "Gives a fraction of the bridges an identity and trains both models on the two-hop world "
         "of Feature Resemblance. Which chains are answered is predicted from the facts."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            fractions=(0.5,),
-            one_layer=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10
-            ),
-            gpt=GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10),
-        ),
+        "smoke": Settings(n=4, fractions=(0.5,), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
         "paper": Settings(fractions=tuple(i / 10 for i in range(11))),
     },
@@ -229,5 +182,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("Everything: the paper gives all identities or none.", *OURS),
+    ours=("Everything: the paper gives all identities or none.", *fr.OURS),
 )

@@ -8,9 +8,19 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Computation, Measure, ModelConfig, Plan, Trial, WorldConfig, lines, share
+from inweights.lab import (
+    Computation,
+    Measure,
+    ModelConfig,
+    Plan,
+    Trial,
+    Value,
+    WorldConfig,
+    lines,
+    share,
+)
 from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.calibration import agreement, reliability, roc_auc
 from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
@@ -68,34 +78,28 @@ def plan(settings: Settings) -> Plan:
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, Curriculum(phases=(settings.gpt.phase,))),
     }
-    worlds = settings.worlds()
-    return Plan(
-        computations=[
+    trials, computations = [], []
+    for (family, fraction), world in settings.worlds().items():
+        labels: dict[str, Value] = {"world": family, "identity": fraction}
+        computations.append(
             Computation(
                 name="predicted",
-                labels={"world": family, "identity": fraction},
+                labels=labels,
                 compute=predicted_queries,
                 options={"world": world},
                 seeded=True,
                 effort=100,
             )
-            for (family, fraction), world in worlds.items()
-        ],
-        trials=[
-            Trial(
-                labels={"world": family, "identity": fraction, "model": name},
-                world=world,
-                model=model,
-                learner=curriculum,
-            )
-            for (family, fraction), world in worlds.items()
+        )
+        trials += [
+            Trial(labels={**labels, "model": name}, world=world, model=model, learner=curriculum)
             for name, (model, curriculum) in models.items()
-        ],
-        measures=[
-            Measure(name="trained", probe=probes.margins),
-            Measure(name="accuracy", probe=probes.accuracy),
-        ],
-    )
+        ]
+    measures = [
+        Measure(name="trained", probe=probes.margins),
+        Measure(name="accuracy", probe=probes.accuracy),
+    ]
+    return Plan(trials=trials, computations=computations, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -117,10 +121,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "complexity_one": agree.filter(pl.col("world") == "permuted, C = 1").with_columns(
             identities=pl.when(whole).then(pl.lit("all or none")).otherwise(pl.lit("some"))
         ),
-        "queries": queries,
         "auc": roc_auc(queries, "predicted_margin", "hit", ("seed", "model")),
         "auc_by_world": roc_auc(queries, "predicted_margin", "hit", ("seed", "model", "world")),
-        "agreement": agree,
         "reliability": reliability(queries, ("seed", "model")),
         "by_world": by_world.with_columns(error=(pl.col("hit") - pl.col("expected")).abs()),
         "memorised": memorised(tables["accuracy"], ("model", "world", "identity")),
@@ -215,10 +217,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "predicted-composition",
     title="Which unseen questions will be answered, predicted before training",
-    place="ours",
     summary=(
         "Predicts every query of random two-hop worlds and of two sets of real facts from the "
         "optimum of program (2), then trains Emb-MLP and GPT on the facts and compares."

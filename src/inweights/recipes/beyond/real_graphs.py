@@ -14,23 +14,9 @@ from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.probes import hop_correlation
-from inweights.recipes.beyond.common import PAPER
-from inweights.recipes.geometric_memory.common import (
-    FROZEN,
-    GPT,
-    NN,
-    NODE2VEC,
-    SSM,
-    Node2VecDescent,
-    Training,
-)
-from inweights.recipes.geometric_memory.filming import (
-    arbitrary,
-    figures,
-    filmed,
-    more_geometric,
-    pictures,
-)
+from inweights.recipes.beyond import PAPER, recipe
+from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import filming
 from inweights.theory.spectral import adjacency, hop_distances
 from inweights.worlds.classics import CLASSICS
 from inweights.worlds.graph import Graph
@@ -63,7 +49,7 @@ class Settings(Config):
     steps: int = 500
     rate: float = 0.01
     frozen_rate: float = 0.2
-    descent: Node2VecDescent = Node2VecDescent()
+    descent: gm.Node2VecDescent = gm.Node2VecDescent()
     looks: int = 200
     draws: int = 200
 
@@ -76,10 +62,10 @@ class Settings(Config):
         if twice := set(self.graphs) & set(self.own):
             raise ConfigError(f"two graphs are called {', '.join(sorted(twice))}; rename your own")
 
-    def training(self, architecture: str) -> Training:
+    def training(self, architecture: str) -> gm.Training:
         """How an architecture is trained, on whatever graph."""
-        rate = self.frozen_rate if architecture == FROZEN else self.rate
-        return Training(architecture=architecture, rate=rate, steps=self.steps, width=self.width)
+        rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
+        return gm.Training(architecture=architecture, rate=rate, steps=self.steps, width=self.width)
 
 
 def plan(settings: Settings) -> Plan:
@@ -88,7 +74,7 @@ def plan(settings: Settings) -> Plan:
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
     for name, graph in graphs.items():
         _check(name, graph)
-    made = filmed(
+    made = filming.filmed(
         graphs,
         lambda architecture, _: settings.training(architecture),
         settings.descent,
@@ -98,7 +84,7 @@ def plan(settings: Settings) -> Plan:
     options = {"least": 2, "draws": settings.draws}
     far = [
         Measure(name="far", probe=hop_correlation, options=options, where={"architecture": name})
-        for name in (FROZEN, NN, GPT, SSM)
+        for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)
     ]
     listed = [
         Computation(
@@ -143,10 +129,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         joined = rows.drop_nulls("to").select("from", "to").rows()
         lone = rows.filter(pl.col("to").is_null())["from"].to_list()
         graphs[str(name)] = Graph(shape="edges", links=[list(link) for link in joined], lone=lone)
-    made = pictures(tables, graphs)
+    made = filming.pictures(tables, graphs)
     chance = pl.col("null_low") - pl.col("spearman")
     return made | {
-        "stored": made["stored"].with_columns(trained=pl.col("architecture") != NODE2VEC),
+        "stored": made["stored"].with_columns(trained=pl.col("architecture") != gm.NODE2VEC),
         "correlation": made["correlation"].with_columns(beyond_chance=chance),
     }
 
@@ -163,7 +149,7 @@ CLAIMS = (
         "The trained architectures store every edge, so that the difference is in how (recall).",
         stored.at(trained=True).over("graph", "architecture") >= 0.99,
     ),
-    arbitrary(state),
+    filming.arbitrary(state),
     *(
         state(
             f"{name.lower()}-beyond-chance",
@@ -171,32 +157,31 @@ CLAIMS = (
             "2.5%.",
             beyond_chance.at(architecture=name) >= 0.0,
         )
-        for name in (NN, GPT, SSM)
+        for name in (gm.NN, gm.GPT, gm.SSM)
     ),
-    *(more_geometric(state, NODE2VEC, name) for name in (NN, GPT, SSM)),
+    *(filming.more_geometric(state, gm.NODE2VEC, name) for name in (gm.NN, gm.GPT, gm.SSM)),
     state(
         "node2vec-is-the-graph",
         "Node2Vec lays every graph out by its hops, if less well than a regular one: Spearman of "
         "cosine against hops.",
-        spearman.at(architecture=NODE2VEC) <= -0.75,
+        spearman.at(architecture=gm.NODE2VEC) <= -0.75,
     ),
     state(
         "transformers-know-far-pairs",
         "TinyGPT's embeddings say how far apart nodes are that no fact joins (Spearman over pairs "
         "of two hops and more).",
-        cosine("far", "spearman", architecture=GPT).over("graph") <= 0.0,
+        cosine("far", "spearman", architecture=gm.GPT).over("graph") <= 0.0,
     ),
     state(
         "node2vec-stores-edges",
         "Node2Vec stores the edges as well, once a node's own logit is left out (recall).",
-        stored.at(architecture=NODE2VEC).over("graph") >= 0.95,
+        stored.at(architecture=gm.NODE2VEC).over("graph") >= 0.95,
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "real-graphs",
     title="Real graphs, stored as a list or as a map",
-    place="ours",
     summary=(
         "Memorises the edges of graphs that nobody made for this with five architectures, and asks "
         "whether the embeddings come to lie as the graph does, as on the paper's four tiny graphs. "
@@ -208,7 +193,7 @@ RECIPE = PAPER.recipe(
             graphs=("florentine-families",),
             width=16,
             steps=6,
-            descent=Node2VecDescent(steps=40),
+            descent=gm.Node2VecDescent(steps=40),
             looks=5,
             draws=20,
         ),
@@ -219,7 +204,7 @@ RECIPE = PAPER.recipe(
     plan=plan,
     derive=derive,
     claims=CLAIMS,
-    figures=figures(),
+    figures=filming.figures(),
     ours=(
         "Everything; architectures are those of the paper's Figure 1. Width and steps were chosen "
         "on seeds 0 and 1 so that every edge is stored, and the bound for Node2Vec there.",

@@ -19,11 +19,10 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Curriculum, Plan, lines, share
-from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import path_ends
-from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
+from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 from inweights.training.curriculum import Phase
 
 __all__ = ["EDGES", "NOWHERE", "RECIPE", "Pressure", "Settings", "derive", "plan"]
@@ -128,11 +127,7 @@ CLAIMS = (
         "leaves; a guess gets 1 in 200).",
         hardest.at(pressure=BOTH, nodes=8) >= 0.3,
     ),
-    state(
-        "none-without",
-        "Without any, none is.",
-        hardest.at(pressure=NOWHERE, nodes=8) <= 0.05,
-    ),
+    state("none-without", "Without any, none is.", hardest.at(pressure=NOWHERE, nodes=8) <= 0.05),
     state(
         "paths-need-it-too",
         "On edges alone it is not enough: what the embeddings show is passed over, and trained "
@@ -165,10 +160,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "what-mends-long-paths",
     title="What mends long paths",
-    place="ours",
     summary=(
         "Path-stars of 6 to 10 nodes a path, edges first, with strong weight decay while edges are "
         "learnt, while paths are learnt, and without."
@@ -176,18 +170,12 @@ RECIPE = PAPER.recipe(
     scales={
         "smoke": Settings(
             nodes=(3, 8, 10),
-            course=PathStarTraining(
-                arms=6,
-                model=GPTConfig(layers=1, width=16, heads=2, context=16),
-                edges=10,
-                paths=10,
-            ),
+            course=structs.replace(MINI, arms=6),
             pressure=Pressure(settle=4),
         ),
         "cpu": Settings(),
         "paper": Settings(
-            nodes=(5, 6, 7, 8, 9, 10),
-            course=PathStarTraining(arms=1000, edges=300, paths=1000),
+            nodes=(5, 6, 7, 8, 9, 10), course=PathStarTraining(arms=1000, edges=300, paths=1000)
         ),
     },
     seeds={"smoke": 2, "cpu": 6, "paper": 6},

@@ -9,11 +9,10 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, heatmaps, share
-from inweights.models.gpt import GPTConfig
-from inweights.recipes.beyond.common import PAPER
+from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.geometry_first import MEASURES
 from inweights.recipes.derived import correlation, path_ends
-from inweights.recipes.geometric_memory.paths import GEOMETRY, PathStarTraining
+from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -65,9 +64,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What is found, what a ridge map reaches, and how far they agree over the map."""
-    table = path_ends(tables, KEYS).with_columns(
-        row=pl.format("{} {}", "setting", "swept"), over=pl.col("ridge") - pl.col("hardest")
-    )
+    table = path_ends(tables, KEYS).with_columns(row=pl.format("{} {}", "setting", "swept"))
     # The base row stands in the map three times, and is counted once.
     once = table.unique(["seed", "nodes", "hardest", "ridge"], maintain_order=True)
     shown = table.unpivot(
@@ -138,10 +135,9 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = recipe(
     "when-does-geometry-navigate",
     title="When does the geometry of edges navigate?",
-    place="ours",
     summary=(
         "Path-stars of many shapes, edges first, then paths with the embeddings frozen, beside "
         "what a linear reader could find in the embeddings at all."
@@ -151,17 +147,7 @@ RECIPE = PAPER.recipe(
             nodes=(3, 6, 10),
             widths=(32,),
             steps=(40,),
-            course=PathStarTraining(
-                arms=20,
-                model=GPTConfig(layers=1, width=16, heads=2, context=12),
-                edges=20,
-                paths=20,
-                leaves=16,
-                sources=64,
-                rehearsed=16,
-                rate=2e-2,
-                warmup=5,
-            ),
+            course=structs.replace(MINI, leaves=16, sources=64, rehearsed=16),
         ),
         "cpu": Settings(),
         "paper": Settings(

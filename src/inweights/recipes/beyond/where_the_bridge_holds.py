@@ -14,9 +14,16 @@ from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share, sweeps
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
-from inweights.recipes.beyond.common import PAPER
-from inweights.recipes.derived import compositions, correlation, gain, half_time, memorised
-from inweights.recipes.identity_bridge.common import GPTTraining
+from inweights.recipes.beyond import PAPER
+from inweights.recipes.derived import (
+    at_the_end,
+    compositions,
+    correlation,
+    gain,
+    half_time,
+    over_blocks,
+)
+from inweights.recipes.identity_bridge.common import BRIEF, GPTTraining
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.two_hop import TwoHop
 
@@ -121,14 +128,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Final accuracy along every axis, the gain by weight decay, and what alignment says."""
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]
-    last = pl.col("step") == pl.col("step").max().over(runs)
     with_identity = pl.col("world") != "no identity"
-    blocks = tables["alignment"].filter(
-        pl.col("layer").str.starts_with("block"), pl.col("place") == "query"
-    )
-    aligned = blocks.group_by(keys, maintain_order=True).agg(pl.col("contrast", "nearest").mean())
-    curves = _in_order(compositions(tables["accuracy"]).join(aligned, on=keys))
-    final = curves.filter(last)
+    at_answer = tables["alignment"].filter(pl.col("place") == "query")
+    aligned = over_blocks(at_answer, ("contrast", "nearest"), keys)
+    curves = compositions(tables["accuracy"]).join(aligned, on=keys)
+    # Rows stand as the axes are written down.
+    ranks = {
+        f"{axis}/{value}": i
+        for i, (axis, value) in enumerate((a, v) for a in AXES for v in AXES[a])
+    }
+    place = pl.concat_str("axis", pl.lit("/"), "value").replace_strict(ranks)
+    curves = curves.sort(place, maintain_order=True)
+    final = at_the_end(curves, runs)
     answers, aligns = (half_time(curves, column, runs) for column in ("accuracy", "nearest"))
     leads = (
         final.filter(with_identity, pl.col("accuracy") >= 0.5)
@@ -137,13 +148,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(aligns.rename({"half_time": "aligned"}), on=runs)
     )
     worlds = final["world"].unique(maintain_order=True)
+    maps = zip(MAPS, worlds, strict=False)
     return {
+        **{name: final.filter(pl.col("world") == world) for name, world in maps},
         "final": final,
-        **{
-            name: final.filter(pl.col("world") == world)
-            for name, world in zip(MAPS, worlds, strict=False)
-        },
-        "memorised": _in_order(memorised(tables["accuracy"].filter(last), LABELS)),
         # Axes without the value, which are all but those of weight decay, have no rows.
         "decay_gain": gain(final, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]),
         "alignment_tells": correlation(
@@ -151,13 +159,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         "leads": leads.with_columns(lead=pl.col("answered") - pl.col("aligned")),
     }
-
-
-def _in_order(table: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows as the axes are written down."""
-    ranks = {f"{a}/{v}": i for i, (a, v) in enumerate((a, v) for a in AXES for v in AXES[a])}
-    place = pl.concat_str("axis", pl.lit("/"), "value").replace_strict(ranks)
-    return table.sort(place, maintain_order=True)
 
 
 state = PAPER.stating("where-the-bridge-holds", "our own map")
@@ -287,10 +288,7 @@ RECIPE = PAPER.recipe(
             axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
             n=2,
             every=2,
-            base=GPTTraining(
-                model=GPTConfig(tied=False, layers=2, width=16),
-                phase=Phase(steps=2, random_offset=True),
-            ),
+            base=BRIEF,
         ),
         "cpu": Settings(),
         "paper": Settings(),

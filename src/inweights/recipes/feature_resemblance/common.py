@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab import Computation, Curriculum, Judged, Paper, Score, Value, WorldConfig
+from inweights.lab import (
+    Computation,
+    Curriculum,
+    Judged,
+    Measure,
+    Paper,
+    Score,
+    Trial,
+    Value,
+    WorldConfig,
+)
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
+from inweights.probes import accuracy, resemblance
 from inweights.probes.predicted_similarity import predicted_similarity
 from inweights.recipes.derived import compositions
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 
 __all__ = [
-    "COURSES",
+    "BRIEF",
+    "BRIEF_GPT",
     "GPT",
+    "LARGE",
+    "MEASURES",
+    "NEAR",
     "ONE_LAYER",
     "OURS",
     "PAPER",
@@ -28,6 +44,7 @@ __all__ = [
     "EndToEndTraining",
     "GPTTraining",
     "OneLayerTraining",
+    "both_models",
     "compared",
     "last_loss",
     "near",
@@ -51,7 +68,6 @@ SUCCEEDS = {
     "two-hop": True,
     "two-hop without identity": False,
 }
-COURSES = tuple(SUCCEEDS)
 _PHASES = ("first phase", "second phase")
 
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
@@ -76,6 +92,17 @@ OURS = (
     "GPT: similarity is read at the last block, after the entity and the relation that both "
     "share; the paper does not say after which prompt.",
 )
+
+
+#: What is looked at once a course is over.
+MEASURES = (
+    Measure(name="accuracy", probe=accuracy),
+    Measure(name="resemblance", probe=resemblance),
+)
+#: How far a similarity may be from the printed one; the GPT here is not the paper's.
+NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
+#: The paper's GPT.
+LARGE = GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
@@ -168,6 +195,12 @@ def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
     return similarity.within(round(printed - tolerance, 4), high)
 
 
+def _check(courses: Iterable[str]) -> None:
+    for course in courses:
+        if course not in SUCCEEDS:
+            raise unknown_name("course", course, SUCCEEDS)
+
+
 class OneLayerTraining(Config):
     """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
@@ -211,14 +244,17 @@ class OneLayerTraining(Config):
             )
         )
 
+    def stage_one(self, world: WorldConfig, roles: Mapping[str, float]) -> dict[str, Any]:
+        """Options of what is computed of stage 1 on facts, each as often as it counts."""
+        learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
+        return {"world": world, "roles": roles, **learnt}
+
     def foretold(
         self,
         labels: Mapping[str, Value],
         world: WorldConfig,
         roles: Mapping[str, float],
-        *,
-        course: str | None = None,
-        rho: float = 1.0,
+        **options: Any,
     ) -> Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1.
 
@@ -226,22 +262,13 @@ class OneLayerTraining(Config):
             labels: Columns beside ``model``.
             world: An analogy, or two hops as one.
             roles: Facts of stage 1, with how often each counts.
-            course: Where given, its closed form stands beside.
-            rho: ``ρ`` of the closed form.
+            options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
         """
         return Computation(
             name="foretold",
             labels={"model": ONE_LAYER, **labels},
             compute=predicted_similarity,
-            options={
-                "world": world,
-                "roles": roles,
-                "model": self.model,
-                "rate": self.rate,
-                "steps": self.attention,
-                "course": course,
-                "rho": rho,
-            },
+            options={**self.stage_one(world, roles), **options},
             seeded=True,
             effort=20,
         )
@@ -308,10 +335,7 @@ class GPTTraining(Config):
         return self.phases(phase_roles(course, rho), self.losses[course], rates)
 
     def phases(
-        self,
-        parts: Sequence[Mapping[str, float]],
-        losses: Sequence[float],
-        rates: Sequence[float],
+        self, parts: Sequence[Mapping[str, float]], losses: Sequence[float], rates: Sequence[float]
     ) -> Curriculum:
         """The same of any facts; ``rates`` may be longer than there are phases."""
         return Curriculum(
@@ -328,7 +352,29 @@ class GPTTraining(Config):
         )
 
 
-def _check(courses: Iterable[str]) -> None:
-    for course in courses:
-        if course not in SUCCEEDS:
-            raise unknown_name("course", course, COURSES)
+#: A few steps of small models, for tests.
+BRIEF = OneLayerTraining(
+    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10, late={"AS": 10}
+)
+BRIEF_GPT = GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10)
+
+
+def both_models(
+    labels: Mapping[str, Value],
+    world: WorldConfig,
+    one_layer: OneLayerTraining,
+    gpt: GPTTraining,
+    *,
+    course: str,
+    rho: float,
+) -> list[Trial]:
+    """Return a course on a world, for each model; its name is the label ``model``."""
+    return [
+        Trial(
+            labels={"model": name, **labels},
+            world=world,
+            model=training.model,
+            learner=training.curriculum(course, rho),
+        )
+        for name, training in ((ONE_LAYER, one_layer), (GPT, gpt))
+    ]

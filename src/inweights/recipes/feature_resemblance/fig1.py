@@ -5,11 +5,21 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, lines, number
+from inweights.lab import (
+    Computation,
+    Curriculum,
+    Measure,
+    ModelConfig,
+    Plan,
+    Trial,
+    cosine,
+    lines,
+    number,
+)
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
-from inweights.recipes.feature_resemblance.common import GPT, PAPER, last_loss
+from inweights.recipes.feature_resemblance import common as fr
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
 
@@ -65,20 +75,14 @@ def plan(settings: Settings) -> Plan:
         optimizer=Optimizer(rate=settings.gpt_rate),
         stop=Stop(loss_below=0.02),
     )
+    learners: dict[str, tuple[ModelConfig, Curriculum]] = {
+        LINEAR: (settings.linear, settings.layer_wise()),
+        fr.GPT: (settings.gpt, Curriculum(phases=(end_to_end,))),
+    }
     return Plan(
         trials=[
-            Trial(
-                labels={"model": LINEAR},
-                world=world,
-                model=settings.linear,
-                learner=settings.layer_wise(),
-            ),
-            Trial(
-                labels={"model": GPT},
-                world=world,
-                model=settings.gpt,
-                learner=Curriculum(phases=(end_to_end,)),
-            ),
+            Trial(labels={"model": name}, world=world, model=model, learner=learner)
+            for name, (model, learner) in learners.items()
         ],
         computations=[
             Computation(
@@ -108,10 +112,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     same, other = pl.col("same"), pl.col("other_size")
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
-        ["same", "other_size"],
-        index=[*keys, "depth"],
-        variable_name="pairs",
-        value_name="cosine",
+        ["same", "other_size"], index=[*keys, "depth"], variable_name="pairs", value_name="cosine"
     )
     predicted = foretold.select(*keys, "depth", pairs=pl.lit("foretold"), cosine="foretold")
     words = {
@@ -129,14 +130,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "predicted": early.join(foretold.drop("seed"), on=["model", "depth"]).with_columns(
             error=(same - pl.col("foretold")).abs()
         ),
-        "final_loss": last_loss(tables["losses"], keys),
+        "final_loss": fr.last_loss(tables["losses"], keys),
         "shown": pl.concat([measured, predicted], how="diagonal_relaxed").with_columns(
             pl.col("pairs").replace(words)
         ),
     }
 
 
-state = PAPER.stating("fig1", "Fig. 1, App. C")
+state = fr.PAPER.stating("fig1", "Fig. 1, App. C")
 
 least_step, rise = number("steps", "least"), number("ends", "rise")
 
@@ -158,12 +159,12 @@ CLAIMS = (
     state(
         "gpt-rises",
         "GPT: it rises with every layer, or stays (least step, to within .005).",
-        least_step.at(model=GPT) >= -0.005,
+        least_step.at(model=fr.GPT) >= -0.005,
     ),
     state(
         "gpt-aligned",
         "GPT: it rises from the embedding to the last layer.",
-        rise.at(model=GPT) >= 0.1,
+        rise.at(model=fr.GPT) >= 0.1,
     ),
     state(
         "labels-apart",
@@ -188,7 +189,7 @@ CLAIMS = (
     state(
         "gpt-fitted",
         "The GPT has fitted its labels (last training loss).",
-        number("final_loss", "loss", model=GPT) <= 0.05,
+        number("final_loss", "loss", model=fr.GPT) <= 0.05,
     ),
 )
 
@@ -208,11 +209,11 @@ FIGURES = (
         x_label="layer",
         y_label="cosine",
         y_limits=(0.0, 1.0),
-        order=[LINEAR, GPT],
+        order=[LINEAR, fr.GPT],
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "fig1",
     title="Inputs of one label become alike, layer by layer",
     place="Figure 1, appendix C; theorem 6",
@@ -231,9 +232,7 @@ RECIPE = PAPER.recipe(
         ),
         "cpu": Settings(),
         "paper": Settings(
-            linear=DeepLinearConfig(width=2048, layers=7),
-            gpt=GPTConfig(layers=12, width=768, heads=12, tied=False),
-            gpt_rate=1e-4,
+            linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, Trial, cosine, number, share, sweeps
-from inweights.models.gpt import GPTConfig
-from inweights.models.one_layer import OneLayerConfig
-from inweights.probes import accuracy, resemblance
-from inweights.recipes.feature_resemblance.common import (
-    COURSES,
-    GPT,
-    ONE_LAYER,
-    OURS,
-    PAPER,
-    SUCCEEDS,
-    GPTTraining,
-    OneLayerTraining,
-    compared,
-    last_loss,
-    near,
-    phase_roles,
-    similarities,
-    world_of,
-)
+from inweights.lab import Claim, Plan, cosine, number, share, sweeps
+from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -32,19 +16,17 @@ LABELS = ("model", "course")
 
 #: Loss, similarity and success in percent, as printed.
 PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
-    (GPT, "joint"): (".0077", 0.995, "100%"),
-    (ONE_LAYER, "joint"): (".0015", 0.9202, "100%"),
-    (GPT, "SA"): (".0845", 0.7983, "100%"),
-    (ONE_LAYER, "SA"): (".0024", 0.9689, "100%"),
-    (GPT, "AS"): (".0085", 0.4326, ".7%"),
-    (ONE_LAYER, "AS"): (".0061", 0.0014, "0%"),
-    (GPT, "two-hop"): (".0953", 0.9642, "99.7%"),
-    (GPT, "two-hop without identity"): (".1024", 0.016, "0%"),
-    (ONE_LAYER, "two-hop"): (".075", 0.9132, "100%"),
-    (ONE_LAYER, "two-hop without identity"): (".0676", 0.006, "1.7%"),
+    (fr.GPT, "joint"): (".0077", 0.995, "100%"),
+    (fr.ONE_LAYER, "joint"): (".0015", 0.9202, "100%"),
+    (fr.GPT, "SA"): (".0845", 0.7983, "100%"),
+    (fr.ONE_LAYER, "SA"): (".0024", 0.9689, "100%"),
+    (fr.GPT, "AS"): (".0085", 0.4326, ".7%"),
+    (fr.ONE_LAYER, "AS"): (".0061", 0.0014, "0%"),
+    (fr.GPT, "two-hop"): (".0953", 0.9642, "99.7%"),
+    (fr.GPT, "two-hop without identity"): (".1024", 0.016, "0%"),
+    (fr.ONE_LAYER, "two-hop"): (".075", 0.9132, "100%"),
+    (fr.ONE_LAYER, "two-hop without identity"): (".0676", 0.006, "1.7%"),
 }
-#: How far a similarity may be from the printed one; the GPT here is not the paper's.
-NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 
 
 class Settings(Config):
@@ -59,47 +41,31 @@ class Settings(Config):
 
     n: int = 100
     rho: float = 3.0
-    one_layer: OneLayerTraining = OneLayerTraining()
-    gpt: GPTTraining = GPTTraining()
+    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
+    gpt: fr.GPTTraining = fr.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
     """Every course with both models, and what the facts say of it before."""
-    one, gpt, rho = settings.one_layer, settings.gpt, settings.rho
-    worlds = {course: world_of(course, settings.n) for course in COURSES}
-    return Plan(
-        trials=[
-            Trial(
-                labels={"model": name, "course": course},
-                world=world,
-                model=training.model,
-                learner=training.curriculum(course, rho),
-            )
-            for name, training in ((ONE_LAYER, one), (GPT, gpt))
-            for course, world in worlds.items()
-        ],
-        measures=[
-            Measure(name="accuracy", probe=accuracy),
-            Measure(name="resemblance", probe=resemblance),
-        ],
-        computations=[
-            one.foretold(
-                {"course": course}, world, phase_roles(course, rho)[0], course=course, rho=rho
-            )
-            for course, world in worlds.items()
-        ],
-    )
+    one, rho = settings.one_layer, settings.rho
+    trials, computations = [], []
+    for course in fr.SUCCEEDS:
+        world, roles = fr.world_of(course, settings.n), fr.phase_roles(course, rho)[0]
+        labels = {"course": course}
+        trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=rho)
+        computations.append(one.foretold(labels, world, roles, course=course, rho=rho))
+    return Plan(trials=trials, measures=fr.MEASURES, computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table itself, prediction against measurement, and what the figures draw."""
-    table = similarities(tables, LABELS)
-    table = table.join(last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"])
+    table = fr.similarities(tables, LABELS)
+    table = table.join(fr.last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"])
     published = [(row, printed) for row, (_, printed, _) in PRINTED.items()]
     role = pl.when(pl.col("part") == "queries").then(pl.lit("the conclusion"))
     return {
         "table": table,
-        **compared(table, tables["foretold"], published, LABELS),
+        **fr.compared(table, tables["foretold"], published, LABELS),
         "kept": tables["accuracy"].with_columns(
             role=role.otherwise(pl.col("role").replace(_WORDS))
         ),
@@ -115,7 +81,8 @@ _WORDS = {
     "identity": "(b, r1) → b",
 }
 
-state = PAPER.stating("table1", "Table 1")
+state = fr.PAPER.stating("table1", "Table 1")
+ours = partial(state, source="ours")
 
 similarity, success = cosine("table", "cosine"), share("table", "success")
 kept = share("accuracy", "accuracy")
@@ -126,19 +93,19 @@ def _row(model: str, course: str) -> tuple[Claim, Claim]:
     """Similarity and success of a row."""
     _, printed, percent = PRINTED[model, course]
     row = f"{course.replace(' ', '-')}-{model}".lower()
-    found = success.at(model=model, course=course)
+    follows, found = fr.SUCCEEDS[course], success.at(model=model, course=course)
     return (
         state(
             f"similarity-{row}",
             f"{model}, {course}: cosine of the two entities.",
-            near(similarity.at(model=model, course=course), printed, NEAR[model]),
+            fr.near(similarity.at(model=model, course=course), printed, fr.NEAR[model]),
             published=f"{printed:g}",
         ),
         state(
             f"success-{row}",
-            f"{model}, {course}: the conclusion "
-            f"{'follows' if SUCCEEDS[course] else 'does not follow'} (accuracy over all answers).",
-            found >= 0.97 if SUCCEEDS[course] else found <= 0.05,
+            f"{model}, {course}: the conclusion {'follows' if follows else 'does not follow'} "
+            "(accuracy over all answers).",
+            found >= 0.97 if follows else found <= 0.05,
             published=percent,
         ),
     )
@@ -146,7 +113,7 @@ def _row(model: str, course: str) -> tuple[Claim, Claim]:
 
 def _order(higher: str, lower: str, difference: str) -> Claim:
     """The GPT's similarity is higher after one course than after another."""
-    gpt = similarity.at(model=GPT)
+    gpt = similarity.at(model=fr.GPT)
     return state(
         f"order-{higher.lower()}-{lower.lower()}",
         f"GPT: similarity after {higher} is higher than after {lower} (difference).",
@@ -166,41 +133,36 @@ CLAIMS = (
     ),
     _order("joint", "SA", ".1967"),
     _order("SA", "AS", ".3657"),
-    state(
+    ours(
         "predicted-from-facts",
         "The one-layer similarity is what the linear regime predicts from the facts alone: "
         "absolute error, in every row.",
         error <= 0.02,
-        source="ours",
     ),
-    state(
+    ours(
         "predicted-closed-form",
         "It is what the closed form of the curriculum predicts: absolute error, in every row.",
         error.of("closed_form_error") <= 0.02,
-        source="ours",
     ),
     *(
-        state(
+        ours(
             f"sa-forgets-{model}".lower(),
             f"{model}: success after SA costs the similarity premise, (b, r1) → c: it is forgotten "
             "in the second phase (accuracy).",
             kept.at(model=model, course="SA", role="similarity") <= 0.5,
-            source="ours",
         )
-        for model in (ONE_LAYER, GPT)
+        for model in (fr.ONE_LAYER, fr.GPT)
     ),
-    state(
+    ours(
         "as-forgets-gpt",
         "GPT: in AS the attribution itself, (a, r2) → d, is forgotten in the second phase "
         "(accuracy), so that this row alone does not tell a wrong order from a lost fact.",
-        kept.at(model=GPT, course="AS", role="attribution") <= 0.5,
-        source="ours",
+        kept.at(model=fr.GPT, course="AS", role="attribution") <= 0.5,
     ),
-    state(
+    ours(
         "as-keeps-one-layer",
         "One-layer: in AS the attribution is kept (accuracy), and yet it is not transferred.",
-        kept.at(model=ONE_LAYER, course="AS", role="attribution") >= 0.95,
-        source="ours",
+        kept.at(model=fr.ONE_LAYER, course="AS", role="attribution") >= 0.95,
     ),
 )
 
@@ -234,7 +196,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "table1",
     title="The order of the premises decides whether an analogy follows",
     place="Table 1, §4 to §6, §8.1",
@@ -244,29 +206,14 @@ RECIPE = PAPER.recipe(
         "the entities, whether the unseen conclusion follows, and what is forgotten."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            one_layer=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"),
-                attention=5,
-                mlp=10,
-                late={"AS": 10},
-            ),
-            gpt=GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10),
-        ),
+        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
-        "paper": Settings(
-            gpt=GPTTraining(
-                model=GPTConfig(layers=12, width=768, heads=12, tied=False),
-                rate=1e-4,
-                late_rate={},
-            )
-        ),
+        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4, late_rate={})),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=fr.OURS,
 )

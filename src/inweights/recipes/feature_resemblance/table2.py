@@ -69,7 +69,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Success, recall, similarity (penultimate layer) and loss of every condition and seed."""
+    """Success, recall and similarity (penultimate layer) of every condition and seed."""
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))
     penultimate = pl.col("layer") == pl.col("layer").max() - 1
@@ -80,12 +80,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .agg(
             success=pl.col("hit").filter(analogy).mean(),
             recall=pl.col("hit").filter(recall).mean(),
-            rank=pl.col("reciprocal").filter(analogy).mean(),
-            share=pl.col("share").filter(analogy).mean(),
             chance=pl.col("chance").mean(),
             similarity=pl.col("cosine").filter(penultimate).first(),
             other=pl.col("other").filter(penultimate).first(),
-            loss=pl.col("loss").drop_nulls().first(),
         )
         .with_columns(
             contrast=pl.col("similarity") - pl.col("other"),

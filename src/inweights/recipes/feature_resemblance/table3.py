@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from inweights import probes
 from inweights.config import Config
-from inweights.lab import Claim, Measure, Plan, Trial, cosine, share, sweeps
+from inweights.lab import Claim, Plan, Trial, cosine, share, sweeps
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.feature_resemblance.common import (
-    PAPER,
-    SUCCEEDS,
-    EndToEndTraining,
-    near,
-    similarities,
-    world_of,
-)
+from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -39,7 +31,7 @@ class Settings(Config):
 
     n: int = 100
     rho: float = 3.0
-    training: EndToEndTraining = EndToEndTraining()
+    training: fr.EndToEndTraining = fr.EndToEndTraining()
 
 
 def plan(settings: Settings) -> Plan:
@@ -49,36 +41,28 @@ def plan(settings: Settings) -> Plan:
         trials=[
             Trial(
                 labels={"course": course},
-                world=world_of(course, settings.n),
+                world=fr.world_of(course, settings.n),
                 model=training.model,
                 learner=training.curriculum(course, settings.rho),
             )
             for course in PRINTED
         ],
-        measures=[
-            Measure(name="accuracy", probe=probes.accuracy),
-            Measure(name="resemblance", probe=probes.resemblance),
-        ],
+        measures=fr.MEASURES,
     )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, and both columns of it beside the printed ones."""
-    table = similarities(tables, ["course"])
-    columns = ["course", "seed", "similarity", "success"]
-    published = [
-        (course, -1, alike, float(success.rstrip("%")) / 100)
+    table = fr.similarities(tables, ["course"])
+    measured = table.select(
+        "course", "seed", "success", similarity="cosine", what=pl.lit("measured")
+    )
+    printed = [
+        (course, -1, float(success.rstrip("%")) / 100, alike, "published")
         for course, (alike, success) in PRINTED.items()
     ]
     both = pl.concat(
-        [
-            table.rename({"cosine": "similarity"})
-            .select(columns)
-            .with_columns(what=pl.lit("measured")),
-            pl.DataFrame(published, schema=columns, orient="row").with_columns(
-                what=pl.lit("published")
-            ),
-        ],
+        [measured, pl.DataFrame(printed, schema=measured.columns, orient="row")],
         how="vertical_relaxed",
     )
     shown = both.unpivot(
@@ -87,7 +71,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"table": table, "shown": shown}
 
 
-state = PAPER.stating("table3", "Table 3, App. A")
+state = fr.PAPER.stating("table3", "Table 3, App. A")
 
 similarity, success = cosine("table", "cosine"), share("table", "success")
 
@@ -96,12 +80,12 @@ def _rows() -> list[Claim]:
     """Similarity and success of each row."""
     claims = []
     for course, (alike, answered) in PRINTED.items():
-        follows, accuracy = SUCCEEDS[course], success.at(course=course)
+        follows, accuracy = fr.SUCCEEDS[course], success.at(course=course)
         claims += [
             state(
                 f"similarity-{course.lower()}",
                 f"{course}: cosine of the two entities, trained end to end with ReLU.",
-                near(similarity.at(course=course), alike),
+                fr.near(similarity.at(course=course), alike),
                 published=f"{alike:g}",
             ),
             state(
@@ -145,7 +129,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "table3",
     title="With ReLU, trained end to end: the reversed order succeeds too",
     place="Table 3, appendix A",
@@ -156,7 +140,7 @@ RECIPE = PAPER.recipe(
     scales={
         "smoke": Settings(
             n=4,
-            training=EndToEndTraining(
+            training=fr.EndToEndTraining(
                 model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
                 steps=10,
             ),

@@ -7,23 +7,8 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import Claim, Measure, Plan, Trial, cosine, lines, number, share
-from inweights.models.gpt import GPTConfig
-from inweights.models.one_layer import OneLayerConfig
-from inweights.probes import accuracy, resemblance
-from inweights.recipes.feature_resemblance.common import (
-    GPT,
-    ONE_LAYER,
-    OURS,
-    PAPER,
-    GPTTraining,
-    OneLayerTraining,
-    compared,
-    near,
-    phase_roles,
-    similarities,
-    world_of,
-)
+from inweights.lab import Claim, Plan, cosine, lines, number, share
+from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -31,16 +16,15 @@ LABELS = ("model", "rho")
 
 #: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer rows.
 PRINTED: dict[tuple[str, float], float] = {
-    (ONE_LAYER, 1.0): 0.6706,
-    (ONE_LAYER, 3.0): 0.9202,
-    (ONE_LAYER, 5.0): 0.9405,
-    (GPT, 1.0): 0.9756,
-    (GPT, 3.0): 0.995,
-    (GPT, 5.0): 0.9979,
+    (fr.ONE_LAYER, 1.0): 0.6706,
+    (fr.ONE_LAYER, 3.0): 0.9202,
+    (fr.ONE_LAYER, 5.0): 0.9405,
+    (fr.GPT, 1.0): 0.9756,
+    (fr.GPT, 3.0): 0.995,
+    (fr.GPT, 5.0): 0.9979,
 }
 #: Training loss at which the GPT stops, near the printed one.
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
-NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 
 
 class Settings(Config):
@@ -55,8 +39,8 @@ class Settings(Config):
 
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
-    one_layer: OneLayerTraining = OneLayerTraining(mlp=3000)
-    gpt: GPTTraining = GPTTraining()
+    one_layer: fr.OneLayerTraining = fr.OneLayerTraining(mlp=3000)
+    gpt: fr.GPTTraining = fr.GPTTraining()
 
     def __post_init__(self) -> None:
         for rho in self.rhos:
@@ -66,35 +50,23 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """The joint course for every ρ, with both models, and what the facts say of it before."""
-    world, one = world_of("joint", settings.n), settings.one_layer
+    world, one = fr.world_of("joint", settings.n), settings.one_layer
     trials, computations = [], []
     for rho in settings.rhos:
         gpt = msgspec.structs.replace(settings.gpt, losses={"joint": (LOSSES[rho],)})
-        trials += [
-            Trial(
-                labels={"model": name, "rho": rho},
-                world=world,
-                model=training.model,
-                learner=training.curriculum("joint", rho),
-            )
-            for name, training in ((ONE_LAYER, one), (GPT, gpt))
-        ]
-        roles = phase_roles("joint", rho)[0]
+        trials += fr.both_models({"rho": rho}, world, one, gpt, course="joint", rho=rho)
+        roles = fr.phase_roles("joint", rho)[0]
         computations.append(one.foretold({"rho": rho}, world, roles, course="joint", rho=rho))
-    measures = [
-        Measure(name="accuracy", probe=accuracy),
-        Measure(name="resemblance", probe=resemblance),
-    ]
-    return Plan(trials=trials, measures=measures, computations=computations)
+    return Plan(trials=trials, measures=fr.MEASURES, computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, prediction against measurement, and both beside the printed numbers."""
-    table = similarities(tables, LABELS)
-    return {"table": table, **compared(table, tables["foretold"], PRINTED.items(), LABELS)}
+    table = fr.similarities(tables, LABELS)
+    return {"table": table, **fr.compared(table, tables["foretold"], PRINTED.items(), LABELS)}
 
 
-state = PAPER.stating("table4", "Table 4, App. B")
+state = fr.PAPER.stating("table4", "Table 4, App. B")
 
 similarity, success = cosine("table", "cosine"), share("table", "success")
 error = number("predicted", "from_facts_error").over("rho")
@@ -116,7 +88,7 @@ CLAIMS = (
         state(
             f"similarity-{model.lower()}-{rho:g}",
             f"{model}, ρ = {rho:g}: cosine of the two entities.",
-            near(similarity.at(model=model, rho=rho), printed, NEAR[model]),
+            fr.near(similarity.at(model=model, rho=rho), printed, fr.NEAR[model]),
             published=f"{printed:g}",
         )
         for (model, rho), printed in PRINTED.items()
@@ -127,7 +99,11 @@ CLAIMS = (
         success.over(*LABELS) >= 0.97,
         published="100%",
     ),
-    *(_grows(model, *step) for model in (ONE_LAYER, GPT) for step in ((1.0, 3.0), (3.0, 5.0))),
+    *(
+        _grows(model, *step)
+        for model in (fr.ONE_LAYER, fr.GPT)
+        for step in ((1.0, 3.0), (3.0, 5.0))
+    ),
     state(
         "predicted-from-facts",
         "The one-layer similarity is what the linear regime predicts from the facts, for every ρ: "
@@ -160,7 +136,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "table4",
     title="The more often the similarity is told, the more alike the entities",
     place="Table 4, appendix B",
@@ -170,17 +146,9 @@ RECIPE = PAPER.recipe(
         "what the facts predict."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            one_layer=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10
-            ),
-            gpt=GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10),
-        ),
+        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
-        "paper": Settings(
-            gpt=GPTTraining(model=GPTConfig(layers=12, width=768, heads=12, tied=False), rate=1e-4)
-        ),
+        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
@@ -188,7 +156,7 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
-        *OURS,
+        *fr.OURS,
         "ρ = 1, 3, 5: the text lost the values; the closed form gives the printed one-layer "
         "similarities at these. Stage 2 takes 3000 steps: at 500 the last 2% of ρ = 5 are open.",
     ),

@@ -6,31 +6,9 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+from inweights import lab
 from inweights.config import Config
-from inweights.lab import (
-    Claim,
-    Computation,
-    Measure,
-    Plan,
-    Trial,
-    computed,
-    cosine,
-    number,
-    share,
-    sweeps,
-)
-from inweights.models.one_layer import OneLayerConfig
-from inweights.recipes.feature_resemblance.common import (
-    COURSES,
-    PAPER,
-    SUCCEEDS,
-    OneLayerTraining,
-    last_loss,
-    phase_roles,
-    similarities,
-    world_of,
-)
+from inweights.recipes.feature_resemblance import common as fr
 from inweights.theory.stage_one import lemma_1, stage_one
 from inweights.worlds.analogy import Analogy
 
@@ -59,17 +37,17 @@ class Settings(Config):
     n: int = 100
     rho: float = 5.0
     checked: int = 10
-    training: OneLayerTraining = OneLayerTraining(mlp=3000, late={"SA": 3000, "AS": 5000})
+    training: fr.OneLayerTraining = fr.OneLayerTraining(mlp=3000, late={"SA": 3000, "AS": 5000})
 
 
-def plan(settings: Settings) -> Plan:
+def plan(settings: Settings) -> lab.Plan:
     """Every course; stage 1 of each in closed form; the closed form against autograd."""
     how = settings.training
     trials, computations = [], []
-    for course in COURSES:
-        world = world_of(course, settings.n)
+    for course in fr.SUCCEEDS:
+        world = fr.world_of(course, settings.n)
         trials.append(
-            Trial(
+            lab.Trial(
                 labels={"course": course},
                 world=world,
                 model=how.model,
@@ -77,23 +55,17 @@ def plan(settings: Settings) -> Plan:
             )
         )
         computations.append(
-            Computation(
+            lab.Computation(
                 name="stage_one",
                 labels={"course": course},
                 compute=stage_one,
-                options={
-                    "world": world,
-                    "roles": phase_roles(course, settings.rho)[0],
-                    "model": how.model,
-                    "rate": how.rate,
-                    "steps": how.attention,
-                },
+                options=how.stage_one(world, fr.phase_roles(course, settings.rho)[0]),
                 seeded=True,
                 effort=500,
             )
         )
     computations += [
-        Computation(
+        lab.Computation(
             name="lemma_1",
             labels={"mlp": mlp},
             compute=lemma_1,
@@ -103,23 +75,19 @@ def plan(settings: Settings) -> Plan:
         )
         for mlp in ("linear", "relu")
     ]
-    measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
-        Measure(name="resemblance", probe=probes.resemblance),
-    ]
-    return Plan(trials=trials, computations=computations, measures=measures)
+    return lab.Plan(trials=trials, computations=computations, measures=fr.MEASURES)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Similarity, success and the loss at the end of each phase, and what the figure draws."""
     keys = ["course", "seed"]
-    table = similarities(tables, ["course"])
+    table = fr.similarities(tables, ["course"])
     unpivoted = partial(pl.DataFrame.unpivot, index=keys, variable_name="column")
     words = {
         "attention": "attention: largest distance from 1/2",
         "linear": "update: distance from the linear regime",
     }
-    fitted = last_loss(tables["losses"], [*keys, "phase"])
+    fitted = fr.last_loss(tables["losses"], [*keys, "phase"])
     return {
         "table": table,
         "fitted": fitted.filter(pl.col("phase") != "attention"),
@@ -130,19 +98,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("theorems", "§4 to §6")
+state = fr.PAPER.stating("theorems", "§4 to §6")
 
-loss = number("fitted", "loss").over("phase")
-accuracy, alike = share("table", "success"), cosine("table", "cosine")
+loss = lab.number("fitted", "loss").over("phase")
+accuracy, alike = lab.share("table", "success"), lab.cosine("table", "cosine")
 #: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at most.
-balance = share("stage_one", "attention")
+balance = lab.share("stage_one", "attention")
 
 
-def _theorem(course: str, number: int) -> tuple[Claim, Claim, Claim]:
+def _theorem(course: str, number: int) -> tuple[lab.Claim, lab.Claim, lab.Claim]:
     """Both parts of a theorem, and its proposition."""
     converges = loss.at(course=course)
     answered, resembles = accuracy.at(course=course), alike.at(course=course)
-    if SUCCEEDS[course]:
+    if fr.SUCCEEDS[course]:
         name, outcome, conclusion = "follows", "follows", answered >= 0.99
         words, similarity = "alike", resembles >= 0.9
     else:
@@ -176,14 +144,14 @@ CLAIMS = (
         "lemma-1",
         "The closed-form gradients are those of autograd, for a linear MLP and for ReLU (largest "
         "difference, relative to the largest entry).",
-        computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
+        lab.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
         place="Lemma 1, (15)-(17)",
     ),
     state(
         "lemma-2",
         "What stage 1 adds to the value features is a combination of the MLP vectors of the start "
         "(share that is not).",
-        computed("stage_one", "span").over("course") <= 1e-9,
+        lab.computed("stage_one", "span").over("course") <= 1e-9,
         place="Lemmas 2, 14",
         check=True,
     ),
@@ -201,14 +169,14 @@ CLAIMS = (
         "linear-regime",
         "Stage 1 stays in the linear regime that our predictions stand on: distance of what it "
         "adds from what the first step would add fifty times, relative.",
-        number("stage_one", "linear").over("course") <= 0.15,
+        lab.number("stage_one", "linear").over("course") <= 0.15,
         source="ours",
         place="Lemmas 6, 8, 11, 15",
     ),
 )
 
 by_course = partial(
-    sweeps,
+    lab.sweeps,
     axis="column",
     value="course",
     y="value",
@@ -234,7 +202,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = fr.PAPER.recipe(
     "theorems",
     title="What the theorems promise, and the lemmas under them",
     place="Theorems 1 to 5, propositions 1 to 5, lemmas 1, 2, 6, 8, 11, 14, 15",
@@ -244,13 +212,7 @@ RECIPE = PAPER.recipe(
         "autograd. Theorem 6 is feature-resemblance/fig1."
     ),
     scales={
-        "smoke": Settings(
-            n=4,
-            checked=3,
-            training=OneLayerTraining(
-                model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
-            ),
-        ),
+        "smoke": Settings(n=4, checked=3, training=fr.BRIEF),
         "cpu": Settings(),
         "paper": Settings(),
     },

@@ -8,20 +8,22 @@ import msgspec
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import ModelConfig, Paper, heatmaps
+from inweights.lab import ModelConfig, Paper, Trial, Value, heatmaps
 from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.worlds.two_hop import TwoHop
 
 __all__ = [
+    "BRIEF",
     "CONDITIONS",
     "OURS",
     "PAPER",
     "EmbMLPTraining",
     "GPTTraining",
-    "condition",
     "template_panels",
+    "trial",
 ]
 
 PAPER = Paper(
@@ -100,10 +102,16 @@ class GPTTraining(Config):
     decay: float = 3.0
 
 
-def condition(
-    name: str, gpt: GPTTraining, emb_mlp: EmbMLPTraining
-) -> tuple[ModelConfig, Curriculum]:
-    """Return model and curriculum of a condition of Figure 2.
+#: A few steps of a GPT, for tests.
+BRIEF = GPTTraining(
+    model=GPTConfig(tied=False, layers=2, width=16), phase=Phase(steps=4, random_offset=True)
+)
+
+
+def trial(
+    name: str, world: TwoHop, gpt: GPTTraining, emb_mlp: EmbMLPTraining, **labels: Value
+) -> Trial:
+    """Return the trial of a condition of Figure 2, labelled ``model``.
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
     ``gpt-decay``: standard initialisation, strong weight decay.
@@ -113,12 +121,14 @@ def condition(
     """
     if name not in CONDITIONS:
         raise unknown_name("model", name, CONDITIONS)
-    if name == "emb-mlp":
-        return emb_mlp.model, emb_mlp.curriculum
-    model, phase = gpt.model, gpt.phase
+    model: ModelConfig = gpt.model
+    phase = gpt.phase
     if name == "gpt-small":
-        model = msgspec.structs.replace(model, init=Init(gamma=gpt.small_gamma))
+        model = msgspec.structs.replace(gpt.model, init=Init(gamma=gpt.small_gamma))
     if name == "gpt-decay":
         strong = msgspec.structs.replace(phase.optimizer, weight_decay=gpt.decay)
         phase = msgspec.structs.replace(phase, optimizer=strong)
-    return model, Curriculum(phases=(phase,))
+    curriculum = Curriculum(phases=(phase,))
+    if name == "emb-mlp":
+        model, curriculum = emb_mlp.model, emb_mlp.curriculum
+    return Trial(labels={"model": name, **labels}, world=world, model=model, learner=curriculum)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.lab import Plan, computed, cosine, share, sweeps
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.settings import InventedSettings, scales
+from inweights.recipes.language.invented import InventedSettings
 from inweights.recipes.language.tables import accuracies, both_times
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
@@ -33,21 +35,12 @@ def plan(settings: Settings) -> Plan:
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
         for name, mix in MIXES.items()
     }
-    asked = [
-        computations(
-            {"facts": facts},
-            told,
-            asked=start,
-            model=settings.model,
-            tuning=settings.tuning,
-            device=settings.device,
-        )
-        for facts, start, told in (
-            ("real", Facts(), {}),
-            ("invented", Facts(world=settings.world), lessons),
-        )
-    ]
-    return Plan(computations=[one for group in asked for one in group])
+    tell = partial(
+        computations, model=settings.model, tuning=settings.tuning, device=settings.device
+    )
+    real = tell({"facts": "real"}, {}, asked=Facts())
+    invented = tell({"facts": "invented"}, lessons, asked=Facts(world=settings.world))
+    return Plan(computations=[*real, *invented])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -56,16 +49,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     # Nothing is told of real people: they are asked about once.
     real = before.filter(pl.col("facts") == "real").with_columns(condition=pl.lit(BEFORE))
     after = pl.concat([real, tables["after"]], how="diagonal_relaxed")
-    measured = both_times(before, after, ["facts"])
-    accuracy = accuracies(measured, LABELS)
+    accuracy = accuracies(both_times(before, after, ["facts"]), LABELS)
     direct = accuracy.filter(pl.col("what").is_in(["composition", "thought"]))
     kind = pl.col("what").replace({"composition": "directly", "thought": "step by step"})
     place = pl.when(pl.col("distribution") == "in").then(pl.lit(", told")).otherwise(pl.lit(""))
-    return {
-        "measured": measured,
-        "accuracy": accuracy,
-        "shown": direct.with_columns(asked=kind + place),
-    }
+    shown = direct.with_columns(asked=kind + place)
+    return {"accuracy": accuracy, "shown": shown}
 
 
 state = PAPER.stating("fig1", "Fig. 1, §1")
@@ -76,38 +65,35 @@ invented = accuracy.at(facts="invented", distribution="out")
 excess = cosine("accuracy", "excess", facts="invented", distribution="out", what="composition")
 directly, thought = (invented.at(what=what) for what in ("composition", "thought"))
 
+in_panel_a, in_panel_b = (partial(state, place=f"Fig. 1{panel}") for panel in "ab")
+
 CLAIMS = (
-    state(
+    in_panel_a(
         "thought-real",
         "A pretrained model that fails a two-hop question about real facts directly answers it "
         "with a chain of thought (difference of accuracies; no training, no seed).",
         real.at(what="thought") - real.at(what="composition") >= 0.1,
-        place="Fig. 1a",
     ),
-    state(
+    in_panel_a(
         "thought-invented",
         "The same of facts that it was taught one hop at a time.",
         thought.at(condition=ONE) - directly.at(condition=ONE) >= 0.3,
-        place="Fig. 1a",
     ),
-    state(
+    in_panel_b(
         "one-hop-does-not-help",
         "Single hops do not generalise to two-hop questions out of distribution (accuracy minus "
         "chance).",
         excess.at(condition=ONE) <= 0.1,
-        place="Fig. 1b",
     ),
-    state(
+    in_panel_b(
         "two-hops-do-not-help",
         "Nor do two-hop facts through other bridges (accuracy minus chance).",
         excess.at(condition=TWO) <= 0.1,
-        place="Fig. 1b",
     ),
-    state(
+    in_panel_b(
         "identity-helps",
         "Identities of the bridges do: accuracy out of distribution over that without them.",
         directly.at(condition=IDENTITY) - directly.at(condition=TWO) >= 0.1,
-        place="Fig. 1b",
     ),
     state(
         "in-distribution-learnt",
@@ -154,7 +140,7 @@ RECIPE = PAPER.recipe(
         "through half of the bridges; and with identities of all bridges, too, on as many tokens "
         "each, and asks for two hops through bridges that no two-hop fact named."
     ),
-    scales=scales(Settings, smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
+    scales=Settings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,

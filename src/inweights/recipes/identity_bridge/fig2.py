@@ -9,17 +9,9 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Trial, cosine, lines, share
+from inweights.lab import Measure, Plan, cosine, lines, share
 from inweights.recipes.derived import compositions, excess, memorised
-from inweights.recipes.identity_bridge.common import (
-    CONDITIONS,
-    OURS,
-    PAPER,
-    EmbMLPTraining,
-    GPTTraining,
-    condition,
-)
-from inweights.training.curriculum import Phase
+from inweights.recipes.identity_bridge import common as ib
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -40,25 +32,18 @@ class Settings(Config):
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 4, 5)
-    models: tuple[str, ...] = CONDITIONS
-    gpt: GPTTraining = GPTTraining()
-    emb_mlp: EmbMLPTraining = EmbMLPTraining()
+    models: tuple[str, ...] = ib.CONDITIONS
+    gpt: ib.GPTTraining = ib.GPTTraining()
+    emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining()
 
 
 def plan(settings: Settings) -> Plan:
     """Every model and complexity, with and without identity."""
+    training = settings.gpt, settings.emb_mlp
     trials = []
     for c, identity, name in product(settings.complexities, (True, False), settings.models):
-        model, curriculum = condition(name, settings.gpt, settings.emb_mlp)
         world = TwoHop(n=settings.n, complexity=c, identity=identity)
-        trials.append(
-            Trial(
-                labels={"model": name, "identity": identity, "complexity": c},
-                world=world,
-                model=model,
-                learner=curriculum,
-            )
-        )
+        trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
     return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
 
 
@@ -74,12 +59,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig2", "Fig. 2, §4.1")
+state = ib.PAPER.stating("fig2", "Fig. 2, §4.1")
 
 C = "complexity"
 _ALL, _AMONG = "argmax over all outputs", "argmax among the objects"
 accuracy = share("compositions", "accuracy")
-emb, gpt, small, decay = (accuracy.at(model=model, identity=True) for model in CONDITIONS)
+emb, gpt, small, decay = (accuracy.at(model=model, identity=True) for model in ib.CONDITIONS)
 emb_among, gpt_among = emb.of("accuracy_among"), gpt.of("accuracy_among")
 emb_excess = cosine("excess_among", "excess", model="emb-mlp", identity=True)
 small_excess = cosine("excess", "excess", model="gpt-small", identity=True)
@@ -199,7 +184,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = ib.PAPER.recipe(
     "fig2",
     title="Identity unlocks unseen compositions, less so as complexity grows",
     place="Figure 2, §4.1",
@@ -210,10 +195,7 @@ RECIPE = PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            n=5,
-            complexities=(1, 2, 3, 5),
-            gpt=GPTTraining(phase=Phase(steps=4, random_offset=True)),
-            emb_mlp=EmbMLPTraining(steps=20),
+            n=5, complexities=(1, 2, 3, 5), gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)
         ),
         "cpu": Settings(),
         "paper": Settings(complexities=(1, 2, 3, 4, 5, 6, 7, 8)),
@@ -223,5 +205,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=ib.OURS,
 )

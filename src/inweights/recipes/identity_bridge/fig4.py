@@ -38,8 +38,6 @@ RECIPE = recipe(
     "fig4",
     identity=True,
     title="The optimum with identity carries the object in the subject's row",
-    place="Figure 4, §4.3",
-    figure_title="The optimal W with identity",
     caption=(
         "Each row is the logit vector of a prompt at the optimum, centred; red boxes mark the "
         "largest. The subjects' rows carry a second diagonal on the objects: no fact asks for "

@@ -38,8 +38,6 @@ RECIPE = recipe(
     "fig5",
     identity=False,
     title="The optimum without identity tells nothing about the object",
-    place="Figure 5, §4.3",
-    figure_title="The optimal W without identity",
     caption=(
         "As Figure 4, without identities. The objects' block of the subjects' rows is flat: "
         "on the right every two-hop question is answered with the bridge."

@@ -8,16 +8,9 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Trial, cosine, lines, number, share, states
+from inweights.lab import Measure, Plan, cosine, lines, number, share, states
 from inweights.recipes.derived import compositions, memorised, over_blocks
-from inweights.recipes.identity_bridge.common import (
-    OURS,
-    PAPER,
-    EmbMLPTraining,
-    GPTTraining,
-    condition,
-)
-from inweights.training.curriculum import Phase
+from inweights.recipes.identity_bridge import common as ib
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -36,16 +29,14 @@ class Settings(Config):
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ("gpt", "gpt-small", "gpt-decay")
-    gpt: GPTTraining = GPTTraining()
+    gpt: ib.GPTTraining = ib.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
     """Three GPTs on one world with identity."""
     world = TwoHop(n=settings.n, complexity=settings.complexity)
-    trials = []
-    for name in settings.models:
-        model, curriculum = condition(name, settings.gpt, EmbMLPTraining())
-        trials.append(Trial(labels={"model": name}, world=world, model=model, learner=curriculum))
+    training = settings.gpt, ib.EmbMLPTraining()
+    trials = [ib.trial(name, world, *training) for name in settings.models]
     measures = [
         Measure(name="accuracy", probe=probes.accuracy),
         Measure(name="alignment", probe=probes.alignment),
@@ -70,7 +61,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig6", "Fig. 6, §4.4")
+state = ib.PAPER.stating("fig6", "Fig. 6, §4.4")
 
 MENDS = (("small", "Small initialisation"), ("decay", "Weight decay"))
 accuracy = share("compositions", "accuracy")
@@ -119,11 +110,7 @@ CLAIMS = (
 )
 
 by_layer = partial(
-    lines,
-    x="depth",
-    series="model",
-    facet="compared",
-    x_label="layer, from the embedding on",
+    lines, x="depth", series="model", facet="compared", x_label="layer, from the embedding on"
 )
 
 FIGURES = (
@@ -163,7 +150,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = ib.PAPER.recipe(
     "fig6",
     title="Does regularisation align a first hop with its bridge?",
     place="Figure 6, §4.4",
@@ -173,9 +160,7 @@ RECIPE = PAPER.recipe(
         "(e1, r1) and e2 in every layer."
     ),
     scales={
-        "smoke": Settings(
-            n=4, complexity=2, gpt=GPTTraining(phase=Phase(steps=4, random_offset=True))
-        ),
+        "smoke": Settings(n=4, complexity=2, gpt=ib.BRIEF),
         "cpu": Settings(),
         "paper": Settings(),
     },
@@ -184,5 +169,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=ib.OURS,
 )

@@ -8,16 +8,9 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Trial, cosine, lines, number, through_time
+from inweights.lab import Measure, Plan, cosine, lines, number, through_time
 from inweights.recipes.derived import compositions, correlation, half_time, memorised, over_blocks
-from inweights.recipes.identity_bridge.common import (
-    OURS,
-    PAPER,
-    EmbMLPTraining,
-    GPTTraining,
-    condition,
-)
-from inweights.training.curriculum import Phase
+from inweights.recipes.identity_bridge import common as ib
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -38,16 +31,14 @@ class Settings(Config):
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")
     every: int = 10
-    gpt: GPTTraining = GPTTraining()
+    gpt: ib.GPTTraining = ib.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
     """Two GPTs on one world with identity, measured all along."""
     world = TwoHop(n=settings.n, complexity=settings.complexity)
-    trials = []
-    for name in settings.models:
-        model, curriculum = condition(name, settings.gpt, EmbMLPTraining())
-        trials.append(Trial(labels={"model": name}, world=world, model=model, learner=curriculum))
+    training = settings.gpt, ib.EmbMLPTraining()
+    trials = [ib.trial(name, world, *training) for name in settings.models]
     look = partial(Measure, every=settings.every)
     film = partial(look, where={"model": settings.models[0]}, first_seed=True)
     measures = [
@@ -87,7 +78,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "curves": curves,
         "film_curves": curves.filter(pl.col("model") == filmed),
         "leads": times.with_columns(
-            alignment_leads=pl.col("accuracy") - pl.col("alignment at r2"),
             alignment_r1_leads=pl.col("accuracy") - pl.col("alignment at r1"),
             memory_leads=pl.col("accuracy") - pl.col("memory a → c"),
             recall_leads=pl.col("accuracy") - pl.col("recall"),
@@ -99,7 +89,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig7", "Fig. 7, §4.4")
+state = ib.PAPER.stating("fig7", "Fig. 7, §4.4")
 
 memory_leads = number("leads", "memory_leads", model="gpt-small")
 recall_leads = memory_leads.of("recall_leads")
@@ -173,7 +163,7 @@ FIGURES = (
     ),
 )
 
-RECIPE = PAPER.recipe(
+RECIPE = ib.PAPER.recipe(
     "fig7",
     title="Alignment leads, generalisation follows",
     place="Figure 7, §4.4",
@@ -183,7 +173,7 @@ RECIPE = PAPER.recipe(
         "and which unseen compositions are answered."
     ),
     scales={
-        "smoke": Settings(n=4, every=2, gpt=GPTTraining(phase=Phase(steps=6, random_offset=True))),
+        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF),
         "cpu": Settings(),
         "paper": Settings(every=5),
     },
@@ -192,5 +182,5 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=OURS,
+    ours=ib.OURS,
 )

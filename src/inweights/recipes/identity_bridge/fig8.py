@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 
 from inweights.config import Config
@@ -11,7 +13,7 @@ from inweights.lm.tuning import FineTune
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.tables import WORDS, accuracies, against, both_times, rises
+from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 
@@ -44,49 +46,33 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """One fine-tune for each model and condition, on real facts."""
     lessons = {name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()}
-    return Plan(
-        computations=[
-            one
-            for model in settings.models
-            for one in computations(
-                {"model": model},
-                lessons,
-                asked=Facts(),
-                model=model,
-                tuning=settings.tuning,
-                device=settings.device,
-            )
-        ]
-    )
+    tell = partial(computations, asked=Facts(), tuning=settings.tuning, device=settings.device)
+    told = [tell({"model": model}, lessons, model=model) for model in settings.models]
+    return Plan(computations=[one for of_model in told for one in of_model])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Rises of the answer under ``(e1, r2)`` by set, accuracies, and paired tests."""
+    """Rises of the answer under ``(e1, r2)`` by set, and accuracies."""
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)
-    skip = measured.filter(pl.col("kind") == "question", pl.col("role") == "skip")
     sets = rises(measured, LABELS, "skip")
-    both = [
-        sets.select(*LABELS, "seed", "set", value=column, what=pl.lit(text))
-        for column, text in (("rise", "probability"), ("share_rise", "share among candidates"))
-    ]
+    rows = sets.unpivot(list(_RISES), index=[*LABELS, "seed", "set"], variable_name="what")
     return {
-        "measured": measured,
         "accuracy": accuracy.with_columns(gain=pl.col("accuracy") - pl.col("before")),
         "sets": sets,
         "all": rises(measured.with_columns(set=pl.lit("all")), LABELS, "skip"),
-        "shown": pl.concat(both).sort(pl.col("set").replace_strict(_ORDER)),
-        "tests": against(measured, "condition", ONE),
-        "example": skip.select(
-            *LABELS, "seed", "set", "prompt", "answer", "probability_before", "probability_after"
+        "shown": rows.sort(pl.col("set").replace_strict(_ORDER)).with_columns(
+            pl.col("what").replace(_RISES)
         ),
         "kept": accuracy.with_columns(pl.col("what").replace(WORDS)),
     }
 
 
+_RISES = {"rise": "probability", "share_rise": "share among candidates"}
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
 state = PAPER.stating("fig8", "Fig. 8, §4.5")
+ours = partial(state, source="ours")
 
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
@@ -128,29 +114,26 @@ CLAIMS = (
         published="to a certain extent",
     ),
     *(
-        state(
+        ours(
             f"share-{name}",
             f"The same of {kind} against D_incorrect holds for the answer's share among the "
             "candidates, so that it is not one of all answers rising (difference).",
             share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05,
-            source="ours",
         )
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
     ),
-    state(
+    ours(
         "needs-the-first-hop",
         "The share rises by more than where the first hop is never told, so that it comes from "
         "putting two facts together and not from second hops alone (difference, all chains).",
         every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
-        source="ours",
     ),
     *(
-        state(
+        ours(
             f"{hop.replace('_', '-')}-known",
             f"The {hop.replace('_', ' ')} is known after one-hop fine-tuning (accuracy among the "
             "candidates).",
             accuracy.at(condition=ONE, what=hop) >= 0.9,
-            source="ours",
         )
         for hop in ("first_hop", "second_hop")
     ),

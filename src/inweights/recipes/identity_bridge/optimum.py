@@ -52,13 +52,13 @@ def plan(settings: Settings, identity: bool) -> Plan:
     ]
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
-    drawn = [
-        look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
-        for rows in ("first_hop", "composition")
-    ]
-    everywhere = [
+    measures = [
         look(name="tokens", probe=probes.templates, options={"rows": "tokens"}),
         look(name="margins", probe=probes.margins),
+        *(
+            look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
+            for rows in ("first_hop", "composition")
+        ),
     ]
     program = [
         Computation(
@@ -70,7 +70,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
         )
         for n in sizes
     ]
-    return Plan(trials=trials, measures=[*everywhere, *drawn], computations=program)
+    return Plan(trials=trials, measures=measures, computations=program)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -98,17 +98,15 @@ def recipe(
     *,
     identity: bool,
     title: str,
-    place: str,
-    figure_title: str,
     caption: str,
     claims: Sequence[Claim],
 ) -> Recipe:
     """Return the recipe of one of the two figures."""
-    given = "with identities" if identity else "without identities"
+    given = "with" if identity else "without"
     figure = template_panels(
         "optimum",
         "panels",
-        figure_title,
+        f"The optimal W {given} identity",
         caption,
         row_group="row_group",
         order=list(_PANELS.values()),
@@ -117,10 +115,10 @@ def recipe(
     return PAPER.recipe(
         name,
         title=title,
-        place=place,
+        place=f"Figure {name[-1]}, §4.3",
         summary=(
             "Solves program (2), the least nuclear norm under all margins, for the two-hop world "
-            f"of complexity one {given}, and reads the optimal W. Nothing is trained."
+            f"of complexity one {given} identities, and reads the optimal W. Nothing is trained."
         ),
         scales={
             "smoke": Settings(n=4, sizes=(4,)),

@@ -14,7 +14,7 @@ from inweights.lm.data import Example, encode
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question, exam
 from inweights.recipes.language.experiment import Quiz
-from inweights.recipes.language.invented import BORN, COUNTRY, WORDING, Invented
+from inweights.recipes.language.invented import BORN, COUNTRY, WORDING, Invented, knowledge
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
 from inweights.worlds.wording import Wording
@@ -126,18 +126,14 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """
     if world is not None:
         return world.build(seed), WORDING
-    triples = [
-        (s.replace("_", " "), o.replace("_", " "), r)
+    rows = [
+        (s.replace("_", " "), r, o.replace("_", " "))
         for source in ("@people", "@chemistry")
         for s, r, o in read_knowledge(source).frame().select("subject", "relation", "object").rows()
         if r in _REAL.statements
     ]
-    entities = tuple(dict.fromkeys(name for s, o, _ in triples for name in (s, o)))
-    relations = tuple(_REAL.statements)
-    place = {name: i for i, name in enumerate(entities)}
-    ids = [(place[s], relations.index(r), place[o]) for s, o, r in triples]
-    lines = np.arange(1, len(ids) + 1, dtype=np.int64)
-    return Knowledge(entities, relations, np.array(ids), lines, np.zeros_like(lines)), _REAL
+    entities = [name for s, _, o in rows for name in (s, o)]
+    return knowledge(entities, tuple(_REAL.statements), rows), _REAL
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, Self
 
 import numpy as np
 
 from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.lm.tuning import FineTune
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.wording import Wording
 
-__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "names"]
+__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "InventedSettings", "knowledge", "names"]
 
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
@@ -101,18 +102,19 @@ class Invented(Config):
             lies = [countries[i % self.countries] for i in order.tolist()]
         people = [f"{next(drawn)} {next(drawn)}" for _ in range(self.people)]
         born = rng.permutation(self.people) % self.towns
-        facts = [(p, 0, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
-        facts += [(town, 1, country) for town, country in zip(towns, lies, strict=True)]
-        entities = tuple(dict.fromkeys([*people, *towns, *countries]))
-        place = {name: i for i, name in enumerate(entities)}
-        triples = np.array([(place[s], r, place[o]) for s, r, o in facts], dtype=np.int64)
-        return Knowledge(
-            entities=entities,
-            relations=(BORN, COUNTRY),
-            triples=triples,
-            lines=np.arange(1, len(facts) + 1, dtype=np.int64),
-            stages=np.zeros(len(facts), dtype=np.int64),
-        )
+        facts = [(p, BORN, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
+        facts += [(town, COUNTRY, country) for town, country in zip(towns, lies, strict=True)]
+        return knowledge([*people, *towns, *countries], (BORN, COUNTRY), facts)
+
+
+def knowledge(
+    entities: Iterable[str], relations: Sequence[str], facts: Sequence[tuple[str, str, str]]
+) -> Knowledge:
+    """Return facts ``(subject, relation, object)`` as they are built on: a line each, one stage."""
+    place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
+    triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
+    lines = np.arange(1, len(facts) + 1, dtype=np.int64)
+    return Knowledge(tuple(place), tuple(relations), triples, lines, np.zeros_like(lines))
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
@@ -130,3 +132,41 @@ def names(rng: np.random.Generator) -> Iterator[str]:
         if name not in seen:
             seen.add(name)
             yield name
+
+
+class InventedSettings(Config):
+    """What is fine-tuned, on whom, and how.
+
+    Attributes:
+        model: What is asked and fine-tuned: a folder, a hub name on this disk, or ``@smollm2``.
+        device: Where it lives.
+        world: The invented people and towns.
+        tokens: Tokens of one pass, the same in every condition.
+        tuning: How it is fine-tuned.
+    """
+
+    model: str = "@smollm2"
+    device: str = "cpu"
+    world: Invented = Invented(people=24, towns=12, countries=6)
+    tokens: int = 950
+    tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128)
+
+    @classmethod
+    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
+        """Return the settings of each scale; those of ``cpu`` are the defaults."""
+        return {
+            "smoke": cls(
+                model="@tiny",
+                world=Invented(people=4, towns=2, countries=2),
+                tokens=smoke_tokens,
+                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
+            ),
+            "cpu": cls(),
+            "paper": cls(
+                model="meta-llama/Llama-3.2-1B",
+                device="cuda",
+                world=Invented(people=64, towns=16, countries=8),
+                tokens=paper_tokens,
+                tuning=FineTune(method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048),
+            ),
+        }

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL, paired
+from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
 
-__all__ = ["WORDS", "accuracies", "against", "both_times", "by_layer", "rises"]
+__all__ = ["WORDS", "accuracies", "both_times", "rises"]
 
 #: What is asked, as figures call it.
 WORDS = {
@@ -78,8 +78,8 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 
     Returns:
         ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``, ``excess``
-        (accuracy minus chance), ``reciprocal`` (mean reciprocal rank), ``share``. ``what`` is the
-        role of a question, or ``thought`` for compositions that were answered step by step.
+        (accuracy minus chance). ``what`` is the role of a question, or ``thought`` for compositions
+        that were answered step by step.
     """
     what = pl.when(pl.col("kind") == "thought").then(pl.lit("thought")).otherwise(pl.col("role"))
     asked = measured.filter(pl.col("kind").is_in(["question", "thought"]))
@@ -91,9 +91,6 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
             accuracy=pl.col("hit_after").mean(),
             before=pl.col("hit_before").mean(),
             chance=pl.col("chance").mean(),
-            reciprocal=pl.col("reciprocal_after").mean(),
-            share=pl.col("share_after").mean(),
-            questions=pl.len(),
         )
         .with_columns(excess=pl.col("accuracy") - pl.col("chance"))
     )
@@ -104,81 +101,23 @@ def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "compositio
 
     Returns:
         ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of the answer's
-        probability after over before), ``decades_others`` (the same of the mean wrong candidate),
-        ``own`` (their difference: what remains when both rise alike), ``rise`` (difference of
-        probabilities), ``share_rise`` (of the share among candidates), ``number``.
+        probability after over before), ``own`` (the same, minus that of the mean wrong candidate:
+        what remains when both rise alike), ``rise`` (difference of probabilities), ``share_rise``
+        (of the share among candidates).
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
-    wrong = {}
-    for when in ("before", "after"):
-        p, share, others = (pl.col(f"{c}_{when}") for c in ("probability", "share", "others"))
-        wrong[when] = (_log10(p) - _log10(share) + _log10(others)).alias(f"wrong_{when}")
-    decades = _log10(pl.col("probability_after")) - _log10(pl.col("probability_before"))
-    return (
-        asked.with_columns(*wrong.values())
-        .with_columns(
-            decades=decades, decades_others=pl.col("wrong_after") - pl.col("wrong_before")
-        )
-        .group_by([*labels, "seed", "set"], maintain_order=True)
-        .agg(
-            pl.col("decades", "decades_others").mean(),
-            own=(pl.col("decades") - pl.col("decades_others")).mean(),
-            rise=(pl.col("probability_after") - pl.col("probability_before")).mean(),
-            share_rise=(pl.col("share_after") - pl.col("share_before")).mean(),
-            number=pl.len(),
-        )
+    said = ("probability", "share", "others")
+    p, share, _ = (pl.col(f"{c}_after") - pl.col(f"{c}_before") for c in said)
+    log_p, log_share, log_others = (
+        _log10(pl.col(f"{c}_after")) - _log10(pl.col(f"{c}_before")) for c in said
     )
-
-
-def by_layer(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return resemblance by layer, a row for each run, layer and time (``before``, ``after``)."""
-    rows = measured.filter(pl.col("kind") == "layer")
-    keys = [*labels, "seed", "layer"]
-    times = [
-        rows.select(
-            *keys,
-            pl.lit(when).alias("when"),
-            *(pl.col(f"{c}_{when}").alias(c) for c in ("cosine", "other", "contrast")),
-        )
-        for when in ("before", "after")
-    ]
-    return pl.concat(times)
-
-
-def against(
-    measured: pl.DataFrame, label: str, base: str, role: str = "composition"
-) -> pl.DataFrame:
-    """Compare each value of a label with a base one, question by question over all seeds.
-
-    Returns:
-        ``label``, ``difference`` (of accuracy), ``low``, ``high``, ``gained``, ``lost``, ``p``
-        (McNemar's exact test), ``questions``. Empty where the base is not there.
-    """
-    asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role).select(
-        label,
-        pl.format("{}/{}", pl.col("seed"), pl.col("id")).alias("id"),
-        pl.col("hit_after").alias("hit"),
+    # A wrong candidate has the probability p / share * others: the first of these cancels.
+    return asked.group_by([*labels, "seed", "set"], maintain_order=True).agg(
+        decades=log_p.mean(),
+        own=(log_share - log_others).mean(),
+        rise=p.mean(),
+        share_rise=share.mean(),
     )
-    control = asked.filter(pl.col(label) == base)
-    rows = []
-    for value in asked[label].unique(maintain_order=True).to_list():
-        other = asked.filter(pl.col(label) == value)
-        if value == base or set(other["id"]) != set(control["id"]):
-            continue
-        test = paired(control, other)
-        rows.append(
-            {
-                label: value,
-                "difference": test.mean,
-                "low": test.low,
-                "high": test.high,
-                "gained": test.gained,
-                "lost": test.lost,
-                "p": test.p,
-                "questions": test.questions,
-            }
-        )
-    return pl.DataFrame(rows)
 
 
 def _log10(column: pl.Expr) -> pl.Expr:
