@@ -344,7 +344,7 @@ class GPTTraining(Config):
 
 #: A few steps of small models, for tests.
 BRIEF = OneLayerTraining(
-    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10, late={"AS": 10}
+    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
 )
 BRIEF_GPT = GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10)
 
