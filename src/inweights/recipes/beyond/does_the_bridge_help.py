@@ -66,17 +66,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)
     layers = measured.filter(pl.col("kind") == "layer")
+    towns = {"invented": "invented towns", "known": "known cities"}
     return {
         "accuracy": accuracy,
         "shown": accuracy.with_columns(
-            pl.col("what").replace(WORDS), pl.col("second").replace(_TOWNS)
+            pl.col("what").replace(WORDS), pl.col("second").replace(towns)
         ),
         "rises": rises(measured.with_columns(set=pl.lit("all")), LABELS),
         "layers": layers.select(*LABELS, "seed", "layer", contrast="contrast_after"),
     }
 
-
-_TOWNS = {"invented": "invented towns", "known": "known cities"}
 
 state = PAPER.stating("does-the-bridge-help", "beyond the papers")
 

@@ -68,8 +68,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Success and similarity together, and what of the facts of the second phase is known."""
-    reverse = pl.col("course") == "AS"
-    late = pl.when(reverse).then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
+    late = pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
     return {
         "table": fr.similarities(tables, LABELS).with_columns(
             panel=pl.format("{}, {}", "course", "mlp"),

@@ -6,19 +6,8 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+from inweights import lab, probes
 from inweights.config import Config
-from inweights.lab import (
-    Computation,
-    Measure,
-    ModelConfig,
-    Plan,
-    Trial,
-    Value,
-    WorldConfig,
-    lines,
-    share,
-)
 from inweights.models.gpt import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.calibration import agreement, reliability, roc_auc
@@ -55,9 +44,9 @@ class Settings(Config):
     emb_mlp: EmbMLPTraining = EmbMLPTraining(rate=2.0, steps=6000)
     gpt: GPTTraining = GPTTraining()
 
-    def worlds(self) -> dict[tuple[str, float], WorldConfig]:
+    def worlds(self) -> dict[tuple[str, float], lab.WorldConfig]:
         """Return all worlds by the name of their family and their fraction of identities."""
-        found: dict[tuple[str, float], WorldConfig] = {}
+        found: dict[tuple[str, float], lab.WorldConfig] = {}
         for fraction in self.identities:
             for c in self.complexities:
                 found[f"permuted, C = {c}", fraction] = TwoHop(
@@ -72,17 +61,17 @@ class Settings(Config):
         return found
 
 
-def plan(settings: Settings) -> Plan:
+def plan(settings: Settings) -> lab.Plan:
     """Predict every query of every world, then train both models on it."""
-    models: dict[str, tuple[ModelConfig, Curriculum]] = {
+    models: dict[str, tuple[lab.ModelConfig, Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, Curriculum(phases=(settings.gpt.phase,))),
     }
     trials, computations = [], []
     for (family, fraction), world in settings.worlds().items():
-        labels: dict[str, Value] = {"world": family, "identity": fraction}
+        labels: dict[str, lab.Value] = {"world": family, "identity": fraction}
         computations.append(
-            Computation(
+            lab.Computation(
                 name="predicted",
                 labels=labels,
                 compute=predicted_queries,
@@ -92,14 +81,16 @@ def plan(settings: Settings) -> Plan:
             )
         )
         trials += [
-            Trial(labels={**labels, "model": name}, world=world, model=model, learner=curriculum)
+            lab.Trial(
+                labels={**labels, "model": name}, world=world, model=model, learner=curriculum
+            )
             for name, (model, curriculum) in models.items()
         ]
     measures = [
-        Measure(name="trained", probe=probes.margins),
-        Measure(name="accuracy", probe=probes.accuracy),
+        lab.Measure(name="trained", probe=probes.margins),
+        lab.Measure(name="accuracy", probe=probes.accuracy),
     ]
-    return Plan(trials=trials, computations=computations, measures=measures)
+    return lab.Plan(trials=trials, computations=computations, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -131,9 +122,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 state = PAPER.stating("predicted-composition", "beyond the paper")
 
-agrees = share("complexity_one", "agrees").over("model", "identity")
-auc = share("auc", "auc")
-error = share("by_world", "error")
+agrees = lab.share("complexity_one", "agrees").over("model", "identity")
+auc = lab.share("auc", "auc")
+error = lab.share("by_world", "error")
 
 CLAIMS = (
     state(
@@ -170,11 +161,11 @@ CLAIMS = (
     state(
         "memorised",
         "All facts were memorised, so that the comparison is fair: accuracy on the worst role.",
-        share("memorised", "accuracy").over("model") >= 0.99,
+        lab.share("memorised", "accuracy").over("model") >= 0.99,
     ),
 )
 
-by_model = partial(lines, series="model")
+by_model = partial(lab.lines, series="model")
 
 FIGURES = (
     by_model(

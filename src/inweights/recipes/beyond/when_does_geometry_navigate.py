@@ -147,7 +147,9 @@ RECIPE = recipe(
             nodes=(3, 6, 10),
             widths=(32,),
             steps=(40,),
-            course=structs.replace(MINI, leaves=16, sources=64, rehearsed=16),
+            course=structs.replace(
+                MINI, arms=20, edges=20, paths=20, leaves=16, rate=2e-2, warmup=5
+            ),
         ),
         "cpu": Settings(),
         "paper": Settings(

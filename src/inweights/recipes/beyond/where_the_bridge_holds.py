@@ -14,15 +14,8 @@ from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share, sweeps
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
+from inweights.recipes import derived
 from inweights.recipes.beyond import PAPER
-from inweights.recipes.derived import (
-    at_the_end,
-    compositions,
-    correlation,
-    gain,
-    half_time,
-    over_blocks,
-)
 from inweights.recipes.identity_bridge.common import BRIEF, GPTTraining
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.two_hop import TwoHop
@@ -130,8 +123,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     keys = [*runs, "step"]
     with_identity = pl.col("world") != "no identity"
     at_answer = tables["alignment"].filter(pl.col("place") == "query")
-    aligned = over_blocks(at_answer, ("contrast", "nearest"), keys)
-    curves = compositions(tables["accuracy"]).join(aligned, on=keys)
+    aligned = derived.over_blocks(at_answer, ("contrast", "nearest"), keys)
+    curves = derived.compositions(tables["accuracy"]).join(aligned, on=keys)
     # Rows stand as the axes are written down.
     ranks = {
         f"{axis}/{value}": i
@@ -139,8 +132,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
     place = pl.concat_str("axis", pl.lit("/"), "value").replace_strict(ranks)
     curves = curves.sort(place, maintain_order=True)
-    final = at_the_end(curves, runs)
-    answers, aligns = (half_time(curves, column, runs) for column in ("accuracy", "nearest"))
+    final = derived.at_the_end(curves, runs)
+    answers, aligns = (
+        derived.half_time(curves, column, runs) for column in ("accuracy", "nearest")
+    )
     leads = (
         final.filter(with_identity, pl.col("accuracy") >= 0.5)
         .select(runs)
@@ -153,8 +148,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         **{name: final.filter(pl.col("world") == world) for name, world in maps},
         "final": final,
         # Axes without the value, which are all but those of weight decay, have no rows.
-        "decay_gain": gain(final, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]),
-        "alignment_tells": correlation(
+        "decay_gain": derived.gain(
+            final, "accuracy", {"value": "0.01"}, ["axis", "init", "world", "seed"]
+        ),
+        "alignment_tells": derived.correlation(
             final.filter(with_identity), "accuracy", "contrast", ["world", "seed"]
         ),
         "leads": leads.with_columns(lead=pl.col("answered") - pl.col("aligned")),

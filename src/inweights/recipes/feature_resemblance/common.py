@@ -8,19 +8,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from inweights import lab
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab import (
-    Computation,
-    Curriculum,
-    Judged,
-    Measure,
-    Paper,
-    Score,
-    Trial,
-    Value,
-    WorldConfig,
-)
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayerConfig
@@ -53,7 +43,7 @@ __all__ = [
     "world_of",
 ]
 
-PAPER = Paper(
+PAPER = lab.Paper(
     "feature-resemblance",
     "Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning in "
     "Transformers",
@@ -96,8 +86,8 @@ OURS = (
 
 #: What is looked at once a course is over.
 MEASURES = (
-    Measure(name="accuracy", probe=accuracy),
-    Measure(name="resemblance", probe=resemblance),
+    lab.Measure(name="accuracy", probe=accuracy),
+    lab.Measure(name="resemblance", probe=resemblance),
 )
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
@@ -134,7 +124,7 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     return courses[course]
 
 
-def world_of(course: str, n: int) -> WorldConfig:
+def world_of(course: str, n: int) -> lab.WorldConfig:
     """Return the world of a course, of ``n`` tuples or chains."""
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
@@ -157,7 +147,7 @@ def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> p
 def compared(
     table: pl.DataFrame,
     foretold: pl.DataFrame,
-    published: Iterable[tuple[Sequence[Value], float]],
+    published: Iterable[tuple[Sequence[lab.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
     """Return measured similarities against what was foretold and published.
@@ -189,7 +179,7 @@ def compared(
     return {"predicted": predicted, "shown": pl.concat(shown, how="diagonal_relaxed")}
 
 
-def near(similarity: Score, printed: float, tolerance: float = 0.03) -> Judged:
+def near(similarity: lab.Score, printed: float, tolerance: float = 0.03) -> lab.Judged:
     """Judge whether a similarity is as printed; it cannot exceed 1."""
     high = min(1.0, round(printed + tolerance, 4))
     return similarity.within(round(printed - tolerance, 4), high)
@@ -222,11 +212,11 @@ class OneLayerTraining(Config):
     def __post_init__(self) -> None:
         _check(self.late)
 
-    def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
+    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a course: both stages of its first facts, then the MLP on the second."""
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
-    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> Curriculum:
+    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> lab.Curriculum:
         """The same of any facts."""
         first, *rest = parts
         moving = [
@@ -235,7 +225,7 @@ class OneLayerTraining(Config):
             *(("second phase", "mlp.*", late, part) for part in rest),
         ]
         optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
-        return Curriculum(
+        return lab.Curriculum(
             phases=tuple(
                 Phase(
                     name=name, moves=(moves,), steps=steps, roles=dict(roles), optimizer=optimizer
@@ -244,18 +234,18 @@ class OneLayerTraining(Config):
             )
         )
 
-    def stage_one(self, world: WorldConfig, roles: Mapping[str, float]) -> dict[str, Any]:
+    def stage_one(self, world: lab.WorldConfig, roles: Mapping[str, float]) -> dict[str, Any]:
         """Options of what is computed of stage 1 on facts, each as often as it counts."""
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
         return {"world": world, "roles": roles, **learnt}
 
     def foretold(
         self,
-        labels: Mapping[str, Value],
-        world: WorldConfig,
+        labels: Mapping[str, lab.Value],
+        world: lab.WorldConfig,
         roles: Mapping[str, float],
         **options: Any,
-    ) -> Computation:
+    ) -> lab.Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1.
 
         Args:
@@ -264,7 +254,7 @@ class OneLayerTraining(Config):
             roles: Facts of stage 1, with how often each counts.
             options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
         """
-        return Computation(
+        return lab.Computation(
             name="foretold",
             labels={"model": ONE_LAYER, **labels},
             compute=predicted_similarity,
@@ -289,11 +279,11 @@ class EndToEndTraining(Config):
     loss: float = 0.015
     steps: int = 600
 
-    def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> Curriculum:
+    def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> lab.Curriculum:
         """The phases of a course; with ``frozen`` the value matrix stands still in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
-        return Curriculum(
+        return lab.Curriculum(
             phases=tuple(
                 Phase(
                     name=name,
@@ -329,16 +319,16 @@ class GPTTraining(Config):
         _check(self.late_rate)
         _check(self.losses)
 
-    def curriculum(self, course: str, rho: float = 3.0) -> Curriculum:
+    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a course; everything moves."""
         rates = (self.rate, self.late_rate.get(course, self.rate))
         return self.phases(phase_roles(course, rho), self.losses[course], rates)
 
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float], rates: Sequence[float]
-    ) -> Curriculum:
+    ) -> lab.Curriculum:
         """The same of any facts; ``rates`` may be longer than there are phases."""
-        return Curriculum(
+        return lab.Curriculum(
             phases=tuple(
                 Phase(
                     name=name,
@@ -354,23 +344,23 @@ class GPTTraining(Config):
 
 #: A few steps of small models, for tests.
 BRIEF = OneLayerTraining(
-    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=10, late={"AS": 10}
+    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
 )
 BRIEF_GPT = GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10)
 
 
 def both_models(
-    labels: Mapping[str, Value],
-    world: WorldConfig,
+    labels: Mapping[str, lab.Value],
+    world: lab.WorldConfig,
     one_layer: OneLayerTraining,
     gpt: GPTTraining,
     *,
     course: str,
     rho: float,
-) -> list[Trial]:
+) -> list[lab.Trial]:
     """Return a course on a world, for each model; its name is the label ``model``."""
     return [
-        Trial(
+        lab.Trial(
             labels={"model": name, **labels},
             world=world,
             model=training.model,

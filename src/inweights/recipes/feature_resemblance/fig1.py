@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from inweights import lab
 from inweights.config import Config
-from inweights.lab import (
-    Computation,
-    Curriculum,
-    Measure,
-    ModelConfig,
-    Plan,
-    Trial,
-    cosine,
-    lines,
-    number,
-)
 from inweights.models.deep_linear import DeepLinearConfig
 from inweights.models.gpt import GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
@@ -51,10 +41,10 @@ class Settings(Config):
     gpt_rate: float = 1e-3
     gpt_steps: int = 1000
 
-    def layer_wise(self) -> Curriculum:
+    def layer_wise(self) -> lab.Curriculum:
         """One phase a layer."""
         optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
-        return Curriculum(
+        return lab.Curriculum(
             phases=tuple(
                 Phase(
                     name=f"layer {i + 1}",
@@ -67,7 +57,7 @@ class Settings(Config):
         )
 
 
-def plan(settings: Settings) -> Plan:
+def plan(settings: Settings) -> lab.Plan:
     """The linear network layer by layer, the GPT at once, and the prediction for the former."""
     world = settings.world
     end_to_end = Phase(
@@ -75,17 +65,17 @@ def plan(settings: Settings) -> Plan:
         optimizer=Optimizer(rate=settings.gpt_rate),
         stop=Stop(loss_below=0.02),
     )
-    learners: dict[str, tuple[ModelConfig, Curriculum]] = {
+    learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
-        fr.GPT: (settings.gpt, Curriculum(phases=(end_to_end,))),
+        fr.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
     }
-    return Plan(
+    return lab.Plan(
         trials=[
-            Trial(labels={"model": name}, world=world, model=model, learner=learner)
+            lab.Trial(labels={"model": name}, world=world, model=model, learner=learner)
             for name, (model, learner) in learners.items()
         ],
         computations=[
-            Computation(
+            lab.Computation(
                 name="foretold",
                 labels={"model": LINEAR},
                 compute=predicted_similarity_by_depth,
@@ -99,7 +89,7 @@ def plan(settings: Settings) -> Plan:
                 effort=1,
             )
         ],
-        measures=[Measure(name="cosines", probe=label_cosines)],
+        measures=[lab.Measure(name="cosines", probe=label_cosines)],
     )
 
 
@@ -139,7 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 state = fr.PAPER.stating("fig1", "Fig. 1, App. C")
 
-least_step, rise = number("steps", "least"), number("ends", "rise")
+least_step, rise = lab.number("steps", "least"), lab.number("ends", "rise")
 
 CLAIMS = (
     state(
@@ -176,25 +166,25 @@ CLAIMS = (
         "others-rise-too",
         "Linear network: the absolute cosine between labels rises too, so that it belongs beside "
         "the other (rise from the first layer to the last).",
-        cosine("ends", "other_rise", model=LINEAR) >= 0.1,
+        lab.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
         source="ours",
     ),
     state(
         "predicted-by-depth",
         f"Linear network: up to layer {EARLY}, before labels are fitted, the cosine is what our "
         "statement of equations 8 and 9 predicts (absolute error).",
-        number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
+        lab.number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
         source="ours",
     ),
     state(
         "gpt-fitted",
         "The GPT has fitted its labels (last training loss).",
-        number("final_loss", "loss", model=fr.GPT) <= 0.05,
+        lab.number("final_loss", "loss", model=fr.GPT) <= 0.05,
     ),
 )
 
 FIGURES = (
-    lines(
+    lab.lines(
         "depth",
         "shown",
         "Cosine of inputs by layer",

@@ -11,6 +11,7 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, through_time
 from inweights.recipes.derived import compositions, correlation, half_time, memorised, over_blocks
 from inweights.recipes.identity_bridge import common as ib
+from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -91,8 +92,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 state = ib.PAPER.stating("fig7", "Fig. 7, §4.4")
 
-memory_leads = number("leads", "memory_leads", model="gpt-small")
-recall_leads = memory_leads.of("recall_leads")
 in_step = cosine("in_step", "correlation").over("model")
 
 CLAIMS = (
@@ -100,13 +99,13 @@ CLAIMS = (
         "memory-first",
         "The shared memory a → c appears before generalisation (steps by which its half-time "
         "leads that of accuracy; small initialisation, C = 2).",
-        memory_leads >= 5.0,
+        number("leads", "memory_leads", model="gpt-small") >= 5.0,
     ),
     state(
         "recall-first",
         "Memorisation of the facts ends while generalisation is missing (steps by which the "
         "half-time of recall leads that of accuracy).",
-        recall_leads >= 5.0,
+        number("leads", "recall_leads", model="gpt-small") >= 5.0,
     ),
     state(
         "in-step",
@@ -173,7 +172,9 @@ RECIPE = ib.PAPER.recipe(
         "and which unseen compositions are answered."
     ),
     scales={
-        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF),
+        "smoke": Settings(
+            n=4, every=2, gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True))
+        ),
         "cpu": Settings(),
         "paper": Settings(every=5),
     },

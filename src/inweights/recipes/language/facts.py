@@ -29,8 +29,6 @@ __all__ = [
     "trained_bridges",
 ]
 
-#: Candidates of a first hop.
-_MOST = 12
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
 #: second one, so that second hops can be told without any first.
 _REAL = Wording(
@@ -137,9 +135,9 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions with their hops and skips; the same for every mix."""
+    """Return compositions with their hops and skips; the same for every mix, of 12 candidates."""
     augmented = augment(facts, wording=words, identity=False, seed=seed)
-    asked = exam(augmented.questions, augmented.train, most=_MOST, seed=seed)
+    asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
     return [q for q in asked if q.role not in ("reversal", "analogy")]
 
 
