@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.engine import (
     Effort,
@@ -160,6 +161,7 @@ def settle(
     Yields:
         What more seeds gave, of each recipe with undecided claims.
     """
+    check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
     found = [find(name, scale, runs=runs) for name in recipes_like(only)]
     for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):

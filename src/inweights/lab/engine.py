@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import to_dict
-from inweights.errors import ConfigError, DataError
+from inweights.config import check_size, to_dict
+from inweights.errors import ConfigError, DataError, InweightsError
 from inweights.lab.executors import Executor, Job, Processes, SameProcess
-from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.plan import Asked, Task, Work, asked_of, check_plan, tasks_of
 from inweights.lab.recipe import Recipe
 from inweights.lab.store import Store
 from inweights.lab.trial import Plan
@@ -47,6 +48,9 @@ class Effort:
         plugins: Modules that the processes import first.
         progress: Told about every step.
         executor: Does the tasks; by default processes, or this one where there is one job.
+
+    Raises:
+        ConfigError: The machine has no such device, or a number cannot be.
     """
 
     device: str = "cpu"
@@ -55,6 +59,14 @@ class Effort:
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
     executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        check_size("jobs", self.jobs)
+        check_size("threads", self.threads, most=1024)
+        if self.device != "cpu":
+            from inweights.models.devices import check_device
+
+            check_device(self.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +223,9 @@ def execute(
         folder.recover()
         if folder.complete:
             return load(recipe, folder)
-        plan = recipe.plan(settings)
+        with _fitting(recipe, changes):
+            plan = recipe.plan(settings)
+        check_plan(plan)
         started = time.monotonic()
         work = folder.begin()
         before = _seconds(work)
@@ -228,8 +242,8 @@ def execute(
             write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
             raise
         folder.check()
-        if recipe.derive:
-            tables |= recipe.derive(tables)
+        with _fitting(recipe, changes):
+            tables |= recipe.derive(tables) if recipe.derive else {}
         outcome = Outcome(
             recipe=recipe,
             scale=scale,
@@ -248,6 +262,22 @@ def execute(
         _write(outcome, work, publish)
         folder.seal()
     return outcome
+
+
+@contextmanager
+def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
+    """Blame changed settings for what the recipe itself cannot do with them."""
+    try:
+        yield
+    except InweightsError:
+        raise
+    except (LookupError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+        if not changes:
+            raise
+        raise ConfigError(
+            f"{recipe.name} cannot work with {', '.join(changes)}: "
+            f"{type(error).__name__}: {str(error) or 'no more is known'}"
+        ) from error
 
 
 def load(recipe: Recipe, folder: RunFolder) -> Outcome:

@@ -95,7 +95,7 @@ def load_model(
         seed: Of the weights of ``@tiny``; has no effect on others.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, or the type is unknown.
+        ConfigError: ``transformers`` is not installed, or type or device are unknown.
         DataError: There is no such model, its weights are pickles only, it has no tokenizer, or
             there is no network. One line says which, and what to do.
 
@@ -118,6 +118,9 @@ def load_model(
         raise ConfigError("language models need transformers: pip install 'inweights[hf]'") from (
             None
         )
+    from inweights.models.devices import check_device
+
+    check_device(device)
     progress: Any = transformers.utils.logging
     progress.disable_progress_bar()
     name = str(source)
