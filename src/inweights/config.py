@@ -282,6 +282,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None
 
 
 def check_size(name: str, value: float, *, least: float = 1, most: float = MOST) -> None:

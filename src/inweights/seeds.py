@@ -42,8 +42,10 @@ class Streams:
     """
 
     def __init__(self, root: int) -> None:
-        if not 0 <= root < 2**63:
-            raise ConfigError(f"a seed is an integer from 0 to 2^63 - 1, not {root}")
+        if root < 0:
+            raise ConfigError(f"a seed is an integer from 0 upwards, not {root}")
+        if root >= 2**63:
+            raise ConfigError(f"a seed is below 2^63, not {root}")
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:

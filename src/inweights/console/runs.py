@@ -68,9 +68,9 @@ def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
         {
             "recipe": folder.config.get("recipe", "?"),
             "scale": folder.config.get("scale", "?"),
-            "seeds": len(folder.config.get("seeds", [])),
+            "seeds": len(folder.seeds),
             "hash": folder.path.name,
-            "state": "complete" if folder.complete else "interrupted",
+            "state": folder.state,
             "folder": str(folder.path if folder.complete else folder.work),
         }
         for folder in folders

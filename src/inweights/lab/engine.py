@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from inweights.config import check_size, to_dict
-from inweights.errors import ConfigError, DataError, InweightsError
+from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.executors import Executor, Job, Processes, SameProcess
 from inweights.lab.plan import Asked, Task, Work, asked_of, check_plan, tasks_of
 from inweights.lab.recipe import Recipe
@@ -22,7 +22,15 @@ from inweights.lab.trial import Plan
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.lab.wire import sendable
 from inweights.progress import Progress
-from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
+from inweights.runs import (
+    RunFolder,
+    RunStore,
+    environment,
+    read_json,
+    told,
+    write_json,
+    write_tables,
+)
 
 __all__ = [
     "Effort",
@@ -289,7 +297,15 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
-    claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    try:
+        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    except InweightsError:
+        raise
+    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise FolderError(
+            f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
+            "--fresh"
+        ) from error
     return replace(outcome, claims=claims)
 
 
@@ -395,12 +411,13 @@ def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
     if publish:
-        publish(outcome, work)
+        with told(work):
+            publish(outcome, work)
 
 
 def _seconds(work: Path) -> float:
     """Seconds that an interrupted run had spent."""
     try:
-        return float(msgspec.json.decode((work / _CLOCK).read_bytes())["seconds"])
-    except (OSError, KeyError, TypeError, ValueError, msgspec.DecodeError):
+        return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
+    except FolderError:
         return 0.0

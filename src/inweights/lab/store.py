@@ -21,7 +21,8 @@ import msgspec
 import polars as pl
 from filelock import FileLock, Timeout
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import FolderError
+from inweights.runs import told
 
 __all__ = ["Store"]
 
@@ -108,7 +109,7 @@ class Store:
         path = self.root / "locks" / f"{task}.lock"
         lock = FileLock(path, timeout=-1 if wait else 0)
         try:
-            with _told(path):
+            with told(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 lock.acquire()
         except Timeout:
@@ -132,7 +133,7 @@ class Store:
 
     def _publish(self, path: Path, content: bytes) -> None:
         partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        with _told(path):
+        with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 # Not synced to the disk: after a power cut a torn file does not fit its name.
@@ -142,15 +143,3 @@ class Store:
                 with suppress(OSError):
                     partial.unlink(missing_ok=True)
                 raise
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn a failed write into one clear line."""
-    try:
-        yield
-    except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror or error}; nothing is lost, "
-            "the run goes on from here when it is started again"
-        ) from error
