@@ -301,7 +301,7 @@ def check_size(name: str, value: float, *, least: float = 1, most: float = MOST)
     if not value >= least:
         raise ConfigError(f"{name} is at least {least:g}, not {value}")
     if not value <= most:
-        raise ConfigError(f"{name} is at most {most:,.10g}, not {value}")
+        raise ConfigError(f"{name} is at most {most:.10g}, not {value}")
 
 
 def digest(values: Any, length: int = 12) -> str:

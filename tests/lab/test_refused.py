@@ -56,13 +56,14 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("device", ["cuda:99", "meta", "x", ""])
 @pytest.mark.parametrize(
-    "words", [FIG2, ("atlas", "edges.csv", "--scale", "smoke"), ("finetune", "@tiny", "facts.csv")]
+    "words", [FIG2, ("atlas", "edges.csv", "--scale", "smoke"), ("finetune", "@tiny", "data.jsonl")]
 )
 def test_device(folder, capsys, words, device) -> None:
     more = ("--out", "model") if words[0] == "finetune" else ()
     if words[0] == "finetune":
         pytest.importorskip("transformers")
-        (folder / "facts.csv").write_text("prompt,completion\na,b\n", encoding="utf-8")
+        row = '{"prompt": "Rome is in", "completion": " Italy."}'
+        (folder / "data.jsonl").write_text(row, encoding="utf-8")
     assert "device" in refused(capsys, *words, *more, f"--device={device}")
 
 

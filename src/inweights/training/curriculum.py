@@ -14,7 +14,7 @@ __all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
 
 
 #: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
-MAX_STEPS, MAX_RATE = 10**9, 1e9
+MAX_STEPS, MAX_RATE = 10**9, 1e30
 
 
 class Optimizer(Config):
