@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
@@ -17,13 +19,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 2 for bad input, 1 for a failed run."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
+            stream.reconfigure(errors="replace")
     words = [word for word in given if word != "--debug"]
+    if any("\0" in word for word in words):
+        _tell("an argument holds the character NUL, which no name has")
+        return 2
     try:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, InweightsError) as error:
         if debug:
             raise
-        print(f"inweights: {error}", file=sys.stderr)
+        _tell(str(error))
         return error.exit_code if isinstance(error, InweightsError) else 2
     except KeyboardInterrupt:
         if debug:
@@ -33,4 +41,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except (OSError, MemoryError, RecursionError) as error:
+        if debug:
+            raise
+        return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception) -> int:
+    """Say in one line what the system refused; a name that it cannot have is bad input."""
+    if isinstance(error, OSError):
+        place = f" ({error.filename})" if error.filename else ""
+        _tell(f"{error.strerror or error}{place}; --debug shows where")
+        return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
+    why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
+    _tell(f"{why}; --debug shows where")
+    return 1 if isinstance(error, MemoryError) else 2
+
+
+def _tell(text: str) -> None:
+    from inweights.console.base import err
+
+    err.print(f"inweights: {text}", soft_wrap=True)

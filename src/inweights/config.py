@@ -17,6 +17,7 @@ __all__ = [
     "Config",
     "apply_overrides",
     "as_overrides",
+    "check_size",
     "decode",
     "digest",
     "identity",
@@ -41,6 +42,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
 
+
+#: The largest number that a size may be, unless something else is said.
+MOST = 65_536
 
 C = TypeVar("C", bound=msgspec.Struct)
 
@@ -278,6 +282,26 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None
+
+
+def check_size(name: str, value: float, *, least: float = 1, most: float = MOST) -> None:
+    """Refuse a number out of range; one that is not a number is.
+
+    Raises:
+        ConfigError: It is.
+
+    Example:
+        >>> check_size("gpt.width", 0)
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: gpt.width is at least 1, not 0
+    """
+    if not value >= least:
+        raise ConfigError(f"{name} is at least {least:g}, not {value}")
+    if not value <= most:
+        raise ConfigError(f"{name} is at most {most:.10g}, not {value}")
 
 
 def digest(values: Any, length: int = 12) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.engine import (
     Effort,
@@ -95,7 +97,7 @@ def _own_runs(recipe: Recipe, scale: str, store: RunStore) -> Iterator[tuple[int
         return
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):
-        seeds = folder.config.get("seeds", [])
+        seeds = folder.seeds
         if folder.complete and {**folder.config, "seeds": []} == {**config, "seeds": []}:
             counted = seeds == list(range(own[0], own[0] + len(seeds)))
             if counted and len(seeds) >= len(own):
@@ -160,8 +162,12 @@ def settle(
     Yields:
         What more seeds gave, of each recipe with undecided claims.
     """
+    check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
-    found = [find(name, scale, runs=runs) for name in recipes_like(only)]
+    found = []
+    for name in recipes_like(only):
+        with suppress(InweightsError):  # the board says what is wrong with a damaged run
+            found.append(find(name, scale, runs=runs))
     for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
         if any(claim.verdict == "undecided" for claim in outcome.claims):
             left = ends - time.monotonic()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from inweights.errors import ConfigError
+
 if TYPE_CHECKING:
     import torch
 
@@ -30,7 +32,7 @@ class Streams:
         root: The root seed, any integer from 0 to 2**63 - 1.
 
     Raises:
-        ValueError: ``root`` is negative.
+        ConfigError: ``root`` is none of these.
 
     Example:
         >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
@@ -41,7 +43,9 @@ class Streams:
 
     def __init__(self, root: int) -> None:
         if root < 0:
-            raise ValueError(f"a seed is an integer from 0 upwards, not {root}")
+            raise ConfigError(f"a seed is an integer from 0 upwards, not {root}")
+        if root >= 2**63:
+            raise ConfigError(f"a seed is below 2^63, not {root}")
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:

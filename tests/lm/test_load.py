@@ -213,7 +213,7 @@ def test_what_was_not_saved_whole_leaves_nothing(tmp_path: Path) -> None:
         raise OSError("disk full")
 
     broken = LanguageModel("x", lm.model, SimpleNamespace(save_pretrained=fails))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(DataError, match="disk full"):
         broken.save(tmp_path / "deep" / "model")
     assert list((tmp_path / "deep").iterdir()) == []
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import polars as pl
@@ -43,6 +44,36 @@ def test_draws_and_saves(kind, tables):
     assert isinstance(picture, Picture)
     assert save.png(picture).startswith(b"\x89PNG")
     assert save.svg(picture).lstrip().startswith("<?xml")
+
+
+def renamed(value, names, suffix):
+    """The same with other names of data: strings, and options and keys that are such."""
+    if isinstance(value, dict):
+        return {renamed(k, names, suffix): renamed(v, names, suffix) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [renamed(one, names, suffix) for one in value]
+    return value + suffix if isinstance(value, str) and value in names else value
+
+
+@pytest.mark.parametrize("suffix", [r"$\frac$", "\x1b<b>&"])
+@pytest.mark.parametrize("kind", FIGURES)
+def test_names_of_data_are_text(kind, suffix, tables):
+    figure = FIGURES[kind]
+    hostile, names = {}, set()
+    for source in figure.sources:
+        table = tables[source]
+        texts = [name for name, dtype in table.schema.items() if dtype == pl.String]
+        names |= {value for name in texts for value in table[name].unique()}
+        hostile[source] = table.with_columns(pl.col(texts) + suffix)
+    columns = {name for source in figure.sources for name in tables[source].columns}
+    options = renamed(figure.options, names - columns, suffix)
+    fields = (figure.id, kind, figure.sources)
+    picture = draw(made_up.figure(*fields, **options), hostile)
+    assert save.png(picture).startswith(b"\x89PNG")
+    root = ET.fromstring(save.svg(picture))
+    shown = "".join(root.itertext())
+    if "\x1b" not in suffix:
+        assert suffix in shown
 
 
 @pytest.mark.parametrize("kind", FIGURES)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from inweights.errors import InweightsError
+from inweights.errors import ConfigError, InweightsError
 from inweights.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
 from inweights.worlds.knowledge import Knowledge
@@ -94,6 +94,9 @@ def audit(
         progress: Told about the forecast.
         watch: Told about the rest: parts done, all parts, and what comes next.
 
+    Raises:
+        ConfigError: The time cannot be.
+
     Example:
         >>> from inweights.worlds import read_knowledge
         >>> found = audit(read_knowledge("@people"), forecast=False)
@@ -102,6 +105,8 @@ def audit(
         >>> found.bridges.height, found.bridges["identity"].any()
         (55, False)
     """
+    if not seconds >= 0:
+        raise ConfigError(f"seconds is at least 0, not {seconds}")
     began = time.perf_counter()
     facts = knowledge.frame()
 

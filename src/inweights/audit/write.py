@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
-from inweights.errors import DataError
+from inweights.worlds.new_folder import new_folder
 
 if TYPE_CHECKING:
     from inweights.audit.augment import Augmented
@@ -67,14 +65,9 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
     ``counts.json``; ``lm_eval/`` with one task for each kind of question.
 
     Raises:
-        DataError: The folder exists already.
+        DataError: The folder exists already, or cannot be written.
     """
-    target = Path(folder)
-    if target.exists():
-        raise DataError(f"{target} exists already; choose another folder or remove it first")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with new_folder(folder) as work:
         parts = {"questions": augmented.questions}
         for name, table in (("train", augmented.train), ("control", augmented.control)):
             parts |= {f"{name}{form}": _form(table, columns) for form, columns in FORMS.items()}
@@ -101,12 +94,7 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             configs=configs, counts=listed, unit="tokens" if augmented.tokens else "words"
         )
         (work / "README.md").write_text(card, encoding="utf-8")
-        work.chmod(0o755)  # as any folder that a user makes
-        work.replace(target)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    return target
+    return Path(folder)
 
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:

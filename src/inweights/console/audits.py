@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from rich.markup import escape
 
 from inweights.audit.findings import findings, headline, outlook
-from inweights.console.base import out, print_json, table
+from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 from inweights.errors import DataError
 
@@ -43,13 +42,15 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     if json:
         print_json(_plain(made))
         return
-    out.print(f"[bold]{escape(headline(made))}[/bold]")
+    out.print(line((headline(made), "bold")))
     _findings(made, "act", "good")
     out.print()
     out.print(
-        f"[bold]{len(facts)} facts[/bold], {len(facts.entities)} entities "
-        f"({made.entity_positions['both']} of them both subject and object), "
-        f"{len(facts.relations)} relations"
+        line(
+            (f"{len(facts)} facts", "bold"),
+            f", {len(facts.entities)} entities ({made.entity_positions['both']} of them both "
+            f"subject and object), {len(facts.relations)} relations",
+        )
     )
     _compositions(made)
     _similarity(made)
@@ -100,8 +101,11 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     if made.plain:
         names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
         out.print(
-            f"[yellow]plain words[/yellow] for {len(made.plain)} relation(s) without a template: "
-            f"{names}; give them one with --wording"
+            line(
+                ("plain words", "yellow"),
+                f" for {len(made.plain)} relation(s) without a template: {names}; give them one "
+                "with --wording",
+            )
         )
     out.print(f"written to {folder}", soft_wrap=True)
 
@@ -110,8 +114,8 @@ def _findings(made: Audit, *levels: str) -> None:
     colours = {"act": "red", "good": "green", "note": "yellow"}
     for found in findings(made):
         if found.level in levels:
-            colour, text = colours[found.level], f"{found.title}. {found.text}".replace("`", "")
-            out.print(f"[{colour}]•[/{colour}] {escape(text)}")
+            text = f"{found.title}. {found.text}".replace("`", "")
+            out.print(line(("•", colours[found.level]), f" {text}"))
 
 
 def _compositions(made: Audit) -> None:
@@ -119,7 +123,7 @@ def _compositions(made: Audit) -> None:
     if not found.height:
         out.print("\nno two facts chain: nothing can be composed")
         return
-    out.print("\n[bold]Compositions[/bold]: questions (subject, first, second)")
+    out.print(line("\n", ("Compositions", "bold"), ": questions (subject, first, second)"))
     listed = table("first", "second", "chains", "complexity", "expected", "stated", "most common")
     for row in found.head(_SHOWN).iter_rows(named=True):
         listed.add_row(
@@ -134,14 +138,16 @@ def _compositions(made: Audit) -> None:
     out.print(listed)
     _more(found, "pairs of relations")
     if made.listed < 1:
-        out.print(f"[dim]but for the number of chains, from {made.listed:.2%} of them[/dim]")
+        told = f"but for the number of chains, from {made.listed:.2%} of them"
+        out.print(line((told, "dim")))
 
 
 def _similarity(made: Audit) -> None:
     found = made.transfers
     if not found.height:
         return
-    out.print("\n[bold]Analogies[/bold]: attributes that may pass between entities alike")
+    told = ": attributes that may pass between entities alike"
+    out.print(line("\n", ("Analogies", "bold"), told))
     listed = table("shared value of", "passes", "pairs", "learnt too late")
     for row in found.head(_SHOWN).iter_rows(named=True):
         late = f"{row['late']:,}" if row["late"] else ""
@@ -155,9 +161,13 @@ def _forecast(made: Audit) -> None:
         return
     totals = made.forecast.summary(by=["role"]).row(0, named=True)
     out.print(
-        f"\n[bold]Forecast[/bold] ({made.forecast.solution.status}, gap "
-        f"{made.forecast.solution.gap:.1e}): of {totals['queries']} compositions "
-        f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
+        line(
+            "\n",
+            ("Forecast", "bold"),
+            f" ({made.forecast.solution.status}, gap {made.forecast.solution.gap:.1e}): of "
+            f"{totals['queries']} compositions {totals['follow']} follow, {totals['tied']} tie, "
+            f"{totals['fail']} fail",
+        )
     )
     advice = made.forecast.advice
     if advice and advice.identities:
@@ -168,7 +178,7 @@ def _forecast(made: Audit) -> None:
 
 def _more(found: pl.DataFrame, what: str) -> None:
     if found.height > _SHOWN:
-        out.print(f"[dim]… and {found.height - _SHOWN} more {what} (--json)[/dim]")
+        out.print(line((f"… and {found.height - _SHOWN} more {what} (--json)", "dim")))
 
 
 def _cell(value: Any, form: str = "") -> str:

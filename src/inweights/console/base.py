@@ -1,40 +1,73 @@
-"""What all printing shares: the two streams, tables, JSON and progress."""
+"""What all printing shares: the two streams, tables, JSON and progress.
+
+Names come from files, folders and plugins of others, and are text: nothing that is printed is read
+as markup, and control characters are shown, not sent to the terminal. Both are settled here, for
+all of it. What is to have a style is a pair of text and style in :func:`line`.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from inweights.progress import Progress as Report
     from inweights.progress import SolverProgress
 
-__all__ = ["cores", "err", "flat", "out", "print_json", "progress", "solving", "table"]
+__all__ = ["cores", "err", "flat", "line", "out", "print_json", "progress", "solving", "table"]
 
-out = Console(highlight=False)
-err = Console(highlight=False, stderr=True)
+#: All that a terminal may act on, but the end of a line.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+class _Plain(Console):
+    """A console that reads no markup, and shows control characters."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, stderr=stderr)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not _CONTROL.search(segment.text):
+                yield segment
+            else:
+                yield Segment(_CONTROL.sub(_shown, segment.text), segment.style)
+
+
+out = _Plain()
+err = _Plain(stderr=True)
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """Return text for :data:`out`; a part with a style is a pair, ``("certified", "green")``."""
+    return Text.assemble(*parts)
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
     """Show one progress display on the error stream while the block runs."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
         TextColumn("{task.percentage:>3.0f}%"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    bars = Progress(*columns, console=Console(stderr=True), transient=True)
+    bars = Progress(*columns, console=_Plain(stderr=True), transient=True)
     task = bars.add_task("starting", total=None)
 
     def report(done: int, total: int, what: str) -> None:
@@ -100,4 +133,10 @@ def table(*columns: str) -> Table:
 
 def print_json(value: Any) -> None:
     """Print one JSON value on the output stream."""
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+    text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    """A control character as it is written in Python."""
+    return ascii(found[0])[1:-1]

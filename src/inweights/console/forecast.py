@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.console.base import out, print_json, table
+from inweights.console.base import line, out, print_json, table
 
 if TYPE_CHECKING:
     from inweights.theory import Advice, Prediction
@@ -25,12 +25,14 @@ def prediction(made: Prediction, *, json: bool, every: bool) -> None:
     if json:
         print_json(plain_forecast(made))
         return
-    out.print(f"[bold]{solution.program.world.name}[/bold], {solution.program}")
+    out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
     colour = "green" if solution.status == "certified" else "red"
     out.print(
-        f"[{colour}]{solution.status}[/{colour}]: nuclear norm {solution.optimum:.6g}, gap "
-        f"{solution.gap:.1e}, rank {solution.rank}; "
-        f"{solution.iterations} iterations, {solution.seconds:.2f} s"
+        line(
+            (solution.status, colour),
+            f": nuclear norm {solution.optimum:.6g}, gap {solution.gap:.1e}, rank "
+            f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
+        )
     )
     if not len(made.queries):
         out.print("no queries: nothing is asked that is not a fact")
@@ -62,14 +64,14 @@ def _queries(queries: pl.DataFrame, every: bool) -> Any:
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
             rivals = f" (of {row['tied']})" if verdict == "tied" else ""
             listed.add_row(
-                f"[{colour}]{mark} {verdict}[/{colour}]",
+                line((f"{mark} {verdict}", colour)),
                 row["prompt"],
                 row["answer"],
                 row["predicted"] + rivals,
                 f"{row['margin']:+.3f}",
             )
         if not every and len(rows) > _SHOWN:
-            listed.add_row("", f"[dim]… and {len(rows) - _SHOWN} more (--all)[/dim]", "", "", "")
+            listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
     return listed
 
 
@@ -80,7 +82,7 @@ def _advice(queries: pl.DataFrame, advice: Advice) -> None:
         return
     names = ", ".join(f"{name} → {name}" for name in advice.identities[:12])
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
-    out.print(f"[bold]add {len(advice.identities)} identities[/bold]: {names}{more}")
+    out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
     lost = f", {len(advice.broken)} no longer" if advice.broken else ""
     out.print(
         f"then {len(advice.mended)} of {lacking} more queries follow{lost} "

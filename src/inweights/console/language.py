@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.console.base import out, print_json, table
+from inweights.console.base import line, out, print_json, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +30,9 @@ _NAMES = {
 
 def mask(text: str, rows: int, tokens: int, steps: int) -> None:
     """Print what the loss sees, before anything is trained."""
-    out.print("[bold]What is learnt[/bold], in brackets, token by token; the rest is given")
-    for line in text.splitlines():
-        out.print(f"  {line}", markup=False, soft_wrap=True)
+    out.print(line(("What is learnt", "bold"), ", in brackets, token by token; the rest is given"))
+    for row in text.splitlines():
+        out.print(f"  {row}", soft_wrap=True)
     out.print(f"{rows:,} examples, {tokens:,} tokens a pass, {steps:,} updates\n")
 
 
@@ -75,8 +75,12 @@ def evaluated(made: dict[str, Any], *, json: bool) -> None:
     if gap:
         known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
         out.print(
-            f"\n[bold]Compositionality gap[/bold] {known}: of the chains both of whose hops are "
-            f"right ({gap['both']:.0%} of them), the share that is not answered directly"
+            line(
+                "\n",
+                ("Compositionality gap", "bold"),
+                f" {known}: of the chains both of whose hops are right ({gap['both']:.0%} of "
+                "them), the share that is not answered directly",
+            )
         )
     sets = made.get("sets")
     if sets is not None:
@@ -109,16 +113,18 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
             cells += [f"{row['accuracy'] - test['mean']:.2f}", change, f"{test['p']:.2g}"]
         listed.add_row(*cells)
     out.print(listed)
-    out.print(
-        "[dim]accuracy: the answer is likelier than every other candidate; share: its part of the "
+    legend = (
+        "accuracy: the answer is likelier than every other candidate; share: its part of the "
         "probability of all candidates; words: right in the model's own words; change: 95% "
         "interval of accuracy after minus before; p: exact paired test; by steps: two hops, one "
-        "after the other; (e1, r2): first relation left out[/dim]"
+        "after the other; (e1, r2): first relation left out"
     )
+    out.print(line((legend, "dim")))
 
 
 def _sets(sets: pl.DataFrame) -> None:
-    out.print("\n[bold]Under (e1, r2)[/bold], by whether two hops are right before and after")
+    told = ", by whether two hops are right before and after"
+    out.print(line("\n", ("Under (e1, r2)", "bold"), told))
     listed = table("set", "chains", "probability rises by", "share rises by")
     for row in sets.iter_rows(named=True):
         rises = (f"{row[column]:+.3f}" for column in ("rise", "share_rise"))
@@ -129,9 +135,13 @@ def _sets(sets: pl.DataFrame) -> None:
 def _layers(layers: pl.DataFrame) -> None:
     best = layers.sort("contrast", descending=True).head(1).row(0, named=True)
     out.print(
-        f"\n[bold]Resemblance[/bold] of two-hop questions and their second hops: largest in layer "
-        f"{best['layer']} of {layers.height - 1}, cosine {best['cosine']:.3f} against "
-        f"{best['other']:.3f} for other bridges"
+        line(
+            "\n",
+            ("Resemblance", "bold"),
+            f" of two-hop questions and their second hops: largest in layer {best['layer']} of "
+            f"{layers.height - 1}, cosine {best['cosine']:.3f} against {best['other']:.3f} for "
+            "other bridges",
+        )
     )
 
 

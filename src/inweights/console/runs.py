@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.text import Text
 
 from inweights.config import to_dict
-from inweights.console.base import err, out, print_json, table
+from inweights.console.base import err, line, out, print_json, table
 from inweights.lab.verdict import ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 
@@ -60,7 +59,7 @@ def recipes(known: Sequence[Recipe], *, json: bool) -> None:
     for recipe in known:
         listed.add_row(recipe.name, recipe.title, recipe.place, str(len(recipe.claims)))
     out.print(listed)
-    out.print("[dim]inweights run RECIPE --scale smoke|cpu|paper[/dim]")
+    out.print(line(("inweights run RECIPE --scale smoke|cpu|paper", "dim")))
 
 
 def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
@@ -69,9 +68,9 @@ def runs(folders: Sequence[RunFolder], *, json: bool) -> None:
         {
             "recipe": folder.config.get("recipe", "?"),
             "scale": folder.config.get("scale", "?"),
-            "seeds": len(folder.config.get("seeds", [])),
+            "seeds": len(folder.seeds),
             "hash": folder.path.name,
-            "state": "complete" if folder.complete else "interrupted",
+            "state": folder.state,
             "folder": str(folder.path if folder.complete else folder.work),
         }
         for folder in folders
@@ -105,11 +104,12 @@ def outcome(done: Outcome, *, json: bool) -> None:
             }
         )
         return
-    out.print(f"[bold]{done.recipe.title}[/bold]")
-    out.print(
-        f"[dim]{done.recipe.name}, {done.scale} scale, {len(done.seeds)} seeds, "
-        f"{done.seconds:.0f} s{', read back' if done.cached else ''}[/dim]\n"
+    out.print(line((done.recipe.title, "bold")))
+    about = (
+        f"{done.recipe.name}, {done.scale} scale, {len(done.seeds)} seeds, "
+        f"{done.seconds:.0f} s{', read back' if done.cached else ''}\n"
     )
+    out.print(line((about, "dim")))
     _claims(done.claims)
     out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
@@ -133,8 +133,8 @@ def board(
         return
     _claims(claims, ids=True)
     out.print()
-    for line in _counts(claims):
-        out.print(line)
+    for counted in _counts(claims):
+        out.print(counted)
 
 
 def settled(done: Sequence[Settled]) -> None:
@@ -143,7 +143,7 @@ def settled(done: Sequence[Settled]) -> None:
         name, seeds = one.outcome.recipe.name, len(one.outcome.seeds)
         won = len(one.before) - len(one.left)
         told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds} seeds"
-        err.print(escape(told + (f"; {one.why}" if one.why else "")))
+        err.print(told + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print("nothing that has run is undecided")
 
@@ -171,8 +171,8 @@ def _markdown(claims: Sequence[ClaimResult], scale: str) -> None:
         "\nor across its edge (undecided)."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
-    for line in _counts(claims):
-        print(f"- {line}")
+    for counted in _counts(claims):
+        print(f"- {counted}")
     recipe = ""
     for claim in claims:
         home, _, name = claim.id.rpartition("/")
@@ -222,13 +222,13 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         listed.add_row(
             part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
         )
-    out.print(f"[bold]{made.name}[/bold], {len(made.vocabulary)} tokens, seed {made.seed}\n")
+    out.print(line((made.name, "bold"), f", {len(made.vocabulary)} tokens, seed {made.seed}\n"))
     out.print(listed)
     outside = int(made.queries.out_of_distribution.sum())
     out.print(f"\n{outside} of {len(made.queries)} queries are out of distribution", end="")
     out.print(f": {made.why_out_of_distribution}" if outside else "")
     if folder:
-        out.print(f"written to {folder}")
+        out.print(f"written to {folder}", soft_wrap=True)
 
 
 def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
@@ -248,7 +248,7 @@ def _claims(claims: Sequence[ClaimResult], *, ids: bool = False) -> None:
         listed.add_row(mark, text)
     out.print(listed)
     if once:
-        out.print(f"\n[dim]not judged: {escape(reasons.pop())}[/dim]")
+        out.print(line((f"\nnot judged: {reasons.pop()}", "dim")))
 
 
 def _evidence(claim: ClaimResult) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,25 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import to_dict
-from inweights.errors import ConfigError, DataError
+from inweights.config import check_size, to_dict
+from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.executors import Executor, Job, Processes, SameProcess
-from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.plan import Asked, Task, Work, asked_of, check_plan, tasks_of
 from inweights.lab.recipe import Recipe
 from inweights.lab.store import Store
 from inweights.lab.trial import Plan
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.lab.wire import sendable
 from inweights.progress import Progress
-from inweights.runs import RunFolder, RunStore, environment, read_json, write_json, write_tables
+from inweights.runs import (
+    RunFolder,
+    RunStore,
+    environment,
+    read_json,
+    told,
+    write_json,
+    write_tables,
+)
 
 __all__ = [
     "Effort",
@@ -47,6 +56,9 @@ class Effort:
         plugins: Modules that the processes import first.
         progress: Told about every step.
         executor: Does the tasks; by default processes, or this one where there is one job.
+
+    Raises:
+        ConfigError: The machine has no such device, or a number cannot be.
     """
 
     device: str = "cpu"
@@ -55,6 +67,14 @@ class Effort:
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
     executor: Executor | None = None
+
+    def __post_init__(self) -> None:
+        check_size("jobs", self.jobs)
+        check_size("threads", self.threads, most=1024)
+        if self.device != "cpu":
+            from inweights.models.devices import check_device
+
+            check_device(self.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +232,9 @@ def execute(
         folder.recover()
         if folder.complete:
             return load(recipe, folder)
-        plan = recipe.plan(settings)
+        with _fitting(recipe, changes):
+            plan = recipe.plan(settings)
+        check_plan(plan)
         started = time.monotonic()
         work = folder.begin()
         before = _seconds(work)
@@ -229,8 +251,8 @@ def execute(
             write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
             raise
         folder.check()
-        if recipe.derive:
-            tables |= recipe.derive(tables)
+        with _fitting(recipe, changes):
+            tables |= recipe.derive(tables) if recipe.derive else {}
         outcome = Outcome(
             recipe=recipe,
             scale=scale,
@@ -251,6 +273,22 @@ def execute(
     return outcome
 
 
+@contextmanager
+def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
+    """Blame changed settings for what the recipe itself cannot do with them."""
+    try:
+        yield
+    except InweightsError:
+        raise
+    except (LookupError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
+        if not changes:
+            raise
+        raise ConfigError(
+            f"{recipe.name} cannot work with {', '.join(changes)}: "
+            f"{type(error).__name__}: {str(error) or 'no more is known'}"
+        ) from error
+
+
 def load(recipe: Recipe, folder: RunFolder) -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed.
 
@@ -260,7 +298,15 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
-    claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    try:
+        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    except InweightsError:
+        raise
+    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise FolderError(
+            f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
+            "--fresh"
+        ) from error
     return replace(outcome, claims=claims)
 
 
@@ -366,12 +412,13 @@ def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
     if publish:
-        publish(outcome, work)
+        with told(work):
+            publish(outcome, work)
 
 
 def _seconds(work: Path) -> float:
     """Seconds that an interrupted run had spent."""
     try:
-        return float(msgspec.json.decode((work / _CLOCK).read_bytes())["seconds"])
-    except (OSError, KeyError, TypeError, ValueError, msgspec.DecodeError):
+        return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
+    except FolderError:
         return 0.0

@@ -20,7 +20,7 @@ from inweights.errors import ConfigError
 from inweights.lab.trial import Computation, Measure, Plan, Trial
 from inweights.training.learner import Curriculum, Learner
 
-__all__ = ["Asked", "ComputeTask", "LearnTask", "Run", "Task", "asked_of", "tasks_of"]
+__all__ = ["Asked", "ComputeTask", "LearnTask", "Run", "Task", "asked_of", "check_plan", "tasks_of"]
 
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
@@ -197,6 +197,23 @@ def asked_of(plan: Plan, seeds: Sequence[int], version: int = 1) -> Work:
             computations.setdefault(key, ComputeTask(key, one, seed))
             asked.append(Asked(one.name, key, "table", one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
+
+    Raises:
+        ConfigError: It says which tables nothing is measured for.
+    """
+    if not plan.trials and not plan.computations:
+        raise ConfigError("these settings leave nothing to do: no trial and no computation")
+    names = {m.name for m in plan.measures if any(m.fits(trial) for trial in plan.trials)}
+    lacking = sorted({m.name for m in plan.measures} - names)
+    if lacking:
+        raise ConfigError(
+            f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
+            "settings is empty, or one names what no trial has"
+        )
 
 
 def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 
 from inweights.errors import ConfigError
@@ -14,13 +16,25 @@ __all__ = ["load_plugins"]
 def load_plugins(modules: Sequence[str] = ()) -> None:
     """Import the named modules, and those of installed packages' ``inweights.plugins``.
 
+    An installed one that fails takes nothing down: a warning names it.
+
     Raises:
-        ConfigError: A module cannot be imported.
+        ConfigError: A named module cannot be imported.
     """
     for entry in entry_points(group="inweights.plugins"):
-        entry.load()
+        with _tried(f"the installed plugin '{entry.name}' ({entry.value})", warn=True):
+            entry.load()
     for module in modules:
-        try:
+        with _tried(f"the plugin '{module}'"):
             importlib.import_module(module)
-        except ImportError as error:
-            raise ConfigError(f"cannot import the plugin '{module}': {error}") from None
+
+
+@contextmanager
+def _tried(what: str, *, warn: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        text = f"cannot import {what}: {type(error).__name__}: {error}"
+        if not warn:
+            raise ConfigError(text) from error
+        warnings.warn(text, stacklevel=3)

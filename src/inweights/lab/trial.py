@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from inweights.config import check_size
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -57,6 +59,9 @@ class Measure:
     every: int = 0
     where: Mapping[str, Value] = field(default_factory=dict)
     first_seed: bool = False
+
+    def __post_init__(self) -> None:
+        check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
 
     def fits(self, trial: Trial) -> bool:
         """Whether a trial is measured."""

@@ -11,6 +11,7 @@ from inweights.lm.data import Encoded, Example, encode, preview, read_examples
 from inweights.lm.load import load_model
 from inweights.lm.tuning import FineTune, FineTuned, finetune, steps_of
 from inweights.progress import Progress
+from inweights.seeds import Streams
 
 __all__ = ["finetune_to"]
 
@@ -57,6 +58,7 @@ def finetune_to(
     target = Path(out)
     if target.exists():
         raise DataError(f"{target} exists already; choose another folder or remove it first")
+    Streams(seed)  # refuses what is no seed, before a model is read
     config = config or FineTune()
     examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
     lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.new_folder import new_folder
 
 if TYPE_CHECKING:
     import torch
@@ -61,20 +60,10 @@ class LanguageModel:
         Raises:
             DataError: The folder exists already.
         """
-        target = Path(folder)
-        if target.exists():
-            raise DataError(f"{target} exists already; choose another folder or remove it first")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        try:
+        with new_folder(folder) as work:
             self.model.save_pretrained(work)
             self.tokenizer.save_pretrained(work)
-            work.chmod(0o755)
-            work.replace(target)
-        except BaseException:
-            shutil.rmtree(work, ignore_errors=True)
-            raise
-        return target
+        return Path(folder)
 
 
 def load_model(
@@ -95,7 +84,7 @@ def load_model(
         seed: Of the weights of ``@tiny``; has no effect on others.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, or the type is unknown.
+        ConfigError: ``transformers`` is not installed, or type or device are unknown.
         DataError: There is no such model, its weights are pickles only, it has no tokenizer, or
             there is no network. One line says which, and what to do.
 
@@ -118,6 +107,9 @@ def load_model(
         raise ConfigError("language models need transformers: pip install 'inweights[hf]'") from (
             None
         )
+    from inweights.models.devices import check_device
+
+    check_device(device)
     progress: Any = transformers.utils.logging
     progress.disable_progress_bar()
     name = str(source)

@@ -66,12 +66,14 @@ class FineTune(Config):
 
     def __post_init__(self) -> None:
         for name in ("rate", "epochs", "batch_tokens", "rank", "alpha"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} should be above 0, not {getattr(self, name):g}")
+            if not 0 < getattr(self, name) <= 1e9:
+                raise ConfigError(
+                    f"{name} should be above 0 and at most 1e9, not {getattr(self, name):g}"
+                )
         if not 0 <= self.warmup < 1:
             raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
-        if self.clip < 0 or self.weight_decay < 0:
-            raise ConfigError("clip and weight_decay should be 0 or above")
+        if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
+            raise ConfigError("clip and weight_decay should be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
         """What the rate is multiplied with at a step of a stage.

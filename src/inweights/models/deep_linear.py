@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Init, Linear, initialise
@@ -43,8 +43,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
     def __post_init__(self) -> None:
         for name in ("width", "layers"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"deep-linear.{name} is at least 1, not {getattr(self, name)}")
+            check_size(f"deep-linear.{name}", getattr(self, name))
 
     def build(
         self,

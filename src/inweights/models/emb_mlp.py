@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Init, Linear, initialise
 from inweights.models.packing import Packed
@@ -32,8 +31,7 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     init: Init = Init(std=0.01)
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ConfigError(f"emb-mlp.width is at least 1, not {self.width}")
+        check_size("emb-mlp.width", self.width)
 
     def build(
         self,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
@@ -64,8 +64,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "context"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"gpt.{name} is at least 1, not {getattr(self, name)}")
+            check_size(f"gpt.{name}", getattr(self, name))
         if self.width % self.heads:
             raise ConfigError(
                 f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"

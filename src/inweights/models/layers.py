@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import INITIALISATION, Streams
 
@@ -40,8 +40,9 @@ class Init(Config):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if not (self.std > 0 and math.isfinite(self.std)):
+        if not self.std > 0:
             raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
+        check_size("init.std", self.std, least=0)
         if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
             raise ConfigError(f"init.gamma is an exponent above 0, not {self.gamma}")
 

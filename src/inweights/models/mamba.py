@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
 from inweights.models.packing import Packed
@@ -62,8 +61,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     def __post_init__(self) -> None:
         for name in ("layers", "width", "state", "kernel", "expand", "steps_rank"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"mamba.{name} is at least 1, not {getattr(self, name)}")
+            check_size(f"mamba.{name}", getattr(self, name))
 
     @property
     def steps_rank(self) -> int:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Init, initialise
 from inweights.models.packing import Packed
@@ -36,8 +35,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     init: Init = Init(std=1.0)
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ConfigError(f"node2vec.width is at least 1, not {self.width}")
+        check_size("node2vec.width", self.width)
 
     def build(
         self,

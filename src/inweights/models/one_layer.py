@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Init, Layer, initialise
@@ -58,8 +58,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
 
     def __post_init__(self) -> None:
         for name in ("width", "hidden"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"one-layer.{name} is at least 1, not {getattr(self, name)}")
+            check_size(f"one-layer.{name}", getattr(self, name))
         if not (self.kappa > 0 and math.isfinite(self.kappa)):
             raise ConfigError(f"one-layer.kappa is a scale above 0, not {self.kappa}")
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
@@ -47,8 +47,7 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
     init: Init = Init()
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ConfigError(f"tiny-nn.width is at least 1, not {self.width}")
+        check_size("tiny-nn.width", self.width)
         std = self.embedding_std
         if std is not None and not (std > 0 and math.isfinite(std)):
             raise ConfigError(f"tiny-nn.embedding_std is above 0, not {std}; leave it out for init")

@@ -107,9 +107,7 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
 
 
 def _short(name: str) -> str:
-    # A dollar sign would start a formula.
-    cut = name if len(name) <= _NAME else name[: _NAME - 1] + "…"
-    return cut.replace("$", r"\$")
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
 
 
 def _count(value: float) -> str:

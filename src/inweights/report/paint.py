@@ -56,7 +56,8 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     if not text.strip():
         return 0.0
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-    return float(TextPath((0, 0), text, size=size, prop=font).get_extents().width)
+    with style.plain_text():
+        return float(TextPath((0, 0), text, size=size, prop=font).get_extents().width)
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:

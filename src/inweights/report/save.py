@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
 
 from matplotlib.figure import Figure
 
@@ -16,14 +15,16 @@ _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
 _META = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
+#: What no XML may hold.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
     """Return the figure as an SVG file without date or creator."""
     stream = io.StringIO()
-    with style.context(salt), _Quiet():
+    with style.context(salt):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return stream.getvalue()
+    return _UNPRINTABLE.sub("\ufffd", stream.getvalue())
 
 
 def inline_svg(figure: Figure, name: str, label: str) -> str:
@@ -46,15 +47,6 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
 def png(figure: Figure, scale: float = 2.0) -> bytes:
     """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
     stream = io.BytesIO()
-    with style.context(), _Quiet():
+    with style.context():
         figure.savefig(stream, format="png", dpi=100 * scale, metadata={"Software": None})
     return stream.getvalue()
-
-
-class _Quiet(warnings.catch_warnings):
-    """A tiny panel that cannot be laid out, or a glyph that the font lacks, is no failure."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        warnings.filterwarnings("ignore", message="constrained_layout not applied")
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")

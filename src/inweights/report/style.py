@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ __all__ = [
     "context",
     "marks",
     "panel_title",
+    "plain_text",
     "tint",
 ]
 
@@ -131,7 +133,19 @@ def context(salt: str = "inweights") -> Iterator[None]:
         salt: Makes the ids within an SVG; the same salt gives the same file.
     """
     settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), plain_text():
+        yield
+
+
+@contextmanager
+def plain_text() -> Iterator[None]:
+    """Take every text as it is: names come from data, and no drawing sets a formula.
+
+    A glyph that the font lacks is no failure, nor is a tiny panel that cannot be laid out.
+    """
+    with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         yield
 
 

@@ -32,9 +32,10 @@ def told(path: Path) -> Iterator[None]:
     """Turn a failed write into one clear line."""
     try:
         yield
-    except OSError as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
+        why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise RunError(
-            f"cannot write {path}: {error.strerror or error}; nothing is lost, "
+            f"cannot write {path}: {why}; nothing is lost, "
             "the run goes on from here when it is started again"
         ) from error
 

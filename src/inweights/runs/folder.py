@@ -13,6 +13,9 @@ removed. So the result is on the disk at every moment, whole under one of the th
 One process at a time works on a run: it holds a lock, a file in ``.locks`` at the root of the
 store, which no renaming and no removing of run folders touches. The system frees the lock when the
 process ends, in whatever way.
+
+A run may come from elsewhere. Its manifest names every file, and none outside; links are refused,
+also where something is removed. Only the root of the store, or a folder of recipes, may be a link.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
 from filelock import FileLock, Timeout
 
+from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
 
@@ -66,6 +70,25 @@ class RunFolder:
         return (self.path / _MANIFEST).exists()
 
     @property
+    def state(self) -> Literal["complete", "interrupted", "damaged"]:
+        """What can be said of the run without reading all of it."""
+        try:
+            self._refuse_links()
+            if self.complete:
+                read_json(self.path / _MANIFEST, _Manifest)
+        except FolderError:
+            return "damaged"
+        if digest(self.config) != self.path.name:
+            return "damaged"
+        return "complete" if self.complete else "interrupted"
+
+    @property
+    def seeds(self) -> list[Any]:
+        """Root seeds by its config; none where that is damaged."""
+        seeds = self.config.get("seeds")
+        return seeds if isinstance(seeds, list) else []
+
+    @property
     def leftovers(self) -> bool:
         """Whether there is more than a complete run: one at work, or what a kill left behind."""
         return self.work.exists() or self.old.exists()
@@ -81,7 +104,9 @@ class RunFolder:
 
         Raises:
             RunError: The lock's file cannot be written.
+            FolderError: A link stands in the run's place.
         """
+        self._refuse_links()
         file = Path(self._lock.lock_file)
         with told(file):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +155,7 @@ class RunFolder:
         """
         with told(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
+            _files(self.work)
             (self.work / _MANIFEST).unlink(missing_ok=True)
             write_json(self.work / CONFIG, self.config)
             self._begun = _identity(self.work / CONFIG)
@@ -183,9 +209,7 @@ class RunFolder:
             self.check()
             for unfinished in self.work.glob("*.partial"):  # of a write that was cut short
                 _remove(unfinished)
-            files = sorted(p for p in self.work.rglob("*") if p.is_file())
-            names = [p.relative_to(self.work) for p in files]
-            hashes = {n.as_posix(): hash_of(self.work / n) for n in names if n.name != _MANIFEST}
+            hashes = {name: hash_of(self.work / name) for name in _files(self.work)}
             write_json(self.work / _MANIFEST, {"files": hashes})
             if self.path.exists():
                 _remove(self.old)
@@ -194,7 +218,7 @@ class RunFolder:
             self._tidy()
 
     def verify(self) -> None:
-        """Check that no file of a complete run is missing or was changed.
+        """Check that no file of a complete run is missing, was changed, or was added.
 
         Raises:
             FolderError: Names the file, and says how to run it again.
@@ -213,6 +237,10 @@ class RunFolder:
         """Read every table of the complete run."""
         return read_tables(self.path / "tables")
 
+    def _refuse_links(self) -> None:
+        for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
+            _refuse_link(place)
+
     def _tidy(self) -> None:
         """Remove what a complete run needs no more. What cannot be removed does no harm."""
         for stale in (self.work, self.old):
@@ -222,16 +250,42 @@ class RunFolder:
 
 def _verify(path: Path) -> None:
     again = "run it again with --fresh"
+    _refuse_link(path)
     try:
         manifest = read_json(path / _MANIFEST, _Manifest)
     except FolderError:
         raise FolderError(f"{path} has no readable {_MANIFEST}; {again}") from None
+    there = _files(path)
+    for name in sorted({*there} - {*manifest.files}):
+        raise FolderError(f"{path} was edited: {name} was added; remove it, or {again}")
     for name, expected in manifest.files.items():
-        file = path / name
-        if not file.is_file():
+        if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
-        if hash_of(file) != expected:
+        if hash_of(path / name) != expected:
             raise FolderError(f"{path} was edited: {name} is not what was written; {again}")
+
+
+def _files(path: Path) -> list[str]:
+    """Every file of a run folder but its manifest, by its path within.
+
+    Raises:
+        FolderError: The folder is a link, or holds one.
+    """
+    _refuse_link(path)
+    names = []
+    for home, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            _refuse_link(Path(home, name))
+        names += [Path(home, name).relative_to(path).as_posix() for name in files]
+    return sorted(name for name in names if name != _MANIFEST)
+
+
+def _refuse_link(place: Path) -> None:
+    if place.is_symlink():
+        raise FolderError(
+            f"{place} is a link, and in runs links are not followed; put what it points to in its "
+            "place, or keep all runs there and name that folder with --runs"
+        )
 
 
 def _is_whole(path: Path) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from inweights.config import digest
-from inweights.errors import FolderError
+from inweights.errors import FolderError, RunError
 from inweights.runs.files import read_json
 from inweights.runs.folder import CONFIG, RunFolder
 
@@ -37,7 +38,9 @@ class RunStore:
 
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the run folder of a config: the same config, the same folder."""
-        return self._at(self.root / name / digest(config), config)
+        folder = self._at(self.root / name / digest(config), config)
+        folder.settle()
+        return folder
 
     def of(self, name: str) -> Iterator[RunFolder]:
         """All runs of one recipe, newest first."""
@@ -51,14 +54,22 @@ class RunStore:
             path = file.parent
             name = path.name.removesuffix(".work").removesuffix(".old")
             found.setdefault(path.with_name(name), file)
-        for path, file in sorted(found.items(), key=lambda item: -item[1].stat().st_mtime):
+        for path, file in sorted(found.items(), key=lambda item: -_changed(item[1])):
             try:
                 config = read_json(file, dict[str, Any])
             except FolderError:
                 config = {}
-            yield self._at(path, config)
+            folder = self._at(path, config)
+            with suppress(RunError):  # a damaged run is listed like any other
+                folder.settle()
+            yield folder
 
     def _at(self, path: Path, config: Mapping[str, Any]) -> RunFolder:
-        folder = RunFolder(path, config, self.root / ".locks" / f"{path.name}.lock")
-        folder.settle()
-        return folder
+        return RunFolder(path, config, self.root / ".locks" / f"{path.name}.lock")
+
+
+def _changed(file: Path) -> float:
+    """When a file was changed; 0 if it has gone in the meantime."""
+    with suppress(OSError):
+        return file.stat().st_mtime
+    return 0.0

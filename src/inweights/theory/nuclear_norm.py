@@ -145,6 +145,8 @@ def solve(
     if isinstance(program, World):
         program = Program.of(program)
     _check(program, gap, iterations, start)
+    if seconds is not None and not seconds >= 0:
+        raise ConfigError(f"seconds is at least 0, not {seconds}")
     began = time.perf_counter()
     with _threads(program):
         run, step = _iterate(program, start, gap, iterations, seconds, progress)

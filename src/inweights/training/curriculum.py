@@ -7,10 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError, unknown_name
 
 __all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
+
+
+#: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
+MAX_STEPS, MAX_RATE = 10**9, 1e30
 
 
 class Optimizer(Config):
@@ -31,10 +35,10 @@ class Optimizer(Config):
     betas: tuple[float, float] = (0.9, 0.999)
 
     def __post_init__(self) -> None:
-        if self.rate <= 0 or not math.isfinite(self.rate):
+        if not self.rate > 0:
             raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
-        if self.weight_decay < 0 or not math.isfinite(self.weight_decay):
-            raise ConfigError(f"optimizer.weight_decay is at least 0, not {self.weight_decay}")
+        check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
+        check_size("optimizer.weight_decay", self.weight_decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
         if not all(0 <= beta < 1 for beta in self.betas):
@@ -69,8 +73,8 @@ class Schedule(Config):
     hold: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.warmup < 0:
-            raise ConfigError(f"schedule.warmup is at least 0, not {self.warmup}")
+        check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
+        check_size("schedule.final", self.final, least=0)
         if not 0 <= self.hold < 1:
             raise ConfigError(f"schedule.hold is a share from 0 to below 1, not {self.hold}")
         if self.hold and self.kind == "constant":
@@ -108,8 +112,11 @@ class Stop(Config):
     every: int = 20
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ConfigError(f"stop.every is at least 1, not {self.every}")
+        check_size("stop.every", self.every, most=MAX_STEPS)
+        if self.loss_below is not None and not self.loss_below >= 0:
+            raise ConfigError(f"stop.loss_below is at least 0, not {self.loss_below}")
+        if self.accuracy is not None:
+            check_size("stop.accuracy", self.accuracy, least=0, most=1)
 
     @property
     def never(self) -> bool:
@@ -175,8 +182,7 @@ class Phase(Config):
     stop: Stop = Stop()
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ConfigError(f"phase '{self.name}': steps is at least 1, not {self.steps}")
+        check_size(f"phase '{self.name}': steps", self.steps, most=MAX_STEPS)
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         for size in sizes.values():
             if size < 0:

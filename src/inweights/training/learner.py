@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.training.curriculum import Curriculum
+from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +47,12 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     rate: float = 0.01
     steps: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not self.rate > 0:
+            raise ConfigError(f"descent.rate is above 0, not {self.rate}")
+        check_size("descent.rate", self.rate, least=0, most=MAX_RATE)
+        check_size("descent.steps", self.steps, least=0, most=MAX_STEPS)
 
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
@@ -147,6 +153,9 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
     """
 
     gap: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_size("optimum.gap", self.gap, least=1e-7, most=1)
 
     @property
     def steps(self) -> int:

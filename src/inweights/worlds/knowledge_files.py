@@ -74,13 +74,15 @@ def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
     state = path / "state.json"
     try:
         if splits.is_file():
-            parts = [path / name for name in json.loads(splits.read_text("utf-8"))["splits"]]
+            parts = _below(path, json.loads(splits.read_text("utf-8"))["splits"])
         elif state.is_file():
             listed = json.loads(state.read_text("utf-8"))["_data_files"]
-            parts = [path / entry["filename"] for entry in listed]
+            parts = _below(path, [entry["filename"] for entry in listed])
         else:
             parts = sorted(path.rglob("*.parquet"))
-    except (ValueError, KeyError, TypeError) as error:
+    except DataError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path} is a damaged dataset folder ({error}); save it again") from None
     if not parts:
         raise DataError(
@@ -94,6 +96,15 @@ def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
             last = row.line
             yield row._replace(line=before + row.line)
         before += last
+
+
+def _below(path: Path, names: Sequence[str]) -> list[Path]:
+    """Parts of a folder by name; all of them lie in it."""
+    home = path.resolve()
+    for name in names:
+        if home not in (path / name).resolve().parents:
+            raise DataError(f"{path} names the part '{name}', which does not lie in it")
+    return [path / name for name in names]
 
 
 def _table(path: Path) -> Iterator[Row]:
@@ -125,6 +136,8 @@ def _text(path: Path, *, edited: bool) -> Iterator[Row]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
     suffix = path.suffix.lower()
     if suffix == ".json":
         yield from _cases(path, text, edited=edited)
@@ -135,7 +148,7 @@ def _text(path: Path, *, edited: bool) -> Iterator[Row]:
                 where = f"{path}, line {number}"
                 try:
                     record = msgspec.json.decode(line)
-                except msgspec.DecodeError as error:
+                except (msgspec.DecodeError, RecursionError) as error:
                     raise DataError(f"{where}: not a JSON object ({error})") from None
                 yield from _record(record, number, where, edited=edited)
     else:
@@ -147,6 +160,8 @@ def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
         cases = json.loads(text)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+    except RecursionError:
+        raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
     if not isinstance(cases, list):
         raise DataError(f"{path} holds no list; expected the cases of MQuAKE, or objects of facts")
     for number, record in enumerate(cases, start=1):

@@ -147,7 +147,7 @@ def _aliases(cell: str, name: str) -> tuple[str, ...]:
     """Names from a cell that holds a Python tuple of tuples of names."""
     try:
         groups = ast.literal_eval(cell) if cell.strip() else ()
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return ()  # names in a form that the set does not document are left out, not guessed
     if not isinstance(groups, list | tuple):
         return ()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -12,11 +9,22 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.worlds.new_folder import new_folder, reason
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["load_world", "save_world"]
 
 _FORMAT = 1
+_FILES = ("world.json", "facts.parquet", "queries.parquet")
+_DAMAGE = (
+    msgspec.DecodeError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    RecursionError,
+    pl.exceptions.PolarsError,
+)
 _CARD = """---
 configs:
 - config_name: default
@@ -39,14 +47,9 @@ def save_world(world: World, folder: str | Path) -> Path:
     The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and ``queries``.
 
     Raises:
-        DataError: The folder exists already.
+        DataError: The folder exists already, or cannot be written.
     """
-    target = Path(folder)
-    if target.exists():
-        raise DataError(f"{target} exists already; choose another folder or remove it first")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
+    with new_folder(folder) as work:
         _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
         _frame(world.queries, world.vocabulary).write_parquet(work / "queries.parquet")
         about = {
@@ -62,12 +65,7 @@ def save_world(world: World, folder: str | Path) -> Path:
         (work / "world.json").write_bytes(msgspec.json.format(msgspec.json.encode(about)))
         card = _CARD.format(name=world.name, facts=len(world.facts), queries=len(world.queries))
         (work / "README.md").write_text(card, encoding="utf-8")
-        work.chmod(0o755)
-        os.replace(work, target)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    return target
+    return Path(folder)
 
 
 def load_world(folder: str | Path) -> World:
@@ -77,29 +75,34 @@ def load_world(folder: str | Path) -> World:
         DataError: The folder is not a world, or a file of it is missing or damaged.
     """
     source = Path(folder)
+    for name in _FILES:
+        if not (source / name).is_file():
+            raise DataError(f"{source} is not a world: the file {name} is missing")
     try:
-        about = msgspec.json.decode((source / "world.json").read_bytes())
-        if about["format"] != _FORMAT:
-            raise DataError(f"{source} has format {about['format']}; this version reads {_FORMAT}")
-        facts = pl.read_parquet(source / "facts.parquet")
-        queries = pl.read_parquet(source / "queries.parquet")
-        return World(
-            name=about["name"],
-            vocabulary=Vocabulary(about["vocabulary"]),
-            facts=_statements(facts, tuple(about["fact_roles"])),
-            queries=_statements(queries, tuple(about["query_roles"])),
-            settings=about["settings"],
-            seed=about["seed"],
-            why_out_of_distribution=about["why_out_of_distribution"],
-        )
-    except FileNotFoundError as error:
-        raise DataError(
-            f"{source} is not a world: {Path(error.filename).name} is missing"
-        ) from None
-    except (msgspec.DecodeError, KeyError, ValueError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, DataError):
-            raise
+        return _load(source)
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read the world {source}: {reason(error)}") from None
+    except _DAMAGE as error:
         raise DataError(f"{source} is damaged: {error}") from None
+
+
+def _load(source: Path) -> World:
+    about = msgspec.json.decode((source / "world.json").read_bytes())
+    if about["format"] != _FORMAT:
+        raise DataError(f"{source} has format {about['format']}; this version reads {_FORMAT}")
+    facts = pl.read_parquet(source / "facts.parquet")
+    queries = pl.read_parquet(source / "queries.parquet")
+    return World(
+        name=about["name"],
+        vocabulary=Vocabulary(about["vocabulary"]),
+        facts=_statements(facts, tuple(about["fact_roles"])),
+        queries=_statements(queries, tuple(about["query_roles"])),
+        settings=about["settings"],
+        seed=about["seed"],
+        why_out_of_distribution=about["why_out_of_distribution"],
+    )
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:

@@ -1,0 +1,54 @@
+"""A folder that is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from inweights.errors import DataError
+
+__all__ = ["new_folder"]
+
+
+@contextmanager
+def new_folder(target: str | Path) -> Iterator[Path]:
+    """Give a folder to fill, which becomes ``target`` when the block ends well.
+
+    Raises:
+        DataError: The folder exists already, or cannot be written (a full disk, say).
+
+    Example:
+        >>> place = Path(tempfile.mkdtemp()) / "new"
+        >>> with new_folder(place) as work:
+        ...     _ = (work / "a.txt").write_text("a")
+        >>> [file.name for file in place.iterdir()]
+        ['a.txt']
+    """
+    target = Path(target)
+    work: Path | None = None
+    try:
+        if target.exists():
+            raise DataError(f"{target} exists already; choose another folder or remove it first")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        home = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+        work = home / "whole"  # its rights are those of any folder that the user makes
+        work.mkdir()
+        yield work
+        os.replace(work, target)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"cannot write {target}: {reason(error)}") from error
+    finally:
+        if work is not None:
+            shutil.rmtree(work.parent, ignore_errors=True)
+
+
+def reason(error: Exception) -> str:
+    """Return in a few words why something cannot be read or written."""
+    lines = str(getattr(error, "strerror", None) or error).splitlines()
+    return lines[0] if lines else type(error).__name__
