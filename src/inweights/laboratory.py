@@ -10,15 +10,8 @@ from typing import Any
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.engine import (
-    Effort,
-    Outcome,
-    execute,
-    judge_all,
-    load,
-    refresh,
-    unjudged_all,
-)
+from inweights.lab.collect import Effort
+from inweights.lab.engine import Outcome, execute, judge_all, load, refresh, unjudged_all
 from inweights.lab.recipe import Recipe
 from inweights.lab.settle import Settled
 from inweights.lab.settle import settle as settle_one

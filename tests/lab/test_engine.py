@@ -13,7 +13,8 @@ import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.lab import executors, plan, task
-from inweights.lab.engine import Effort, collect, execute, refresh
+from inweights.lab.collect import Effort, collect
+from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import Processes
 from inweights.lab.plan import asked_of, tasks_of
 from inweights.lab.store import Store
@@ -134,7 +135,7 @@ def test_two_calls_of_one_plan_share_the_work(tmp_path) -> None:
     """Two programs on one store: each waits for, or takes over, what the other makes."""
     script = (
         "import sys\n"
-        "from inweights.lab.engine import collect, Effort\n"
+        "from inweights.lab.collect import Effort, collect\n"
         "from inweights.lab.store import Store\n"
         "from inweights.recipes import get_recipe\n"
         "demo = get_recipe('demo/two-hop')\n"

@@ -71,12 +71,11 @@ def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     assert again.cached
     for table in outcome.tables:
         assert again.tables[table].equals(outcome.tables[table], null_equal=True)
+    every_claim_is_judged_and_finds_its_rows(outcome)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_claim_is_judged_and_finds_its_rows(name: str, smoke) -> None:
+def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
     """With the targets of the larger scales, and no minimum of seeds: a verdict for each claim."""
-    outcome = smoke(name)
     for claim, measured in zip(outcome.recipe.claims, outcome.claims, strict=True):
         assert measured.verdict == "not judged", "smoke is too small for verdicts"
         result = judge(claim, outcome.tables, minimum=1)

@@ -11,7 +11,8 @@ import pytest
 from tests.runs.tiny import RECIPE
 
 from inweights.config import apply_overrides
-from inweights.lab.engine import Effort, execute, load
+from inweights.lab.collect import Effort
+from inweights.lab.engine import execute, load
 from inweights.recipes import get_recipe
 from inweights.report.publish import command_of
 from inweights.runs import RunStore

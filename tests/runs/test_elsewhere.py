@@ -12,7 +12,8 @@ from tests.runs.tiny import RECIPE
 
 from inweights import cli, laboratory
 from inweights.errors import FolderError, RunError
-from inweights.lab.engine import Effort, execute, load
+from inweights.lab.collect import Effort
+from inweights.lab.engine import execute, load
 from inweights.lab.executors import SameProcess
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of

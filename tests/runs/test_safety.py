@@ -14,7 +14,8 @@ from tests.runs.tiny import RECIPE
 
 from inweights import cli, recipes
 from inweights.errors import FolderError, RunError
-from inweights.lab.engine import Effort, execute, refresh
+from inweights.lab.collect import Effort
+from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import SameProcess
 from inweights.lab.store import Store
 from inweights.runs import RunStore

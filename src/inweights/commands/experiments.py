@@ -227,7 +227,7 @@ def verify(
 
     load_plugins(plugin)
     if settle:
-        from inweights.lab.engine import Effort
+        from inweights.lab.collect import Effort
 
         with console.progress() as progress:
             effort = Effort(jobs=jobs or console.cores("cpu", scale), progress=progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +12,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import check_size, to_dict
+from inweights.config import to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.executors import Executor, Job, Processes, SameProcess
-from inweights.lab.plan import Asked, Task, Work, asked_of, check_plan, tasks_of
+from inweights.lab.collect import Effort, collect
+from inweights.lab.plan import check_plan
 from inweights.lab.recipe import Recipe
 from inweights.lab.store import Store
-from inweights.lab.trial import Plan
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
-from inweights.lab.wire import sendable
-from inweights.progress import Progress
 from inweights.runs import (
     RunFolder,
     RunStore,
@@ -33,48 +30,13 @@ from inweights.runs import (
 )
 
 __all__ = [
-    "Effort",
     "Outcome",
-    "collect",
     "execute",
     "judge_all",
     "load",
     "refresh",
     "unjudged_all",
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """Who does the work, and with what; no number of a result depends on it.
-
-    Attributes:
-        device: Where models live.
-        jobs: Tasks at the same time, each in a process of its own.
-        threads: Threads of each process. One by default: two runs on one machine then do not slow
-            each other down tenfold.
-        plugins: Modules that the processes import first.
-        progress: Told about every step.
-        executor: Does the tasks; by default processes, or this one where there is one job.
-
-    Raises:
-        ConfigError: The machine has no such device, or a number cannot be.
-    """
-
-    device: str = "cpu"
-    jobs: int = 1
-    threads: int = 1
-    plugins: tuple[str, ...] = ()
-    progress: Progress | None = None
-    executor: Executor | None = None
-
-    def __post_init__(self) -> None:
-        check_size("jobs", self.jobs)
-        check_size("threads", self.threads, most=1024)
-        if self.device != "cpu":
-            from inweights.models.devices import check_device
-
-            check_device(self.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,92 +56,6 @@ class Outcome:
     environment: Mapping[str, Any]
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-
-
-def collect(
-    plan: Plan,
-    seeds: Sequence[int],
-    store: Store,
-    effort: Effort | None = None,
-    *,
-    version: int = 1,
-    fresh: bool = False,
-) -> dict[str, pl.DataFrame]:
-    """Make what is missing of a plan, and return its tables, by name.
-
-    A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
-    is not made again, whichever recipe or sweep asked for it first.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        store: Where the tables of single runs are kept.
-        effort: Who does the work, and with what.
-        version: The recipe's.
-        fresh: Whether what is stored is made again.
-
-    Raises:
-        InweightsError: What a task raised; what others have finished is stored.
-    """
-    effort = effort or Effort()
-    work = asked_of(plan, seeds, version)
-    if fresh:
-        for one in work.asked:
-            store.forget(one.owner, one.part)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
-    _do(tasks, work, store, effort)
-    return _assemble(work.asked, store)
-
-
-def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
-    total = sum(r.trial.learner.steps for r in work.runs.values())
-    total += sum(c.steps for c in work.computations.values())
-    steps = {"": total - sum(task.steps for task in tasks)}
-    by_key = {task.key: task for task in tasks}
-
-    def report(key: str, step: int, done: bool) -> None:
-        task = by_key[key]
-        steps[key] = task.steps if done else min(step, task.steps)
-        if effort.progress:
-            effort.progress(sum(steps.values()), total, task.title)
-
-    job = Job(
-        store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
-    )
-    executor = effort.executor or (
-        Processes(effort.jobs)
-        if effort.jobs > 1 and len(tasks) > 1 and all(map(sendable, tasks))
-        else SameProcess()
-    )
-    if tasks:
-        executor(job, tasks, report)
-        store.tidy()
-
-
-def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
-    """Join labels and seeds to the stored tables; rows are in the order of the plan."""
-    named: dict[str, list[Asked]] = {}
-    for one in asked:
-        named.setdefault(one.name, []).append(one)
-    tables = {}
-    for name, group in named.items():
-        stored = {(a.owner, a.part): i for i, a in enumerate(group)}
-        rows = pl.concat(
-            [store.read(*key).with_columns(_table=pl.lit(i)) for key, i in stored.items()],
-            how="diagonal_relaxed",
-        )
-        labels = _labels(group).with_columns(
-            _table=pl.Series([stored[a.owner, a.part] for a in group], dtype=rows["_table"].dtype)
-        )
-        tables[name] = labels.join(
-            rows, on="_table", how="inner", maintain_order="left_right"
-        ).drop("_table")
-    return tables
-
-
-def _labels(group: Iterable[Asked]) -> pl.DataFrame:
-    frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
-    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def execute(

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inweights.lab.engine import Effort, Outcome, execute
+from inweights.lab.collect import Effort
+from inweights.lab.engine import Outcome, execute
 from inweights.lab.recipe import Recipe
 from inweights.runs import RunStore
 

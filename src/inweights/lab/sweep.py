@@ -12,7 +12,7 @@ import polars as pl
 
 from inweights.config import replace_at
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.engine import Effort, collect
+from inweights.lab.collect import Effort, collect
 from inweights.lab.recipe import choose_seeds
 from inweights.lab.store import Store
 from inweights.lab.trial import Measure, Plan, Trial
