@@ -56,7 +56,20 @@ def smoke(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("name", NAMES)
+#: Miniatures that take longer: claims that name many conditions, and language models.
+LONG = (
+    "beyond/where-the-bridge-holds",
+    "beyond/does-the-bridge-help",
+    "beyond/geometry-first",
+    "feature-resemblance/table2",
+    "identity-bridge/fig1",
+    "identity-bridge/fig8",
+)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in NAMES]
+)
 def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     outcome = smoke(name)
     recipe = outcome.recipe
@@ -96,6 +109,7 @@ def test_same_seed_same_numbers(tmp_path) -> None:
     assert one.tables["losses"].equals(other.tables["losses"])
 
 
+@pytest.mark.slow
 def test_trials_that_differ_in_labels_only_are_trained_once(smoke) -> None:
     table = smoke("beyond/where-the-bridge-holds").tables["final"]
     base = {"head": "untied", "positions": "learned, random start"}

@@ -40,7 +40,7 @@ class Init(Config):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.std > 0:
+        if not (self.std > 0 and math.isfinite(self.std)):
             raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
         check_size("init.std", self.std, least=0)
         if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
