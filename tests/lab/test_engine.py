@@ -314,6 +314,7 @@ def test_plans_of_ten_thousand_trials_are_quick_and_small() -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.slow
 def test_processes_are_an_executor_like_any_other(tmp_path) -> None:
     assert Processes(2).jobs == 2
     outcome = execute(

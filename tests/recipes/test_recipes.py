@@ -62,7 +62,9 @@ LONG = (
     "beyond/does-the-bridge-help",
     "beyond/geometry-first",
     "feature-resemblance/table2",
+    "geometric-memory/fig23-24",
     "identity-bridge/fig1",
+    "identity-bridge/fig6",
     "identity-bridge/fig8",
 )
 
