@@ -34,7 +34,7 @@ def test_killed_while_it_is_sealed(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "start", "least"),
-    [("run", "start", 30), ("run", "seal", 8), ("refresh", "start", 15), ("fresh", "start", 40)],
+    [("run", "start", 30), ("run", "seal", 5), ("refresh", "start", 15), ("fresh", "start", 40)],
 )
 def test_killed_before_every_operation(tmp_path, what: str, start: str, least: int) -> None:
     assert kills(tmp_path, "tests/tiny", what, start) >= least

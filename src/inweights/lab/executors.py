@@ -161,6 +161,9 @@ class _Crew:
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.workers.add(worker)
+        if self.over.is_set():  # the others were stopped in the meantime
+            _end(worker)
+            raise OSError("stopped")
         _say(worker.stdin, msgspec.to_builtins(self.job))
         return worker
 
