@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -86,6 +89,27 @@ def test_measures_go_by_what_they_do() -> None:
     assert plain({"look": accuracy, "at": (1, 2)}) == {"look": "inweights:accuracy", "at": [1, 2]}
 
 
+def test_own_functions_go_by_their_code_in_every_process() -> None:
+    """Names in a set have another order in each process; a key has not."""
+    script = (
+        "from inweights.lab.plan import plain\n"
+        "from inweights.config import digest\n"
+        "def probe(model, worlds, kind='a'):\n"
+        "    return kind in {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}\n"
+        "print(digest(plain(probe)))\n"
+    )
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
+    keys = {
+        subprocess.run(
+            [sys.executable, "-c", script], env=one, capture_output=True, text=True, check=True
+        ).stdout
+        for one in environments
+    }
+    assert len(keys) == 1
+    one, other = (lambda model: 1.0), (lambda model: 2.0)
+    assert plain(one) != plain(other)
+
+
 def counted(n: int, seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame({"value": [n + seed]})
 
@@ -125,7 +149,7 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
     text = json.dumps(to_wire(task))
     assert sendable(task)
     again = from_wire(json.loads(text), plugins=[__name__])
-    assert (again.key, again.steps, again.replicas) == (task.key, task.steps, task.replicas)
+    assert (again.key, again.steps) == (task.key, task.steps)
     assert again.wanted == task.wanted
     if isinstance(task, LearnTask):
         assert [run.trial for run in again.runs] == [run.trial for run in task.runs]

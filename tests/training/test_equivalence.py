@@ -1,14 +1,9 @@
-"""Equivalences: R replicas = R single runs, resumed = uninterrupted, ours = plain PyTorch."""
+"""Equivalences: R replicas = R single runs, ours = plain PyTorch."""
 
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
-import time
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -18,7 +13,6 @@ from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import EmbMLPConfig, GPTConfig, Init, Model
 from inweights.probes import accuracy
 from inweights.training import (
-    Checkpoint,
     Curriculum,
     Observer,
     Optimizer,
@@ -28,7 +22,6 @@ from inweights.training import (
     train,
 )
 from inweights.training.batches import Batches
-from inweights.training.checkpoint import DamagedError
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -122,83 +115,6 @@ def test_replicas_with_worlds_of_their_own_equal_single_runs() -> None:
         train(alone, worlds[2], plan, seeds=[2])
         for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
             torch.testing.assert_close(joint[2], lone[0], atol=2e-5, rtol=1e-4)
-
-
-class InterruptedHereError(Exception):
-    pass
-
-
-@pytest.mark.parametrize("name", CURRICULA)
-@pytest.mark.parametrize("at", [1, 4, 9])
-def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: Path) -> None:
-    observers = [Observer("recall", lambda m: accuracy(m, WORLD), every=2)]
-    whole = build()
-    expected = train(whole, WORLD, CURRICULA[name], seeds=[0, 1, 2], every=1, observers=observers)
-
-    def stop(total: int) -> None:
-        if total == at:
-            raise InterruptedHereError
-
-    def checkpoint() -> Checkpoint:
-        return Checkpoint(tmp_path / "state", key="k", every_steps=1)
-
-    arguments = {"seeds": [0, 1, 2], "every": 1, "observers": observers}
-    with pytest.raises(InterruptedHereError):
-        train(build(), WORLD, CURRICULA[name], progress=stop, checkpoint=checkpoint(), **arguments)
-    resumed = build()
-    result = train(resumed, WORLD, CURRICULA[name], checkpoint=checkpoint(), **arguments)
-    assert same_bits(whole, resumed)
-    assert result.losses.equals(expected.losses)
-    assert result.observed["recall"].equals(expected.observed["recall"])
-    assert result.stopped == expected.stopped
-
-
-SCRIPT = """
-import sys
-import torch
-from safetensors.torch import save_file
-from inweights.models import GPTConfig
-from inweights.training import Checkpoint, Curriculum, Phase, train
-from inweights.worlds import TwoHop
-torch.set_num_threads(1)
-folder = sys.argv[1]
-world = TwoHop(n=4).build()
-model = GPTConfig(layers=2, width=16).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
-drawn = {"first_hop": 3, "second_hop+identity": 4}
-more = Phase(name="more", steps=300, batch=drawn, pooled=True, precision="bf16")
-phases = (Phase(steps=300, random_offset=True), more)
-checkpoint = Checkpoint(folder + "/state", key="k", every_steps=3)
-print("ready", flush=True)
-train(model, world, Curriculum(phases=phases), seeds=[0, 1], checkpoint=checkpoint)
-save_file({n: p.detach().contiguous() for n, p in model.named_parameters()}, folder + "/end")
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_ends_alike(tmp_path: Path) -> None:
-    """kill -9 while training, several times over; the end is the same to the last bit."""
-    ends = []
-    for kills in (0, 4):
-        folder = tmp_path / str(kills)
-        folder.mkdir()
-        done = 0
-        for attempt in range(kills + 1):
-            process = subprocess.Popen(
-                [sys.executable, "-c", SCRIPT, str(folder)], stdout=subprocess.PIPE
-            )
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            if attempt < kills:
-                time.sleep(0.2 + 0.13 * attempt)
-                done += process.poll() is None
-                process.kill()
-            process.wait(120)
-            process.stdout.close()
-            if (folder / "end").exists():
-                break
-        assert kills == 0 or done >= 1, "nothing was killed"
-        ends.append((folder / "end").read_bytes())
-    assert ends[0] == ends[1]
 
 
 def test_stopped_replicas_stand_still_while_others_go_on() -> None:
@@ -412,55 +328,3 @@ def test_divergence_stops_the_run() -> None:
     wild = Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)
     with pytest.raises(RunError, match="lower the rate"):
         train(build(), WORLD, curriculum(optimizer=wild), seeds=[0, 1, 2], every=1)
-
-
-def test_checkpoints_of_others_and_damaged_ones_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-
-    def run(key: str) -> None:
-        checkpoint = Checkpoint(path, key=key, every_steps=2)
-        train(build(), WORLD, curriculum(), seeds=[0, 1, 2], checkpoint=checkpoint)
-
-    run("one")
-    (tmp_path / "state.partial").write_bytes(b"half")
-    run("one")
-    with pytest.raises(RunError, match="belongs to another run"):
-        run("two")
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(RunError, match="damaged"):
-        run("one")
-
-
-def test_one_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    checkpoint = Checkpoint(path, key="one", every_steps=2)
-    train(build(), WORLD, curriculum(), seeds=[0, 1, 2], checkpoint=checkpoint)
-    whole = path.read_bytes()
-    rng = np.random.default_rng(0)
-    # The header too: names, forms and places of the tensors, and what the state is of.
-    for place in [*range(0, 400, 3), *rng.integers(0, len(whole), 200).tolist()]:
-        data = bytearray(whole)
-        data[place] ^= 1 << int(rng.integers(8))
-        path.write_bytes(data)
-        with pytest.raises(DamagedError, match="remove it to start again"):
-            checkpoint.read()
-    path.write_bytes(whole)
-    assert checkpoint.read() is not None
-
-
-def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "state"
-    arguments = {"seeds": [0, 1, 2], "checkpoint": Checkpoint(path, key="k", every_steps=2)}
-    train(build(), WORLD, curriculum(), **arguments)
-    kept = path.read_bytes()
-
-    def full(*args: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("inweights.training.checkpoint.os.fsync", full)
-    path.unlink()
-    path.write_bytes(kept)
-    with pytest.raises(RunError, match="No space left"):
-        train(build(), WORLD, curriculum(steps=40), **arguments)
-    assert path.read_bytes() == kept
-    assert list(tmp_path.iterdir()) == [path]

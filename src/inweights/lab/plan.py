@@ -95,11 +95,6 @@ class LearnTask:
         return f"{len(self.runs)} × {labels}"
 
     @property
-    def replicas(self) -> int:
-        """How many runs there are."""
-        return len(self.runs)
-
-    @property
     def learner(self) -> Learner:
         """How they learn: the first one's, of which the others differ in rate and decay only."""
         return self.runs[0].trial.learner
@@ -117,7 +112,6 @@ class ComputeTask:
     key: str
     computation: Computation
     seed: int
-    replicas: int = 1
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
@@ -302,5 +296,11 @@ def _content(function: FunctionType) -> list[Any]:
 
 
 def _code(code: CodeType) -> list[Any]:
-    constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_code.hex(), list(code.co_names), constants]
+    return [code.co_code.hex(), list(code.co_names), [_constant(c) for c in code.co_consts]]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return _code(value)
+    # A set of names has another order in each process.
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)

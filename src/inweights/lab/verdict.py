@@ -148,7 +148,7 @@ def judge(
     # The case that is farthest from reproducing: by its mean, and among equal means by its end.
     target = claim.target
     ranked = sorted(
-        spans, key=lambda c: (_RANK[_verdict(target, spans[c])], _far(target, spans[c]))
+        spans, key=lambda c: (_RANK[_verdict(target, spans[c])], target.distance(spans[c][0]))
     )
     worst = ranked[0]
     mean, low, high = spans[worst]
@@ -218,10 +218,6 @@ def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
     below = target.least is not None and high < target.least
     above = target.most is not None and low > target.most
     return "not reproduced" if below or above else "undecided"
-
-
-def _far(target: Target, span: tuple[float, float, float]) -> float:
-    return target.distance(span[0])
 
 
 def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None:

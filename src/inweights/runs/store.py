@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,16 @@ class RunStore:
         return folder
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """All runs of one recipe, newest first."""
-        prefix = self.root / name
-        yield from (folder for folder in self if folder.path.parent == prefix)
+        """All runs of one recipe, newest first; no other's folder is looked at."""
+        yield from self._found(self.root.glob(f"{name}/*/{CONFIG}"))
 
     def __iter__(self) -> Iterator[RunFolder]:
         """All runs, newest first; runs at work included."""
+        yield from self._found(self.root.glob(f"*/*/*/{CONFIG}"))
+
+    def _found(self, configs: Iterable[Path]) -> Iterator[RunFolder]:
         found: dict[Path, Path] = {}
-        for file in sorted(self.root.glob(f"*/*/*/{CONFIG}")):  # <hash>, <hash>.old, <hash>.work
+        for file in sorted(configs):  # <hash>, <hash>.old, <hash>.work
             path = file.parent
             name = path.name.removesuffix(".work").removesuffix(".old")
             found.setdefault(path.with_name(name), file)
