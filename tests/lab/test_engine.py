@@ -17,6 +17,7 @@ from inweights.lab.collect import Effort, collect
 from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import Processes
 from inweights.lab.plan import asked_of, tasks_of
+from inweights.lab.recipe import parse_seeds
 from inweights.lab.store import Store
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
@@ -95,6 +96,8 @@ def test_seeds_can_be_chosen(tmp_path) -> None:
     for wrong, match in (((), "at least one"), ((1, 1), "twice"), ((-1,), "from 0"), (0, "least")):
         with pytest.raises(ConfigError, match=match):
             execute(DEMO, "smoke", seeds=wrong, store=RunStore(tmp_path))
+    with pytest.raises(ConfigError, match=r"counts down; write 7\.\.9"):
+        parse_seeds("9..7")
     with pytest.raises(ConfigError, match="at most"):
         execute(DEMO, "smoke", seeds=10**18, store=RunStore(tmp_path))
 

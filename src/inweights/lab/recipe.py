@@ -188,6 +188,8 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         first, dots, last = text.partition("..")
         if dots:
             low, high = int(first), int(last)
+            if high < low:
+                raise ConfigError(f"'{text}' counts down; write {last}..{first}")
             if high - low >= MAX_SEEDS:
                 raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
             return tuple(range(low, high + 1))
