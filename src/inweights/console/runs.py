@@ -257,7 +257,7 @@ def _evidence(claim: ClaimResult) -> str:
     if not span:
         parts.append("computed")
     elif claim.replicates > 1:
-        parts += [f"{claim.level:.3g} interval {span}".replace("0.95 ", "95% "), _seeds(claim)]
+        parts += [f"{100 * claim.level:.3g}% interval {span}", _seeds(claim)]
     else:
         parts.append(_seeds(claim))
     if claim.case:
