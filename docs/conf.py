@@ -1,4 +1,4 @@
-"""Sphinx: MyST pages and notebooks, furo, the reference from docstrings, the gallery from recipes."""
+"""Sphinx: MyST pages, notebooks, furo, the reference from docstrings, a gallery of the recipes."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inweights.report.explore import EXPLORATIONS, explore_page
 from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _before(app: Sphinx) -> None:
-    """Write the pages that Sphinx then reads; an unchanged one is left, so that builds stay quick."""
+    """Write the pages that Sphinx then reads; an unchanged one is left as it is."""
     source = Path(app.srcdir)
     pages = {"commands.md": commands.page()}
     for entry in board.entries():
@@ -41,6 +42,8 @@ def _before(app: Sphinx) -> None:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")
+    for which in EXPLORATIONS:
+        _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001

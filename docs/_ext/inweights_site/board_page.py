@@ -1,7 +1,7 @@
 """The board on the site: a line for each recipe, and what did not reproduce or is open.
 
-``docs/board.md`` lists all claims in one table, for readers of the repository. On the site each claim
-stands on the page of its recipe.
+``docs/board.md`` lists all claims in one table, for readers of the repository. On the site each
+claim stands on the page of its recipe.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def page() -> str:
     lines = [
         "# The board",
         "",
-        "Every claim of every recipe has a verdict, by where the whole 95% interval of its score lies; ",
-        "what did not reproduce stays. Each claim stands on the page of its recipe, and has an address",
-        "that can be [cited](citing.md).",
+        "Every claim of every recipe has a verdict, by where the whole 95% interval of its score",
+        "lies; what did not reproduce stays. Each claim stands on the page of its recipe, at an",
+        "address that can be [cited](citing.md).",
         "",
         *_counts(),
         "",
@@ -60,4 +60,3 @@ def _list(verdict: str) -> Iterator[str]:
                 short = claim.id.rpartition("/")[2]
                 address = f"recipes/{entry.recipe.name}.html#{short}"
                 yield f'- <a href="{address}"><code>{claim.id}</code></a> {words(claim.text)}'
-

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from inweights_site.board import entries
-from inweights_site.recipe_page import _COLOURS
-
 from inweights.config import to_dict
 from inweights.lab.verdict import ClaimResult
 from inweights.report.html import escape
+from inweights_site.board import entries
+from inweights_site.recipe_page import COLOURS
 
 __all__ = ["badge", "write"]
 
@@ -34,7 +33,7 @@ def badge(claim: ClaimResult) -> str:
     """Return a badge: the claim's short name and its verdict, as an SVG file."""
     name, verdict = claim.id, claim.verdict
     left, right = 7 * len(name) + 14, 7 * len(verdict) + 14
-    colour, wide = _COLOURS[verdict], left + right
+    colour, wide = COLOURS[verdict], left + right
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="20" role="img" '
         f'aria-label="{escape(name)}: {verdict}"><title>{escape(claim.text)}</title>'
@@ -43,5 +42,6 @@ def badge(claim: ClaimResult) -> str:
         '<g fill="#fff" text-anchor="middle" font-size="11.5" '
         'font-family="Verdana,DejaVu Sans,sans-serif">'
         f'<text x="{left / 2}" y="14" textLength="{left - 12}">{escape(name)}</text>'
-        f'<text x="{left + right / 2}" y="14" textLength="{right - 12}">{verdict}</text></g></svg>\n'
+        f'<text x="{left + right / 2}" y="14" textLength="{right - 12}">{verdict}</text>'
+        "</g></svg>\n"
     )

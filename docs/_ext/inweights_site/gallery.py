@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from inweights_site.board import PAPERS, Entry, entries, link, picture, tally
-from inweights_site.text import table, words
-
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+from inweights_site.board import PAPERS, Entry, entries, link, picture, tally
+from inweights_site.text import table, words
 
 __all__ = ["Gallery", "RecipeMap"]
 

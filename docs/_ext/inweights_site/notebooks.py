@@ -17,5 +17,7 @@ def write(pages: Path, folder: Path) -> None:
         notebook = jupytext.read(page, fmt="md:myst")
         for cell in notebook.cells:
             cell.pop("id", None)
-        notebook.nbformat_minor = 4  # cells without names of their own: the same page, the same file
+        notebook.nbformat_minor = (
+            4  # cells without names of their own: the same page, the same file
+        )
         (folder / f"{page.stem}.ipynb").write_text(nbformat.writes(notebook) + "\n", "utf-8")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from inweights_site.board import PAPERS, Entry, picture, tally
-from inweights_site.text import code, table, words
-
 from inweights.config import to_dict
 from inweights.lab.verdict import ClaimResult
 from inweights.report.claims import interval_bar
+from inweights_site.board import PAPERS, Entry, picture, tally
+from inweights_site.text import code, table, words
 
-__all__ = ["page", "strip"]
+__all__ = ["COLOURS", "page", "strip"]
 
-_COLOURS = {
+COLOURS = {
     "reproduced": "#00805f",
     "not reproduced": "#c2560a",
     "undecided": "#b58a00",
@@ -135,7 +134,7 @@ def strip(entry: Entry) -> str:
     cells = []
     for place, claim in enumerate(entry.claims):
         x, y = left + place % columns * side, top + place // columns * side
-        colour = _COLOURS[claim.verdict]
+        colour = COLOURS[claim.verdict]
         cells.append(
             f'<rect x="{x + 2:.1f}" y="{y + 2:.1f}" width="{side - 4:.1f}" '
             f'height="{side - 4:.1f}" rx="3" fill="{colour}"/>'

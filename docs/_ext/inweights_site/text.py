@@ -9,20 +9,22 @@ __all__ = ["code", "table", "words"]
 
 
 def words(text: str) -> str:
-    """Return a sentence as Markdown; words between backticks stay code.
+    r"""Return a sentence as Markdown; words between backticks stay code.
 
     Example:
         >>> words("uses `b -> b` * 2 < 3")
-        'uses `b -> b` \\\\* 2 \\\\< 3'
+        'uses `b -> b` \\* 2 \\< 3'
     """
     parts = re.split(r"(`[^`]+`)", text)
-    return "".join(p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$|#~^{}])", r"\\\1", p) for p in parts)
+    return "".join(
+        p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$|#~^{}])", r"\\\1", p) for p in parts
+    )
 
 
 def code(text: str) -> str:
     """Return a word as code within a table or a line."""
     clean = text.replace("|", "¦").replace("`", "'")
-    return f"`{clean}`" if clean.strip() else "``""``"
+    return f"`{clean}`" if clean.strip() else "````"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
