@@ -10,8 +10,8 @@ __all__ = ["page"]
 
 _HEAD = """# Commands
 
-What `inweights COMMAND --help` prints. Every command has `--json`; bad input ends with exit code 2 and one
-line that says what to do, a failed run with 1.
+What `inweights COMMAND --help` prints. Every command has `--json`; bad input ends with exit code 2
+and one line that says what to do, a failed run with 1.
 
 """
 

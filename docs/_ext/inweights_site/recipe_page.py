@@ -68,8 +68,9 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         short = claim.id.rpartition("/")[2]
         own = " · our own claim" if claim.source == "ours" else ""
         check = " · a check that holds by construction" if claim.check else ""
-        yield from (f"{{#{short}}}", f"::::{{div}} claim {claim.verdict.replace(' ', '-')}", "")
-        yield f"**{_SIGNS[claim.verdict]} {claim.verdict}** {words(claim.text)}"
+        yield from (f"::::{{div}} claim {claim.verdict.replace(' ', '-')}", "")
+        verdict = f"**{_SIGNS[claim.verdict]} {claim.verdict}**"
+        yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
         yield ""
         if bar := interval_bar(claim):
             yield from ("```{raw} html", bar, "```", "")
