@@ -32,6 +32,8 @@ __all__ = [
 PREVIEW_ROWS = 50
 #: A table whose CSV is larger than so many bytes is not put into the page.
 CSV_BYTES = 200_000
+#: A list of more values in one cell is counted, not shown.
+LIST_SHOWN = 8
 
 _VOID = {"input", "meta", "img", "br"}
 
@@ -126,6 +128,8 @@ def _cell(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, list | pl.Series) and len(value) > LIST_SHOWN:
+        return f"{len(value):,} values"
     return plain(value)
 
 
