@@ -63,7 +63,9 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 LANDING = re.findall(
-    r"^```sh\n(printf .*?)^```$", (ROOT / "docs" / "index.md").read_text("utf-8"), re.M | re.S
+    r"^```sh\n(printf .*?)^```$",
+    (ROOT / "docs" / "index.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
 )
 
 
