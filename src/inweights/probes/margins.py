@@ -39,7 +39,7 @@ def margins(
         >>> margins(model, world)["prompt"][0]
         'a1 r1 r2'
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     tables = []
     for part, role, distribution, indices in slices(each[0]):
         if part not in parts:

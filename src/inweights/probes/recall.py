@@ -41,7 +41,7 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         >>> accuracy(model, world)["role"].to_list()
         ['first_hop', 'second_hop', 'identity', 'composition']
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
         logits = answer_logits(model, each, part, indices)

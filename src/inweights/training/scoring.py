@@ -35,7 +35,7 @@ def answer_logits(
         part: ``facts`` or ``queries``.
         indices: Places of the wanted statements; all, in order, if left out.
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
     if not groups:
         return torch.zeros(model.replicas, 0, len(model.candidates))
@@ -83,7 +83,7 @@ def answer_ranks(
         >>> tuple(answer_ranks(model, world, "queries").shape)
         (2, 4, 1)
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
     if len(groups) != 1:
         raise DataError(
@@ -122,7 +122,7 @@ def answers_of(
     Raises:
         DataError: The model's head does not cover an answer.
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     columns = []
     for world in each:
         statements = getattr(world, part)
