@@ -95,6 +95,7 @@ _RC: dict[str, Any] = {
     "axes.edgecolor": GREY,
     "axes.linewidth": 0.7,
     "axes.labelsize": LABEL,
+    "axes.prop_cycle": mpl.cycler(color=[mark.color for mark in CYCLE]),
     "axes.titlesize": LABEL,
     "axes.spines.top": False,
     "axes.spines.right": False,
