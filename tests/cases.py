@@ -97,6 +97,25 @@ class WorldCase:
         assert ids.tolist() == list(range(len(words)))
         assert [words.id(name) for name in words.names] == ids.tolist()
 
+    def test_statements_in_words_and_one_by_one(self, config: Any) -> None:
+        world = config.build(seed=3)
+        table, name = world.table(), world.vocabulary.names
+        assert table.columns == ["part", "role", "prompt", "answer", "out_of_distribution"]
+        for part in ("facts", "queries"):
+            rows, statements = table.filter(part=part), getattr(world, part)
+            assert rows["out_of_distribution"].to_list() == statements.out_of_distribution.tolist()
+            for index, one in enumerate(statements):
+                assert one == statements[index] == statements[index - len(statements)]
+                assert index in statements.with_role(one.role)
+                assert one.prompt == tuple(statements.prompt(index))
+                prompt, answer = (" ".join(name[i] for i in ids) for ids in one[1:])
+                assert rows.row(index)[1:4] == (one.role, prompt, answer)
+            assert statements[1:5:2] == list(statements)[1:5:2]
+            for outside in (len(statements), -len(statements) - 1):
+                with pytest.raises(IndexError, match=f"no statement {outside}; there are"):
+                    statements[outside]
+        assert max(len(repr(x)) for x in (world, world.facts, world.vocabulary)) < 200
+
     def test_no_query_is_a_fact(self, config: Any) -> None:
         world = config.build(seed=3)
         assert bool(len(world.queries)) == self.asked

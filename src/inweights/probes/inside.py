@@ -156,18 +156,20 @@ def attention(
     return pl.concat(tables)
 
 
+@torch.no_grad()
 def cka(one: Tensor, other: Tensor) -> Tensor:
     """How alike two sets of states of the same prompts are: linear CKA, from 0 to 1, ``[R]``.
 
     It does not see a rotation or a scale of either, so that models that were trained apart can be
-    compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for any two.
+    compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for any two;
+    where all prompts have one state it is not a number.
 
     Args:
         one: ``[R, n, D]``.
         other: ``[R, n, E]``, of the same prompts.
 
     Raises:
-        DataError: They are not of the same prompts, or all states of one are equal.
+        DataError: They are not of the same prompts.
 
     Example:
         >>> states = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0))
@@ -180,8 +182,12 @@ def cka(one: Tensor, other: Tensor) -> Tensor:
             f"states of shapes {list(one.shape)} and {list(other.shape)} are not of the same "
             "prompts; [R, n, D] and [R, n, E] are compared"
         )
-    x, y = (states.double() - states.double().mean(1, keepdim=True) for states in (one, other))
-    sizes = [torch.linalg.matrix_norm(s.mT @ s) for s in (x, y)]
-    if min(float(size.min()) for size in sizes) == 0:
-        raise DataError("all prompts have the same state; there is nothing to compare")
-    return torch.linalg.matrix_norm(y.mT @ x).square() / (sizes[0] * sizes[1])
+    x, y = (_centred(states.double()) for states in (one, other))
+    shared = torch.linalg.matrix_norm(y.mT @ x).square()
+    return shared / (torch.linalg.matrix_norm(x.mT @ x) * torch.linalg.matrix_norm(y.mT @ y))
+
+
+def _centred(states: Tensor) -> Tensor:
+    """States minus their mean; 0 where what is left is rounding."""
+    rest = states - states.mean(1, keepdim=True)
+    return torch.where(rest.abs() > 1e-12 * states.abs().amax(), rest, 0.0)
