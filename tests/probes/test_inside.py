@@ -134,6 +134,9 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
     tokens = torch.tensor([[0, 1]])
     with pytest.raises(DataError, match="no position 2 in prompts of 2 tokens"):
         patch(model, tokens, torch.zeros(1), layer="sum", position=2)
+    for look in (model.hidden, lambda t, at: patch(model, t, torch.zeros(1), layer="sum", at=at)):
+        with pytest.raises(ConfigError, match="unknown place 'lst'; did you mean 'last'"):
+            look(tokens, at="lst")
     with pytest.raises(ConfigError, match="did you mean 'sum'"):
         patch(model, tokens, torch.zeros(1), layer="sums")
     words = Vocabulary({"all": ["a", "b", "c"]})
@@ -142,6 +145,28 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
     for part, message in (("facts", "'edge' and of one length with different"), ("queries", "no")):
         with pytest.raises(DataError, match=message):
             activation_patching(model, alike, part=part)
+
+
+@pytest.mark.parametrize("probe", OF_THE_INSIDE, ids=lambda p: p.__name__)
+def test_unknown_or_empty_parts_are_refused(probe: Any) -> None:
+    words = Vocabulary({"all": ["a", "b"]})
+    facts = Statements.build({"edge": ([[0], [1]], [[1], [0]])})
+    world = World(name="mute", vocabulary=words, facts=facts, queries=Statements.build({}))
+    model = GPTConfig(layers=1, width=8).build(vocabulary=2, seeds=[0])
+    name = "part" if probe is activation_patching else "parts"
+    with pytest.raises(ConfigError, match="unknown part 'querys'; did you mean 'queries'"):
+        probe(model, world, **{name: "querys"})
+    with pytest.raises(DataError, match="'mute' has no queries"):
+        probe(model, world, **{name: "queries"})
+    assert set(probe(model, world, **{name: "facts"})["role"]) == {"edge"}
+
+
+def test_a_head_that_does_not_cover_the_answers_says_what_to_do() -> None:
+    config = EmbMLPConfig(width=8)
+    model = config.build(vocabulary=TOKENS, seeds=[0], candidates=[0, 1])
+    for probe in (accuracy, logit_lens, activation_patching):
+        with pytest.raises(DataError, match=r"build the model with candidates=world\.outputs"):
+            probe(model, WORLDS[0])
 
 
 def test_the_deepest_layer_of_the_lens_is_the_model() -> None:

@@ -108,6 +108,7 @@ def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
         axes = picture.subplots()
         axes.plot(table["step"], table["accuracy"])
         axes.plot(table["step"], table["replica"])
+        axes.set_xlabel("step\n" * 4)
         return picture
 
     try:
@@ -120,5 +121,6 @@ def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
     colors = [to_hex(line.get_color()) for line in axes.get_lines()]
     assert colors == [mark.color for mark in style.CYCLE[:2]]
     assert not axes.spines["top"].get_visible()
+    assert axes.xaxis.label.get_window_extent().y0 >= 0  # not cut
     assert {tick.get_size() for tick in axes.get_xticklabels()} == {style.SMALL}
     assert to_hex(axes.get_xticklabels()[0].get_color()) == style.INK

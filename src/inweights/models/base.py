@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Init, Linear
 from inweights.models.packing import Packed, pack
 
@@ -58,6 +58,20 @@ class Model(nn.Module):
         column[ids] = torch.arange(len(ids))
         self.register_buffer("candidates", ids, persistent=False)
         self.register_buffer("column", column, persistent=False)
+
+    def columns(self, answers: Tensor) -> Tensor:
+        """Return the logit column of each answer token, same shape.
+
+        Raises:
+            DataError: The head does not cover one.
+        """
+        columns = self.column[answers.to(self.column.device)]
+        if (columns < 0).any():
+            raise DataError(
+                "the model's head does not cover every answer of its world; build the model with "
+                "candidates=world.outputs.tolist()"
+            )
+        return columns
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -148,12 +162,14 @@ class Model(nn.Module):
             ``[R, n, D]`` each; ``[R, B, T, D]`` for ``all`` positions of token ids.
 
         Raises:
-            ConfigError: A layer is unknown.
+            ConfigError: A layer, or ``at``, is unknown.
         """
+        if isinstance(at, str) and at not in ("last", "all"):
+            raise unknown_name("place", at, ("last", "all"))
         batch = inputs if isinstance(inputs, Packed) else pack([inputs])
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
-        if at == "all":
+        if isinstance(at, str) and at == "all":
             shape = None if isinstance(inputs, Packed) else inputs.shape[-2:]
             return {n: states[n].unflatten(1, shape) if shape else states[n] for n in wanted}
         where = batch.last if isinstance(at, str) else at

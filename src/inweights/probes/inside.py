@@ -15,7 +15,7 @@ from torch import Tensor
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.probes.recall import slices
+from inweights.probes.recall import chosen_parts, slices
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import World
 
@@ -49,8 +49,8 @@ def logit_lens(
         ``rank`` (how many candidates beat it, mean), ``statements``.
 
     Raises:
-        ConfigError: A layer is unknown.
-        DataError: The head does not cover an answer.
+        ConfigError: A layer or a part is unknown.
+        DataError: The parts are empty, or the head does not cover an answer.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -63,14 +63,13 @@ def logit_lens(
     each = as_worlds(worlds, model)
     device = model.column.device
     rows: list[dict[str, object]] = []
+    chosen = chosen_parts(each[0], parts)
     for part, role, distribution, indices in slices(each[0]):
-        if part not in parts:
+        if part not in chosen:
             continue
         groups = shape_groups(each, part, indices[:most])
         answers = torch.cat([group.answers[..., 0] for group in groups], dim=-1)
-        columns = model.column[answers.to(device)].expand(model.replicas, -1).unsqueeze(-1)
-        if (columns < 0).any():
-            raise DataError("the model's head does not cover every answer of its world")
+        columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
         states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
         for layer, state in states.items():
             logits = model.decode(layer, state)  # one layer at a time: candidates may be many
@@ -118,7 +117,8 @@ def attention(
         (to which), ``weight`` (from 0 to 1).
 
     Raises:
-        ConfigError: The architecture has no attention.
+        ConfigError: The architecture has no attention, or a part is unknown.
+        DataError: The parts are empty.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -132,7 +132,7 @@ def attention(
     """
     each = as_worlds(worlds, model)
     tables = []
-    for part in parts:
+    for part in chosen_parts(each[0], parts):
         statements = getattr(each[0], part)
         for role in statements.role_names:
             for group in shape_groups(each, part, statements.with_role(role)):

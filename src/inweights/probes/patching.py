@@ -13,9 +13,10 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError
+from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.recall import chosen_parts
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
@@ -46,7 +47,8 @@ def patch(
             ``[R, B, K]``.
 
     Raises:
-        ConfigError: The layer is unknown, or a model of one's own does not offer it to hooks.
+        ConfigError: The layer or ``at`` is unknown, or a model of one's own does not offer the
+            layer to hooks.
         DataError: The position or the shape of ``state`` does not fit.
 
     Example:
@@ -61,6 +63,8 @@ def patch(
         >>> tuple(patch(model, tokens, across, layer="block.0", position=1, at="last").shape)
         (2, 1, 9)
     """
+    if at not in ("last", "all"):
+        raise unknown_name("place", at, ("last", "all"))
     batch, shape = pack([tokens]), tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
         raise DataError(f"there is no position {position} in prompts of {shape[1]} tokens")
@@ -101,8 +105,8 @@ def activation_patching(
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 
-    0 where nothing changes, 1 where the model answers as it does to the partner's prompt (Wang et
-    al. 2022, §4; Heimersheim and Nanda 2024). It is not a number where the model answers both
+    0 where nothing changes, 1 where the model answers as it does to the partner's prompt
+    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model answers both
     prompts alike.
 
     Args:
@@ -121,6 +125,7 @@ def activation_patching(
         logit is the partner's answer), ``statements``.
 
     Raises:
+        ConfigError: A layer or the part is unknown.
         DataError: The part is empty, no two statements of a role differ in their answer, the head
             does not cover an answer, or the donor's states do not fit.
 
@@ -134,9 +139,8 @@ def activation_patching(
         [1.0, 0.0, 0.0]
     """
     each = as_worlds(worlds, model)
+    chosen_parts(each[0], [part])
     statements = getattr(each[0], part)
-    if not len(statements):
-        raise DataError(f"the world '{each[0].name}' has no {part}")
     rows: list[dict[str, object]] = []
     for role in statements.role_names:
         for group in shape_groups(each, part, statements.with_role(role)):
@@ -145,9 +149,7 @@ def activation_patching(
             tokens = prompts.to(model.column.device)
             other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(tokens.device)
             pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
-            columns = model.column[pair.to(tokens.device)].expand(model.replicas, -1, -1)
-            if (columns < 0).any():
-                raise DataError("the model's head does not cover every answer of its world")
+            columns = model.columns(pair).expand(model.replicas, -1, -1)
             own, theirs = (
                 _difference(model(batch, at=batch.last), columns)
                 for batch in (pack([tokens]), pack([other]))

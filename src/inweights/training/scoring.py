@@ -93,9 +93,7 @@ def answer_ranks(
     order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
     wanted = torch.from_numpy(np.argsort(np.argsort(group.indices if indices is None else indices)))
     back = torch.argsort(order)[wanted].to(device)
-    columns = model.column[group.answers.to(device)]
-    if (columns < 0).any():
-        raise DataError("the model's head does not cover every answer of its world")
+    columns = model.columns(group.answers)
     seen = group.answers[..., :-1]
     if teacherless:
         seen = torch.full_like(seen, each[0].vocabulary.id(teacherless))
@@ -130,8 +128,4 @@ def answers_of(
         first = statements.answers[starts] if len(statements) else starts[:0]
         chosen = first if indices is None else first[indices]
         columns.append(torch.from_numpy(chosen))
-    device = model.column.device
-    column = model.column[torch.stack(columns).to(device)]
-    if (column < 0).any():
-        raise DataError("the model's head does not cover every answer of its world")
-    return column.expand(model.replicas, -1)
+    return model.columns(torch.stack(columns)).expand(model.replicas, -1)
