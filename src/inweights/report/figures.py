@@ -96,13 +96,8 @@ def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture
     given = arguments(figure, function, frames)
     with style.context():
         picture = function(*given, **figure.options)
-        own = [axes.get_subplotspec() is not None for axes in picture.axes]
-        if (
-            "axes" not in figure.options
-            and picture.get_layout_engine() is None
-            and all(own)
-            and own
-        ):
+        gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
+        if gridded and picture.get_layout_engine() is None and function is not lines.into:
             picture.set_layout_engine("constrained")  # so that no label is cut
         # Ticks are made when a figure is laid out, in the style that holds by then.
         picture.draw_without_rendering()
