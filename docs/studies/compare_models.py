@@ -22,4 +22,4 @@ for name, donor in models.items():
     table = iw.probes.activation_patching(models["with"], world, donor=donor)
     effects.append(table.with_columns(pl.lit(name).alias("donor")))
 picture = {"row": "layer", "column": "position", "value": "effect", "panel": "donor"}
-iw.report.plot("heatmaps", pl.concat(effects), **picture).savefig("patched.png")
+iw.plot("heatmaps", pl.concat(effects), **picture).savefig("patched.png")
