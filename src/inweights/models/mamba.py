@@ -109,12 +109,15 @@ class Mamba(Model):
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
         x = self.tokens(batch.tokens)
-        states = {"embedding": x}
+        states = {"embedding": (x := self.hook("embedding", x))}
         for i, block in enumerate(self.blocks):
-            x = block(x, batch.shapes)
+            x = self.hook(f"block.{i}", block(x, batch.shapes))
             states[f"block.{i}"] = x
-        states["final"] = self.norm(x)
+        states["final"] = self.hook("final", self.norm(x))
         return states
+
+    def final_norm(self, state: Tensor) -> Tensor:
+        return self.norm(state)
 
     def unembed(self, state: Tensor) -> Tensor:
         if self.head is not None:

@@ -73,8 +73,8 @@ class Node2Vec(Model):
         return ("embedding", "final")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
-        return {"embedding": x, "final": x}
+        x = self.hook("embedding", self.tokens(batch.tokens))
+        return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Tensor) -> Tensor:
         table = self.tokens if self.head is None else self.head

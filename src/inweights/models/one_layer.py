@@ -164,7 +164,7 @@ class OneLayer(Model):
             low, high = int(tokens.min()), int(tokens.max())
             if low < 0 or high >= self.vocabulary:
                 raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
-        value = self._values(tokens)
+        value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
         groups = zip(
             tokens.split(sizes, dim=-1), value.split(sizes, dim=1), batch.shapes, strict=True
@@ -174,7 +174,7 @@ class OneLayer(Model):
             for ids, v, (count, length) in groups
         ]
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
-        return {"value": value, "attention": whole}
+        return {"value": value, "attention": self.hook("attention", whole)}
 
     def unembed(self, state: Tensor) -> Tensor:
         kappa, weight = self.config.kappa, self.mlp.weight
@@ -184,6 +184,10 @@ class OneLayer(Model):
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
         return inner.relu().unflatten(2, weight.shape[1:3]).mean(3) * kappa
+
+    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+        weights = self._weights(tokens).mT  # [R, B, t, s]
+        return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Return ``softmax(Xᵀ W_KQ x)`` of sequences ``[B, T]`` or ``[R, B, T]``, last token ``x``.

@@ -112,8 +112,8 @@ class TinyNN(Model):
         return ("embedding", "middle")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
-        return {"embedding": x, "middle": self.drop(self.middle(x))}
+        x = self.hook("embedding", self.tokens(batch.tokens))
+        return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
 
     def unembed(self, state: Tensor) -> Tensor:
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))

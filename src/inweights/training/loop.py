@@ -101,7 +101,7 @@ def train(
         raise ConfigError(f"the loss is recorded every so many steps, at least 1, not {every}")
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
-    each = as_worlds(worlds, replicas)
+    each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     for phase in plans[0].phases:
