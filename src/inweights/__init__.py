@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
     from inweights.lab.sweep import sweep
     from inweights.laboratory import board, find, run
-    from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.models import (
+        GPT,
+        EmbMLP,
+        EmbMLPConfig,
+        GPTConfig,
+        Init,
+        Model,
+        load_model,
+        save_model,
+    )
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
@@ -87,6 +96,7 @@ __all__ = [
     "board",
     "find",
     "lab",
+    "load_model",
     "load_world",
     "models",
     "open_world",
@@ -96,6 +106,7 @@ __all__ = [
     "report",
     "run",
     "runs",
+    "save_model",
     "save_world",
     "solve",
     "sweep",
@@ -116,7 +127,16 @@ _HOMES = {
     "lab.sweep": ("sweep",),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
-    "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
+    "models": (
+        "GPT",
+        "EmbMLP",
+        "EmbMLPConfig",
+        "GPTConfig",
+        "Init",
+        "Model",
+        "load_model",
+        "save_model",
+    ),
     "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (
         "Checkpoint",

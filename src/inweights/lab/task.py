@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,23 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
-from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task, measure_key
-from inweights.lab.store import Store
+from inweights.errors import ConfigError
+from inweights.lab.kept import open_model
+from inweights.lab.plan import (
+    MODEL,
+    RECORDS,
+    ComputeTask,
+    LearnTask,
+    Run,
+    Task,
+    at_the_end,
+    measure_key,
+)
+from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
 from inweights.models.base import Model
 from inweights.models.layers import Init
+from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
@@ -50,7 +62,9 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
     done = 0
     for members in _blocks(task):
         learner = members[0][0].trial.learner
-        if isinstance(learner, Curriculum):
+        if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
+            _measure(members, task.measures, store, device)
+        elif isinstance(learner, Curriculum):
             _train(members, task.measures, store, device, partial(_add, progress, done))
         else:
             for run, parts, world in members:
@@ -95,12 +109,12 @@ def _train(
         candidates=worlds[0].outputs.tolist(),
     ).to(device)
 
-    def look(measure: Measure, seen: Model) -> pl.DataFrame:
-        table: pl.DataFrame = measure.probe(seen, worlds, **measure.options)
-        return table
-
-    looks = [m for m in measures if m is not LOSSES]
-    observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
+    if MODEL in measures:
+        check_savable(model)  # before it trains, not after
+    looks = [m for m in measures if m not in RECORDS.values()]
+    observers = [
+        Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
+    ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     key = digest([wanted, [measure_key(m) for m in measures]], 20)
     with store.unfinished(key, wanted) as file:
@@ -118,9 +132,37 @@ def _train(
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
-                tables[measure_key(measure)] = look(measure, model)
+                tables[measure_key(measure)] = _look(measure, worlds, model)
         for replica, (run, parts, _) in enumerate(members):
-            for part in parts:
+            if MODEL_PART in parts:
+                _keep(store, run, model, replica)
+        _share_out(tables, members, store)
+
+
+def _measure(
+    members: Sequence[Member], measures: Sequence[Measure], store: Store, device: str
+) -> None:
+    """Look at the kept models of runs that were trained before."""
+    models = [open_model(store, run).to(device) for run, _, _ in members]
+    blocks = [(model, [one]) for model, one in zip(models, members, strict=True)]
+    with suppress(ConfigError):  # optima of one shape may differ in rank
+        blocks = [(join_replicas(models), list(members))]
+    for model, those in blocks:
+        worlds = [world for _, _, world in those]
+        tables = {measure_key(measure): _look(measure, worlds, model) for measure in measures}
+        _share_out(tables, those, store)
+
+
+def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+    table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    return table
+
+
+def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], store: Store) -> None:
+    """Store the rows of each replica as tables of its run."""
+    for replica, (run, parts, _) in enumerate(members):
+        for part in parts:
+            if part != MODEL_PART:
                 own = tables[part].filter(pl.col("replica") == replica).drop("replica")
                 _store(store, run, part, own)
 
@@ -134,6 +176,9 @@ def _derive(
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, world, learner, every):
             for measure in looks:
+                if measure == MODEL:
+                    _keep(store, run, model, 0)
+                    continue
                 table = measure.probe(model, world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
                 frames.setdefault(measure_key(measure), []).append(stamped)
@@ -151,10 +196,19 @@ def _models(
 
 
 def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
+    _describe(store, run)
+    store.write(run.key, part, table)
+
+
+def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
+    _describe(store, run)
+    store.write_model(run.key, encode_model(model, replica))
+
+
+def _describe(store: Store, run: Run) -> None:
     trial = run.trial
     about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
     store.describe(run.key, {**about, "seed": run.seed})
-    store.write(run.key, part, table)
 
 
 def _capacity(member: Member) -> int:

@@ -15,7 +15,7 @@ import msgspec
 
 from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
-from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task
+from inweights.lab.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.trial import Computation, Measure, Trial
 
 __all__ = ["from_wire", "sendable", "to_wire"]
@@ -53,8 +53,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         ],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
         "measures": [
-            None
-            if m is LOSSES
+            m.name
+            if m in RECORDS.values()
             else {
                 "name": m.name,
                 "probe": _plain(m.probe),
@@ -106,7 +106,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     measures = tuple(
-        LOSSES if one is None else Measure(**{name: read(v) for name, v in one.items()})
+        RECORDS[one]
+        if isinstance(one, str)
+        else Measure(**{name: read(v) for name, v in one.items()})
         for one in values["measures"]
     )
     return LearnTask(runs, measures, tuple(tuple(parts) for parts in values["parts"]))
