@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
-    from inweights.lab.sweep import sweep
+    from inweights.lab.sweep import Study, sweep
     from inweights.laboratory import board, find, run
     from inweights.models import (
         GPT,
@@ -87,6 +87,7 @@ __all__ = [
     "SolverError",
     "Statements",
     "Stop",
+    "Study",
     "Trial",
     "Triples",
     "TwoHop",
@@ -124,7 +125,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
-    "lab.sweep": ("sweep",),
+    "lab.sweep": ("Study", "sweep"),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
     "models": (

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inweights.lab.claim import Claim, Stating
     from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
+    from inweights.lab.forecast import Forecast
+    from inweights.lab.kept import KeptModel
     from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
     from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
+    from inweights.lab.sweep import Study, grid
     from inweights.lab.trial import Computation, Measure, Plan, Trial
     from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
     from inweights.models.base import ModelConfig
@@ -29,7 +32,9 @@ __all__ = [
     "Curriculum",
     "Descent",
     "Figure",
+    "Forecast",
     "Judged",
+    "KeptModel",
     "Learner",
     "Measure",
     "ModelConfig",
@@ -39,6 +44,7 @@ __all__ = [
     "Recipe",
     "Score",
     "Stating",
+    "Study",
     "Target",
     "Trial",
     "Value",
@@ -47,6 +53,7 @@ __all__ = [
     "atlas",
     "computed",
     "cosine",
+    "grid",
     "heatmaps",
     "interval",
     "judge",
@@ -74,6 +81,8 @@ _HOMES = {
         "sweeps",
         "through_time",
     ),
+    "lab.forecast": ("Forecast",),
+    "lab.kept": ("KeptModel",),
     "lab.plugins": ("load_plugins",),
     "lab.recipe": (
         "SCALES",
@@ -90,6 +99,10 @@ _HOMES = {
         "cosine",
         "number",
         "share",
+    ),
+    "lab.sweep": (
+        "Study",
+        "grid",
     ),
     "lab.trial": (
         "Computation",

@@ -112,11 +112,9 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     job = Job(
         store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
     )
-    executor = effort.executor or (
-        Processes(effort.jobs)
-        if effort.jobs > 1 and len(tasks) > 1 and all(map(sendable, tasks))
-        else SameProcess()
-    )
+    beside = effort.jobs > 1 and len(tasks) > 1
+    beside = beside and all(sendable(task, effort.plugins) for task in tasks)
+    executor = effort.executor or (Processes(effort.jobs) if beside else SameProcess())
     if tasks:
         executor(job, tasks, report)
         store.tidy()

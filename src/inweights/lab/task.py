@@ -33,7 +33,7 @@ from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
 
-__all__ = ["use_threads", "work_on"]
+__all__ = ["build_model", "capacity", "use_threads", "work_on"]
 
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take.
 MAX_BYTES = 4 * 2**30
@@ -85,7 +85,8 @@ def _blocks(task: LearnTask) -> Iterator[list[Member]]:
         world = run.trial.world.build(run.seed)
         shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
     for members in shapes.values():
-        size = _capacity(members[0])
+        run, _, world = members[0]
+        size = capacity(run, world)
         for start in range(0, len(members), size):
             yield members[start : start + size]
 
@@ -100,15 +101,7 @@ def _train(
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
     worlds = [world for _, _, world in members]
     trials, seeds = [run.trial for run, _, _ in members], [run.seed for run, _, _ in members]
-    config = trials[0].model
-    assert config is not None
-    model = config.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=seeds,
-        inits=[getattr(trial.model, "init", Init()) for trial in trials],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
-
+    model = build_model([run for run, _, _ in members], worlds, device)
     if MODEL in measures:
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
@@ -137,6 +130,19 @@ def _train(
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
         _share_out(tables, members, store)
+
+
+def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
+    """Return the model of runs that train together, a replica a run, at its start."""
+    config = runs[0].trial.model
+    if config is None:
+        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+    return config.build(
+        vocabulary=len(worlds[0].vocabulary),
+        seeds=[run.seed for run in runs],
+        inits=[getattr(run.trial.model, "init", Init()) for run in runs],
+        candidates=worlds[0].outputs.tolist(),
+    ).to(device)
 
 
 def _measure(
@@ -211,9 +217,8 @@ def _describe(store: Store, run: Run) -> None:
     store.describe(run.key, {**about, "seed": run.seed})
 
 
-def _capacity(member: Member) -> int:
+def capacity(run: Run, world: World) -> int:
     """How many runs like this one train together without filling the memory."""
-    run, _, world = member
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
