@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights.lab.claim import Claim, Stating
-    from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
+    from inweights.lab.figure import (
+        Figure,
+        atlas,
+        auto,
+        heatmaps,
+        lines,
+        states,
+        sweeps,
+        through_time,
+    )
     from inweights.lab.forecast import Forecast
     from inweights.lab.kept import KeptModel
     from inweights.lab.plugins import load_plugins
@@ -51,6 +60,7 @@ __all__ = [
     "Verdict",
     "WorldConfig",
     "atlas",
+    "auto",
     "computed",
     "cosine",
     "grid",
@@ -75,6 +85,7 @@ _HOMES = {
     "lab.figure": (
         "Figure",
         "atlas",
+        "auto",
         "heatmaps",
         "lines",
         "states",
