@@ -34,7 +34,7 @@ def sweep(
     Parameters
     ----------
     file
-        A TOML file with [world], [model], [learner] and [over]; docs/studies.md shows one.
+        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
     seeds
         Number of replicates, or which: 8, 900..907 or 7,8,9.
     set

@@ -136,7 +136,7 @@ class Paper:
     claims_of: str = ""
     ours: tuple[str, ...] = field(default=())
 
-    def stating(self, name: str, place: str) -> Stating:
+    def stating(self, name: str, place: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
         return Stating(f"{self.source}/{name}", self.claims_of or self.source, place)
 
@@ -145,18 +145,21 @@ class Paper:
         name: str,
         *,
         title: str,
-        place: str,
-        summary: str,
+        place: str = "",
+        summary: str = "",
         scales: Mapping[str, Config],
-        seeds: Mapping[str, int],
+        seeds: int | Mapping[str, int],
         plan: Callable[[Any], Plan],
-        claims: Sequence[Claim],
+        claims: Sequence[Claim] = (),
         figures: Sequence[Figure] = (),
         derive: Callable[[Tables], Tables] | None = None,
         ours: Sequence[str] | None = None,
         version: int = 1,
     ) -> Recipe:
-        """Return a recipe of the paper; ``ours`` is the paper's own if left out."""
+        """Return a recipe of the paper.
+
+        ``ours`` is the paper's own if left out; a number of seeds is that of all scales.
+        """
         return Recipe(
             name=f"{self.source}/{name}",
             title=title,
@@ -164,7 +167,7 @@ class Paper:
             place=place,
             summary=summary,
             scales=scales,
-            seeds=seeds,
+            seeds=dict.fromkeys(scales, seeds) if isinstance(seeds, int) else seeds,
             plan=plan,
             claims=tuple(claims),
             figures=tuple(figures),

@@ -152,7 +152,9 @@ def open_study(path: str | Path) -> Recipe:
         parts = {"world": file.world, "model": file.model, "learner": file.learner}
         full = {n: to_dict(_part(n, v)) for n, v in parts.items() if v is not None}
         file = structs.replace(file, **full)
-        _ = file.study.plan
+        labels = file.study.plan.trials[0].labels
+        if labels and not file.summary:
+            file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
@@ -172,13 +174,12 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         file: What the file says, or the settings of a run.
     """
     file = file if isinstance(file, StudyFile) else decode(StudyFile, file)
-    varied = ", ".join(file.over) if isinstance(file.over, Mapping) else ""
     return Recipe(
         name=name,
         title=file.title or f"A study: {name.partition('/')[2]}",
         paper="A study of one's own",
         place=f"{name.partition('/')[2]}.toml",
-        summary=file.summary or (f"Varies {varied}." if varied else ""),
+        summary=file.summary,
         scales={"cpu": file},
         seeds={"cpu": len(choose_seeds(file.seeds, 0))},
         plan=_plan,
@@ -246,7 +247,7 @@ def _probe(name: str) -> Probe:
         found = getattr(sys.modules.get(module), function, None)
         if found is None:
             raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
-        return found  # type: ignore[no-any-return]
+        return found
     known = {one: getattr(probes, one) for one in probes.__all__}
     looks = {n: f for n, f in known.items() if "model" in [*inspect.signature(f).parameters][:1]}
     if name not in looks:
