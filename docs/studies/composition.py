@@ -13,8 +13,8 @@ table = iw.sweep(
 )
 
 composed = table.filter(role="composition")
-means = composed.group_by("complexity", maintain_order=True).agg(pl.col("accuracy", "chance").mean())
-print(means)
+cells = composed.group_by("complexity", maintain_order=True)
+print(cells.agg(pl.col("accuracy", "chance").mean()))
 
 figure = iw.report.plot("auto", composed, x_label="first relations of a subject")
 figure.savefig("composition.png")

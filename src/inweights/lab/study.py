@@ -155,10 +155,10 @@ def open_study(path: str | Path) -> Recipe:
         labels = file.study.plan.trials[0].labels
         if labels and not file.summary:
             file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
+        name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
+        return study_recipe(f"{_HOME}/{name}", file)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
-    return study_recipe(f"{_HOME}/{name}", file)
 
 
 def is_study(recipe: str) -> bool:
