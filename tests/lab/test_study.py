@@ -58,7 +58,9 @@ def test_a_file_is_the_same_study_as_the_call(tmp_path) -> None:
     )
     assert study.trials == called.trials
     assert recipe.name == "study/own"
-    assert recipe.seeds == {"cpu": 3}
+    assert recipe.resolve("cpu")[1] == (0, 1, 2)
+    listed = open_study(write(tmp_path, "seeds = [7, 9]\n" + BRIEF))
+    assert listed.resolve("cpu")[1] == (7, 9)
 
 
 @pytest.mark.slow
@@ -150,6 +152,8 @@ WRONG = {
     "path": (BRIEF + "[over]\nworld.m = [3]", "unknown path 'world.m'; did you mean 'world.n'"),
     "value": (BRIEF + '[over]\nworld.n = ["x"]', "world.n = 'x': n: expected `int`"),
     "probe": ('measures = ["acuracy"]\n' + BRIEF, "unknown probe 'acuracy'; did you mean 'accur"),
+    "no probe": ('measures = ["os:system"]\n' + BRIEF, "there is no probe os:system"),
+    "function": ('measures = ["shutil:rmtree"]\n' + BRIEF, "there is no probe shutil:rmtree"),
     "own probe": ('measures = ["mine:look"]\n' + BRIEF, "load its module with --plugin mine"),
     "no measure": ("measures = []\n" + BRIEF, "a sweep measures something"),
     "figure": (

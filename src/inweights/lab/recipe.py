@@ -45,6 +45,7 @@ class Recipe:
         derive: Computes further tables from the measured ones, for claims and figures.
         ours: Settings that the paper does not give and that are our choice.
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
+        root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
     """
 
@@ -61,6 +62,7 @@ class Recipe:
     derive: Callable[[Tables], Tables] | None = None
     ours: Sequence[str] = ()
     first_seed: int = 100
+    root_seeds: tuple[int, ...] = ()
     version: int = 1
 
     def __post_init__(self) -> None:
@@ -95,7 +97,8 @@ class Recipe:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
         """
         own = self._settings(scale)
-        chosen = choose_seeds(self.seeds[scale] if seeds is None else seeds, self.first_seed)
+        asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
+        chosen = choose_seeds(asked, self.first_seed)
         settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,

@@ -60,7 +60,7 @@ def auto(
         DataError: A column is missing, or the table has no rows or no numbers.
 
     Example:
-        >>> table = pl.DataFrame({"n": [4, 8] * 2, "seed": [0, 0, 1, 1], "accuracy": [1, 0.5] * 2})
+        >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
         >>> axes = auto(table).axes[0]
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('n', 'accuracy')
