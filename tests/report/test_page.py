@@ -132,7 +132,7 @@ def test_escapes_in_the_player():
 def test_only_what_moves_has_a_twin():
     tables = made_up.tables()
     twins = [interactive(figure, tables) is not None for figure in made_up.figures()]
-    assert twins == [False, False, False, False, True, True]
+    assert twins == [False, False, False, False, False, True, True]
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -18,6 +18,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Init, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["DeepLinear", "DeepLinearConfig"]
 
@@ -49,7 +50,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> DeepLinear:
@@ -58,6 +59,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         Raises:
             ConfigError: There are more tokens, or without a readout more labels, than the width.
         """
+        seeds = as_seeds(seeds)
         model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, inits or [self.init] * len(seeds))
         return model

@@ -15,6 +15,7 @@ from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Init, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["EmbMLP", "EmbMLPConfig"]
 
@@ -37,11 +38,12 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> EmbMLP:
         """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
+        seeds = as_seeds(seeds)
         model = EmbMLP(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, inits or [self.init] * len(seeds))
         return model

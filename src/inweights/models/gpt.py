@@ -20,6 +20,7 @@ from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Embedding, Init, LayerNorm, Linear, initialise
 from inweights.models.packing import Packed, pack
+from inweights.seeds import as_seeds
 
 __all__ = ["GPT", "GPTConfig"]
 
@@ -78,11 +79,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> GPT:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
         scales = inits or [self.init] * len(seeds)

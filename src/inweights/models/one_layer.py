@@ -24,6 +24,7 @@ from inweights.models.base import Model
 from inweights.models.layers import Draw, Init, Layer, initialise
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
+from inweights.seeds import as_seeds
 
 __all__ = ["OneLayer", "OneLayerConfig"]
 
@@ -66,7 +67,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> OneLayer:
@@ -75,6 +76,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         Raises:
             ConfigError: Orthonormal embeddings are wanted of more tokens than the width.
         """
+        seeds = as_seeds(seeds)
         scales = inits or [self.init] * len(seeds)
         model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, scales)

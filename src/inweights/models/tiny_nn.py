@@ -20,6 +20,7 @@ from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["FrozenEmbedding", "TinyNN", "TinyNNConfig"]
 
@@ -57,11 +58,12 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> TinyNN:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         scales = inits or [self.init] * len(seeds)
         model = TinyNN(self, vocabulary=vocabulary, replicas=len(seeds))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Picture
 from inweights.errors import ConfigError
 
 # Each import registers its drawings.
-from inweights.report import atlas, heatmaps, lines, states, style, sweeps, through_time, tidy
+from inweights.report import atlas, auto, heatmaps, lines, states, style, sweeps, through_time, tidy
 from inweights.report.registry import DRAWINGS, Drawing, arguments, drawing, find
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DRAWINGS",
     "atlas",
+    "auto",
     "draw",
     "drawing",
     "heatmaps",
