@@ -14,6 +14,7 @@ import pytest
 
 from inweights.audit import augment, write_augmented
 from inweights.audit.questions import QUESTIONS
+from inweights.audit.strategies import STRATEGIES
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
@@ -27,7 +28,7 @@ def facts(tmp_path: Path, *rows: str) -> Knowledge:
 
 
 def test_statements_identities_and_questions() -> None:
-    made = augment(PEOPLE)
+    made = augment(PEOPLE, strategies=["identities"], wordings=1)
     told = made.train.filter(pl.col("role") == "fact")
     assert told["fact"].to_list() == list(range(90))
     assert told["line"].to_list() == list(range(2, 92))
@@ -83,7 +84,7 @@ def test_large_sets_take_seconds(tmp_path: Path) -> None:
 
 
 def test_questions_are_held_out() -> None:
-    made = augment(PEOPLE, reverse=True, paraphrase=3)
+    made = augment(PEOPLE, strategies=["reversals", "paraphrases"])
     trained = set(made.train["prompt"])
     assert not trained & set(made.questions["prompt"])
     assert "reversal" not in set(made.questions["role"])  # reversals are trained here
@@ -91,11 +92,11 @@ def test_questions_are_held_out() -> None:
 
 
 def test_control_has_no_identities_and_as_many_words() -> None:
-    made = augment(PEOPLE, paraphrase=2)
+    made = augment(PEOPLE, strategies=["identities"], wordings=2)
     assert set(made.control["role"]) == {"fact"}
     assert made.words["train"] - 3 <= made.words["control"] <= made.words["train"]
     assert set(made.control["text"]) <= set(made.train["text"])
-    bare = augment(PEOPLE, identity=False)
+    bare = augment(PEOPLE)
     assert bare.control["text"].to_list() == bare.train["text"].to_list()
 
 
@@ -105,19 +106,22 @@ def test_control_of_as_many_tokens() -> None:
     def letters(texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]
 
-    made = augment(PEOPLE, tokens=letters)
+    made = augment(PEOPLE, strategies=["identities"], tokens=letters)
     shortest = min(letters(made.control["text"].to_list()))
     assert made.tokens["train"] == sum(letters(made.train["text"].to_list()))
     assert made.tokens["train"] - shortest < made.tokens["control"] <= made.tokens["train"]
 
 
 def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
-    made = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome"))
-    assert "identity" not in made.counts
+    rows = facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome")
+    assert "identity" not in augment(rows, strategies=["identities"]).counts
+    # Who loves himself among others is not stated to be himself.
+    rows = facts(tmp_path, "ann,loves,rome", "rome,in,italy", "rome,loves,rome")
+    assert augment(rows, strategies=["identities"], wordings=1).counts["identity"] == 1
 
 
 def test_similarity_comes_first() -> None:
-    made = augment(PEOPLE, curriculum="sa")
+    made = augment(PEOPLE, strategies=["identities"], curriculum="sa")
     assert made.train["stage"].is_sorted()
     first = set(made.train.filter(pl.col("stage") == 0)["role"])
     assert first == {"fact", "identity"}
@@ -127,7 +131,7 @@ def test_similarity_comes_first() -> None:
 
 def test_same_bytes_twice(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        write_augmented(augment(PEOPLE, paraphrase=2, reverse=True, seed=3), tmp_path / name)
+        write_augmented(augment(PEOPLE, strategies=[*STRATEGIES][:-1], seed=3), tmp_path / name)
     same = filecmp.dircmp(tmp_path / "one", tmp_path / "other")
     assert not same.left_only
     files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*") if p.is_file()]
@@ -138,7 +142,7 @@ def test_same_bytes_twice(tmp_path: Path) -> None:
 
 def test_loads_as_a_hugging_face_dataset(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
-    made = augment(PEOPLE)
+    made = augment(PEOPLE, strategies=["identities"], wordings=1)
     folder = write_augmented(made, tmp_path / "out")
     cache = str(tmp_path / "cache")
     for name, rows in (("train", 145), ("control_text", made.control.height), ("questions", 123)):
@@ -185,7 +189,7 @@ def test_own_words(tmp_path: Path) -> None:
         '[statements]\nborn_in = ["{subject} was born in {object}."]\n'
         '[phrases]\nborn_in = "birthplace"\n'
     )
-    made = augment(PEOPLE, wording=Wording.read(path), paraphrase=2)
+    made = augment(PEOPLE, wording=Wording.read(path), strategies=["paraphrases"], wordings=2)
     assert made.train["text"][:2].to_list() == [
         "Mozart was born in Salzburg.", "The birthplace of Mozart is Salzburg.",
     ]  # fmt: skip
@@ -204,16 +208,14 @@ def test_templates_end_with_the_object(template: str) -> None:
 def test_options_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="joint, sa"):
         augment(PEOPLE, curriculum="as")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"from 1 to 5, .* not 0"):
-        augment(PEOPLE, paraphrase=0)
-    with pytest.raises(ConfigError, match=r"from 1 to 5, .* not 6; give more"):
-        augment(PEOPLE, paraphrase=6)
+    with pytest.raises(ConfigError, match=r"from 1 to 6, .* not 7; give more"):
+        augment(PEOPLE, wordings=7)
 
 
 def test_other_names_are_used_in_paraphrases() -> None:
     words = Wording(aliases={"Mozart": ("Wolfgang Amadeus Mozart",)})
-    made = augment(PEOPLE, wording=words, paraphrase=2, identity=False)
+    made = augment(PEOPLE, wording=words, strategies=["paraphrases"], wordings=2)
     assert made.train["text"][:2].to_list() == [
-        "The born in of Mozart is Salzburg.",
-        "Wolfgang Amadeus Mozart has the born in Salzburg.",
+        "Mozart was born in Salzburg.",
+        "The birthplace of Wolfgang Amadeus Mozart is Salzburg.",
     ]

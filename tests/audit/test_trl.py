@@ -72,8 +72,8 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
         learnt[form] = tokenizer.decode(kept)
     # Of a prompt with its completion, the completion is learnt, and that it ends there.
     assert learnt["train"] == " Salzburg.<eos>"
-    assert learnt["train_text"] == "The born in of Mozart is Salzburg.<eos>"
-    assert learnt["train_chat"] == "user The born in of Mozart is<eos>assistant Salzburg.<eos>"
+    assert learnt["train_text"] == "Mozart was born in Salzburg.<eos>"
+    assert learnt["train_chat"] == "user Mozart was born in<eos>assistant Salzburg.<eos>"
 
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     count = token_counter(tmp_path / "tokenizer")

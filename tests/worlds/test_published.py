@@ -48,7 +48,7 @@ def test_two_hop_fact(tmp_path: Path) -> None:
 
 
 def test_its_words_are_used(tmp_path: Path) -> None:
-    made = augment(read_knowledge(two_hop_fact(tmp_path / "f.csv")), identity=False)
+    made = augment(read_knowledge(two_hop_fact(tmp_path / "f.csv")))
     assert made.train["text"][0] == "Ada was born in the city of Tarn."
     assert made.plain == ()
 

@@ -1,28 +1,33 @@
-"""Training data from a user's facts: statements, identities, questions, and a control.
+"""Training data from a user's facts: statements, what strategies add, questions, and a control.
 
-The same facts and options give the same rows. Nothing is read but the facts.
+The same facts and options give the same rows. Nothing is read but the facts, and a file to replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from inweights.audit.questions import held_out
+from inweights.audit.strategies import Row, Telling, plain, strategies_of
+from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.progress import Progress
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.triples import bridges_of
-from inweights.worlds.wording import IDENTITY, REVERSE, Wording
+from inweights.worlds.wording import Wording
 
 __all__ = ["Augmented", "augment"]
 
+#: Tokens of replayed text for each token of all other texts, at most.
+REPLAYED = 0.25
 _SCHEMA: dict[str, Any] = {
     "fact": pl.Int64, "line": pl.Int64, "role": pl.String, "stage": pl.Int64,
     "prompt": pl.String, "completion": pl.String,
@@ -34,13 +39,18 @@ class Augmented:
     """What :func:`augment` made.
 
     Attributes:
-        train: A row a statement: ``id, fact, line, role, stage, prompt, completion, text``; role is
-            ``fact``, ``reverse`` or ``identity``; an identity has fact and line -1.
-        control: The same columns: no identities, as many words (tokens, where these are counted).
-        questions: A row a question, as :func:`inweights.audit.held_out` gives them.
+        train: A row a text: ``id, fact, line, role, stage, prompt, completion, text``; role is
+            ``fact``, or what a strategy makes; texts of no one fact have fact and line -1.
+        control: The same columns: the facts alone, as many words (tokens, where these are counted).
+        questions: A row a question, as :func:`inweights.audit.held_out` gives them, and ``told``:
+            roles of the rows of ``train`` that answer it by direct statement, in a sentence that
+            names first what is asked about and then the answer. Empty for questions that nothing
+            answers but reasoning. ``itself``: the answer is the subject.
         words: Number of words of ``train`` and ``control``.
         plain: Relations that have no template of their own.
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
+        strategies: Names of the strategies.
+        dropped: Questions that were left out, as a text to train on has their very prompt.
     """
 
     train: pl.DataFrame
@@ -49,108 +59,193 @@ class Augmented:
     words: dict[str, int]
     plain: tuple[str, ...]
     tokens: dict[str, int] = field(default_factory=dict)
+    strategies: tuple[str, ...] = ()
+    dropped: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
         """Rows by role, of the training set and of the questions."""
         rows = self.train.group_by("role", maintain_order=True).len().rows()
-        asked = self.questions.group_by("role", maintain_order=True).len().rows()
-        return dict(rows) | {f"question: {role}": count for role, count in asked}
+        asked = self.questions.group_by("role", maintain_order=True)
+        kinds = asked.agg(pl.len(), told=(pl.col("told").list.len() > 0).sum()).rows()
+        return (
+            dict(rows)
+            | {f"question: {role}": count for role, count, _ in kinds}
+            | {f"question: {role}, told": told for role, _, told in kinds if told}
+        )
 
 
 def augment(
     knowledge: Knowledge,
     *,
+    strategies: Sequence[str] = (),
     wording: Wording | None = None,
-    identity: bool = True,
-    reverse: bool = False,
-    paraphrase: int = 1,
+    wordings: int = 3,
+    hops: int = 2,
+    most: int = 10_000,
+    hold_out: float = 0.0,
+    replay: Path | None = None,
+    budget: int = 0,
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
     tokens: Counter | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Put facts into words, add identities of the bridges, and hold questions out.
+    """Put facts into words, tell more by strategies, and hold questions out.
 
     Args:
         knowledge: The facts.
+        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: what is told besides
+            each fact once.
         wording: Templates; those of the file, or plain ones, if left out.
-        identity: Whether the identity ``b → b`` of each bridge is added.
-        reverse: Whether each fact is told from its object, too.
-        paraphrase: In how many wordings each statement is made, as far as there are so many.
+        wordings: In how many wordings a strategy says the same, as far as there are so many.
+        hops: Facts of a chain that ``derive`` states the end of, at most.
+        most: Chains of each length that strategies tell, at most.
+        hold_out: Share of the bridges whose chains no strategy tells, so that what is learnt beyond
+            memory can be measured.
+        replay: A file of text, a line a text, for the strategy ``replay``: as much as
+            a quarter of all other text, at most.
+        budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
+            what strategies add in a drawn order, then all of it again. 0: each row once.
         curriculum: ``joint``: one stage, or those of the file. ``sa``: facts whose value is shared
             with other subjects first, with the identities; the others second (Feature
             Resemblance, §5: similarity before attribution).
-        seed: Decides which questions and repetitions are drawn where there are too many.
+        seed: Decides which questions, chains and repetitions are drawn where there are too many.
         tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the control then
             has as many tokens as the training set, else as many words.
         watch: Told about parts done, all parts, and what comes next.
 
     Raises:
         ConfigError: An option cannot be.
+        DataError: The file to replay cannot be read.
 
     Example:
         >>> from inweights.worlds import read_knowledge
-        >>> made = augment(read_knowledge("@people"))
-        >>> made.counts["fact"], made.counts["identity"], made.counts["question: composition"]
-        (90, 55, 70)
+        >>> made = augment(read_knowledge("@people"), strategies=["derive"])
+        >>> made.counts["fact"], made.counts["derived"], made.counts["question: composition"]
+        (90, 210, 70)
         >>> made.train["text"][0], made.questions["prompt"][0]
-        ('The born in of Mozart is Salzburg.', 'The country of the born in of Mozart is')
+        ('Mozart was born in Salzburg.', 'The country of the birthplace of Mozart is')
+        >>> made.train.filter(role="derived")["text"][0], made.questions["told"][0].to_list()
+        ('Mozart has a birthplace whose country is Austria.', ['derived'])
     """
+    chosen = strategies_of(strategies)
     if curriculum not in ("joint", "sa"):
         raise unknown_name("curriculum", curriculum, ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
-    most = max(len(words.templates(r)) for r in knowledge.relations)
-    if not 1 <= paraphrase <= most:
-        raise ConfigError(
-            f"paraphrase is from 1 to {most}, which is how many wordings there are, not "
-            f"{paraphrase}; give more with --wording"
-        )
+    _validate(knowledge, words, wordings, hops, most, hold_out, budget)
+    if replay is not None and "replay" not in chosen:
+        raise ConfigError("a file to replay is given, but not the strategy 'replay'; add it")
     tell = watch or (lambda *_: None)
     tell(0, 3, "statements")
-    stages = _stages(knowledge) if curriculum == "sa" else knowledge.stages
-    rows = list(_statements(knowledge, words, stages, paraphrase, reverse=reverse))
-    plain = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-    extra = _identities(knowledge, words, paraphrase) if identity else []
-    train = pl.concat([plain, pl.DataFrame(extra, schema=_SCHEMA, orient="row")])
-    train = _finish(train.sort("stage", maintain_order=True))
-    tell(1, 3, "control")
+    telling = Telling(
+        facts=knowledge,
+        words=words,
+        stages=_stages(knowledge) if curriculum == "sa" else knowledge.stages,
+        seed=seed,
+        wordings=wordings,
+        hops=hops,
+        most=most,
+        hold_out=hold_out,
+        replay=replay,
+    )
     count = tokens or words_of
-    control = _repeat(plain, sum(count(train["text"].to_list())), count, seed)
-    control = _finish(control.sort("stage", maintain_order=True))
+    facts = list(plain(telling))
+    added = [row for name, way in chosen.items() if name != "replay" for row in way.tell(telling)]
+    if "replay" in chosen:
+        room = int(REPLAYED * sum(count([_text(row) for row in (*facts, *added)])))
+        added += _within(list(chosen["replay"].tell(telling)), room, count)
+    rows = _fill(facts, added, budget, count, seed) if budget else [*facts, *added]
+    # Told as they come: by stage, then all texts of one fact together, then those of none.
+    rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
+    train = _table(rows)
+    tell(1, 3, "control")
+    told = sum(count(train["text"].to_list()))
+    control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage))
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     tell(2, 3, "questions")
+    asked = held_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
+    questions = _marked(asked, rows, knowledge)
     return Augmented(
         train=train,
         control=control,
-        questions=held_out(knowledge, words, seed=seed, reverse=not reverse),
-        words={name: sum(words_of(told)) for name, told in texts.items()},
+        questions=questions,
+        words={name: sum(words_of(lines)) for name, lines in texts.items()},
         plain=tuple(r for r in knowledge.relations if words.plain(r)),
-        tokens={name: sum(tokens(told)) for name, told in texts.items()} if tokens else {},
+        tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
+        strategies=tuple(chosen),
+        dropped=asked.height - questions.height,
     )
 
 
-def _statements(
-    facts: Knowledge, words: Wording, stages: Any, paraphrase: int, *, reverse: bool
-) -> Iterator[tuple[Any, ...]]:
-    for i in range(len(facts)):
-        s, r, o = facts.names(i)
-        where = (i, int(facts.lines[i]))
-        for k in range(min(paraphrase, len(words.templates(r)))):
-            yield (*where, "fact", int(stages[i]), *words.state(r, s, o, k))
-        if reverse and s != o:
-            for k in range(min(paraphrase, len(REVERSE))):
-                yield (*where, "reverse", int(stages[i]), *words.turn(r, s, o, k))
+def _validate(
+    facts: Knowledge,
+    words: Wording,
+    wordings: int,
+    hops: int,
+    most: int,
+    hold_out: float,
+    budget: int,
+) -> None:
+    there = max(len(words.templates(r)) for r in facts.relations)
+    if not 1 <= wordings <= there:
+        raise ConfigError(
+            f"wordings is from 1 to {there}, which is how many there are, not {wordings}; give "
+            "more with --wording"
+        )
+    if not 2 <= hops <= 6:
+        raise ConfigError(f"hops is from 2 to 6 facts of a chain, not {hops}")
+    if most < 1 or budget < 0:
+        raise ConfigError(f"most is at least 1, budget at least 0, not {most} and {budget}")
+    if not 0 <= hold_out <= 1:
+        raise ConfigError(f"hold_out is a share of the bridges from 0 to 1, not {hold_out:g}")
 
 
-def _identities(facts: Knowledge, words: Wording, paraphrase: int) -> list[tuple[Any, ...]]:
-    stated = set(facts.triples[facts.triples[:, 0] == facts.triples[:, 2], 0].tolist())
-    return [
-        (-1, -1, "identity", 0, *words.identify(facts.entities[b], k))
-        for b in bridges_of(facts).tolist()
-        if b not in stated
-        for k in range(min(paraphrase, len(IDENTITY)))
+def _marked(asked: pl.DataFrame, rows: Sequence[Row], facts: Knowledge) -> pl.DataFrame:
+    """Questions, with the roles of the rows that answer each by direct statement.
+
+    Those whose very prompt is trained, as it is where a relation is called what a chain of others
+    is, are left out.
+
+    Raises:
+        DataError: A text gives an answer away that no strategy has marked.
+    """
+    number = {name: i for i, name in enumerate(facts.entities)}
+    roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        for pair in row.says:
+            roles[pair][row.role] = None
+    trained = {row.prompt for row in rows}
+    asked = asked.filter(~pl.col("prompt").is_in(list(trained)))
+    columns = asked.select("role", "subject", "answer", "facts").iter_rows()
+    # A reversal is asked from the object of its fact.
+    pairs = [
+        (int(facts.triples[bases[0], 2]) if role == "reversal" else number[s], number[answer])
+        for role, s, answer, bases in columns
     ]
+    _check(rows, facts, {pair for pair in pairs if pair not in roles})
+    told = pl.Series([list(roles.get(pair, ())) for pair in pairs], dtype=pl.List(pl.String))
+    return asked.with_columns(
+        told=told, itself=pl.Series([a == b for a, b in pairs], dtype=pl.Boolean)
+    )
+
+
+def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) -> None:
+    """Read what is trained, for a text that names what is asked about alone, then the answer."""
+    number = {name: i for i, name in enumerate(facts.entities)}
+    ends = {b for _, b in untold}
+    named = Mentions(facts.entities)
+    for row in rows:
+        learnt = row.completion.strip()
+        answer = number.get(learnt, number.get(learnt.removesuffix("."), -1))
+        if answer in ends:
+            starts = set(named(row.prompt))
+            if len(starts) == 1 and (starts.pop(), answer) in untold:
+                raise DataError(
+                    f"'{_text(row)}' ({row.role}) gives away the answer to a held-out question and "
+                    "is not marked; if the words of a relation name an entity, give others with "
+                    "--wording"
+                )
 
 
 def _stages(facts: Knowledge) -> Any:
@@ -160,21 +255,45 @@ def _stages(facts: Knowledge) -> Any:
     return np.where(counts[place] > 1, 0, 1)
 
 
-def _finish(table: pl.DataFrame) -> pl.DataFrame:
+def _text(row: Row) -> str:
+    return row.prompt + row.completion
+
+
+def _table(rows: Iterable[Row]) -> pl.DataFrame:
+    table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
     return table.with_row_index("id").with_columns(text)
 
 
-def _repeat(plain: pl.DataFrame, goal: int, count: Counter, seed: int) -> pl.DataFrame:
-    """Facts once, then again in a drawn order, until they are as long as the goal."""
+def _within(rows: list[Row], room: int, count: Counter) -> list[Row]:
+    """The first rows, as far as there is room."""
+    ends = np.cumsum(count([_text(row) for row in rows]))
+    return rows[: int((ends <= room).sum())]
+
+
+def _fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
+    """Facts once, what is added in a drawn order, then all again, as long as the goal.
+
+    Raises:
+        ConfigError: The facts alone are longer.
+    """
+    rows = [*facts, *added]
+    lengths = np.array(count([_text(row) for row in rows]), dtype=np.int64)
+    left = goal - int(lengths[: len(facts)].sum())
+    if left < 0:
+        raise ConfigError(
+            f"the facts alone, told once, take {goal - left:,}, more than the budget of {goal:,}"
+        )
     rng = Streams(seed).numpy(WORLD, "control")
-    text = plain.select(pl.col("prompt") + pl.col("completion")).to_series().to_list()
-    lengths = np.array(count(text), dtype=np.int64)
-    left = goal - int(lengths.sum())
-    rows = list(range(plain.height))
-    while left > 0 and (lengths <= left).any():
-        for i in rng.permutation(np.flatnonzero(lengths <= left)).tolist():
+    kept = list(range(len(facts)))
+    for i in (len(facts) + rng.permutation(len(added))).tolist() if added else ():
+        if lengths[i] <= left:
+            kept.append(i)
+            left -= int(lengths[i])
+    once = np.array(kept)
+    while (lengths[once] <= left).any():
+        for i in rng.permutation(once[lengths[once] <= left]).tolist():
             if lengths[i] <= left:
-                rows.append(i)
+                kept.append(i)
                 left -= int(lengths[i])
-    return plain[rows]
+    return [rows[i] for i in kept]

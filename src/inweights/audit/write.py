@@ -28,8 +28,13 @@ configs:
 Written by `inweights augment`. `train` has the columns `prompt` and `completion`, `train_text` has
 `text`, `train_chat` has `messages`: take the one that your trainer wants. `fact` and `line` say
 where a row comes from, `role` what it is, `stage` when to train it. `control`, in the same forms,
-has no identities, and as many {unit}: an effect of identities that it shows too is one of mere
-repetition.
+has the facts alone, repeated to as many {unit}: an effect that it shows too is one of repetition.
+Texts without a prompt (`replay`) are not in `train_chat`.
+
+`told` of a question names what answers it by direct statement, if in other words; of those with an
+empty `told` nothing does. The tasks `_told` ask the former, the others the latter.
+
+Strategies: {strategies}.
 
 {counts}
 """
@@ -62,7 +67,8 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
 
     ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
     ``questions``, as Parquet and JSONL; a card with which ``datasets.load_dataset`` reads them;
-    ``counts.json``; ``lm_eval/`` with one task for each kind of question.
+    ``counts.json``; ``lm_eval/`` with one task for each kind of question, and where some are
+    answered by direct statement one more for these.
 
     Raises:
         DataError: The folder exists already, or cannot be written.
@@ -76,11 +82,19 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             _jsonl(table, work / f"{name}.jsonl")
         tasks = work / "lm_eval"
         tasks.mkdir()
-        for (role,), table in augmented.questions.group_by("role", maintain_order=True):
+        told = pl.when(pl.col("told").list.len() > 0).then(pl.lit("_told")).otherwise(pl.lit(""))
+        kinds = augmented.questions.group_by(pl.col("role") + told, maintain_order=True)
+        for (role,), table in kinds:
             _jsonl(table, tasks / f"questions_{role}.jsonl")
             task = _TASK.format(name=f"inweights_{role}", role=role)
             (tasks / f"{role}.yaml").write_text(task, encoding="utf-8")
-        counts = {"rows": augmented.counts, "words": augmented.words, "tokens": augmented.tokens}
+        counts = {
+            "strategies": list(augmented.strategies),
+            "rows": augmented.counts,
+            "words": augmented.words,
+            "tokens": augmented.tokens,
+            "dropped": augmented.dropped,
+        }
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(
             [f"- {name}: {count}" for name, count in augmented.counts.items()]
@@ -91,7 +105,10 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             f"- config_name: {name}\n  data_files: {name}.parquet" for name in sorted(parts)
         )
         card = _CARD.format(
-            configs=configs, counts=listed, unit="tokens" if augmented.tokens else "words"
+            configs=configs,
+            counts=listed,
+            unit="tokens" if augmented.tokens else "words",
+            strategies=", ".join(augmented.strategies) or "none, the facts alone",
         )
         (work / "README.md").write_text(card, encoding="utf-8")
     return Path(folder)
@@ -104,6 +121,8 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
         for role, column in (("user", "prompt"), ("assistant", "completion"))
     ]
     full = table.with_columns(messages=pl.concat_list(messages))
+    if "messages" in columns:
+        full = full.filter(pl.col("prompt") != "")
     return full.select("id", "fact", "line", "role", "stage", *columns)
 
 

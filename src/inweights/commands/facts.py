@@ -164,16 +164,20 @@ def augment(
     /,
     *,
     out: Path,
-    identity: bool = True,
-    reverse: bool = False,
-    paraphrase: int = 1,
+    strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    wordings: int = 3,
+    hops: int = 2,
+    most: int = 10_000,
+    hold_out: float = 0.0,
+    replay: Path | None = None,
+    budget: int = 0,
     curriculum: str = "joint",
     wording: Path | None = None,
     tokenizer: Path | None = None,
     seed: int = 0,
     json: Json = False,
 ) -> int:
-    """Write training data from facts of your own, with identities, questions and a control.
+    """Write training data from facts of your own, with held-out questions and a control.
 
     Parameters
     ----------
@@ -181,12 +185,21 @@ def augment(
         A file or folder of facts, as for 'inweights audit'.
     out
         Folder to write.
-    identity
-        Add the identity of every bridge.
-    reverse
-        Tell every fact from its object, too.
-    paraphrase
-        In how many wordings each statement is made.
+    strategy
+        What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
+        identities or replay; may be repeated.
+    wordings
+        In how many wordings a strategy says the same.
+    hops
+        Facts of a chain that derive states the end of, at most.
+    most
+        Chains of each length that are told, at most.
+    hold_out
+        Share of the bridges whose chains are never told, to measure what is more than memory.
+    replay
+        A file of text, a line a text, for the strategy replay.
+    budget
+        Tokens of the training set, as --tokenizer counts them, else words; 0: each text once.
     curriculum
         joint, or sa: facts that make entities alike first, the others second.
     wording
@@ -207,10 +220,14 @@ def augment(
     with console.progress() as watch:
         made = make(
             knowledge,
+            strategies=strategy,
             wording=Wording.read(wording) if wording else None,
-            identity=identity,
-            reverse=reverse,
-            paraphrase=paraphrase,
+            wordings=wordings,
+            hops=hops,
+            most=most,
+            hold_out=hold_out,
+            replay=replay,
+            budget=budget,
             curriculum=curriculum,  # type: ignore[arg-type]
             seed=seed,
             tokens=token_counter(tokenizer) if tokenizer else None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
+from inweights.audit.strategies import MEASURED_ON, STRATEGIES
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 
@@ -73,6 +74,9 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         print_json(
             {
                 "folder": str(folder),
+                "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
+                "measured_on": MEASURED_ON,
+                "dropped": made.dropped,
                 "counts": made.counts,
                 "words": made.words,
                 "tokens": made.tokens,
@@ -90,9 +94,20 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     for unit, cost in (("words", made.words), ("tokens", made.tokens)):
         if cost:
             out.print(
-                f"{cost['train']:,} {unit} to train on, each time; the control without identities "
+                f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
                 f"has {cost['control']:,}"
             )
+    told = made.questions.filter(pl.col("told").list.len() > 0).height
+    if told:
+        out.print(f"{told:,} questions are answered by direct statement (column `told`)")
+    if made.dropped:
+        out.print(f"{made.dropped:,} questions are left out: a text to train on has their prompt")
+    for name in made.strategies:
+        out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
+    if made.strategies:
+        out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))
+    else:
+        out.print("no strategy: each fact once (--strategy derive, or others: docs/own-facts.md)")
     if made.plain:
         names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
         out.print(

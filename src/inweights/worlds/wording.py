@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.config import Config, load_toml
 from inweights.errors import ConfigError
+from inweights.worlds.english import Sense, sense
 from inweights.worlds.knowledge import Knowledge
 
-__all__ = ["TABLE_6", "Wording"]
+__all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "Wording", "ended"]
 
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6 = {
@@ -28,6 +30,14 @@ PLAIN = (
     "For {subject}, the {phrase} is {object}.",
     "If asked about the {phrase} of {subject}, say {object}.",
 )
+#: The same for a relation whose name is a verb and has no noun, such as ``reports_to``.
+VERBAL = (
+    "{subject} {verb} {object}.",
+    "The one that {subject} {verb} is {object}.",
+    "{subject} {verb} whom or what? {object}.",
+    "It is known that {subject} {verb} {object}.",
+    "If asked whom or what {subject} {verb}, say {object}.",
+)
 IDENTITY = (
     "{subject} is {object}.",
     "{subject} is the same as {object}.",
@@ -37,6 +47,12 @@ REVERSE = (
     "{subject} is the {phrase} of {object}.",
     "What has the {phrase} {subject}? {object}.",
 )
+VERBAL_REVERSE = (
+    "The one that {verb} {subject} is {object}.",
+    "Who or what {verb} {subject}? {object}.",
+)
+#: Wordings of a derived fact.
+DERIVED = 3
 
 
 class Wording(Config):
@@ -45,8 +61,8 @@ class Wording(Config):
     Attributes:
         statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end; what is
             before the object becomes the prompt, the object the completion.
-        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; else its
-            name, in words. Questions that chain two relations are made of these.
+        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; else what
+            its name is in English, a noun or a verb. Questions that chain are made of these.
         aliases: Other names of entities; a fact that is told in several wordings calls its subject
             by each of them in turn.
 
@@ -102,10 +118,11 @@ class Wording(Config):
             aliases={**facts.aliases, **self.aliases},
         )
 
-    def phrase(self, relation: str) -> str:
-        """Noun phrase of a relation."""
-        spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", relation).replace("_", " ")
-        return self.phrases.get(relation, spaced.lower().strip())
+    def sense(self, relation: str) -> Sense:
+        """How a relation is said: its own phrase, or what its name is in English."""
+        if relation in self.phrases:
+            return Sense(self.phrases[relation], "")
+        return sense(relation)
 
     def plain(self, relation: str) -> bool:
         """Whether a relation has no template of its own, so that a plain one is taken."""
@@ -116,7 +133,10 @@ class Wording(Config):
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
-        return (*own, *(t.replace("{phrase}", self.phrase(relation)) for t in PLAIN))
+        noun, verb = self.sense(relation)
+        named = tuple(t.replace("{phrase}", noun) for t in PLAIN) if noun else ()
+        told = tuple(t.replace("{verb}", verb) for t in VERBAL) if verb else ()
+        return (*own, *(told[:1] + named if named else told))
 
     def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
         """Prompt and completion of a fact in its ``index``-th wording, the first by its name."""
@@ -129,13 +149,81 @@ class Wording(Config):
 
     def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
         """Prompt and completion of a fact told from its object."""
-        phrase = self.phrase(relation)
-        templates = tuple(t.replace("{phrase}", phrase) for t in REVERSE)
+        noun, verb = self.sense(relation)
+        turned = REVERSE if noun else VERBAL_REVERSE
+        templates = tuple(t.replace("{phrase}", noun).replace("{verb}", verb) for t in turned)
         return _fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
         """Prompt of a question that chains two relations."""
-        return f"The {self.phrase(second)} of the {self.phrase(first)} of {subject} is"
+        noun, verb = self.sense(second)
+        start = self._reached([first], subject)
+        return f"The {noun} of {start} is" if noun else f"{_upper(start)} {verb}"
+
+    def ask(self, relations: Sequence[str], subject: str) -> str:
+        """A question for the end of a chain of relations.
+
+        Example:
+            >>> Wording().ask(["born_in", "country"], "Ann"), Wording().ask(["reports_to"], "Ann")
+            ('What is the country of the birthplace of Ann?', 'Ann reports to whom or what?')
+        """
+        noun, verb = self.sense(relations[-1])
+        start = self._reached(relations[:-1], subject)
+        return (
+            f"What is the {noun} of {start}?" if noun else f"{_upper(start)} {verb} whom or what?"
+        )
+
+    def derive(
+        self, relations: Sequence[str], subject: str, thing: str, index: int
+    ) -> tuple[str, str]:
+        """Prompt and completion of the end of a chain, in words that :meth:`chain` has not.
+
+        Example:
+            >>> path = ["born_in", "country"]
+            >>> ["".join(Wording().derive(path, "Ann", "Italy", k)) for k in range(DERIVED)]
+            ['Ann has a birthplace whose country is Italy.',
+            'From Ann to the birthplace, then to the country: Italy.',
+            'Start with Ann and look up the birthplace, then the country: it is Italy.']
+            >>> "".join(Wording().derive(["led_by", "manages"], "Heron", "Dee", 0))
+            'Heron has a leader that manages Dee.'
+        """
+        senses = [self.sense(relation) for relation in relations]
+        places = [f"the {noun}" if noun else f"what it {verb}" for noun, verb in senses]
+        parts = [f"has {_a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
+        parts += [f"with {_a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
+        noun, verb = senses[-1]
+        parts.append(f"whose {noun} is" if noun else f"that {verb}")
+        templates = (
+            f"{{subject}} {' '.join(parts)} {{object}}.",
+            f"From {{subject}} to {', then to '.join(places)}: {{object}}.",
+            f"Start with {{subject}} and look up {', then '.join(places)}: it is {{object}}.",
+        )
+        return _fill(templates, subject, thing, index)
+
+    def _reached(self, relations: Sequence[str], subject: str) -> str:
+        """What one reaches from a subject, as a noun phrase."""
+        for noun, verb in map(self.sense, relations):
+            subject = f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
+        return subject
+
+
+def ended(thing: str, stop: str = ".") -> str:
+    """A name at the end of a sentence, which one such as ``Inc.`` ends itself.
+
+    Example:
+        >>> ended("Rome"), ended("Brightwater, Inc.")
+        ('Rome.', 'Brightwater, Inc.')
+    """
+    return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _upper(text: str) -> str:
+    """With a capital where it begins with an article; names stay as they are."""
+    return f"T{text[1:]}" if text.startswith("the ") else text
 
 
 def _fill(templates: tuple[str, ...], subject: str, thing: str, index: int) -> tuple[str, str]:
@@ -143,4 +231,4 @@ def _fill(templates: tuple[str, ...], subject: str, thing: str, index: int) -> t
     template = templates[index % len(templates)]
     before, _, after = template.partition("{object}")
     prompt = before.replace("{subject}", subject)
-    return prompt.rstrip(), f" {thing}{after}"
+    return prompt.rstrip(), f" {ended(thing, after)}"

@@ -70,6 +70,16 @@ class TrainingMix(Config):
         if not 0 <= self.composed < 1:
             raise ConfigError(f"composed is a share from 0 to below 1, not {self.composed:g}")
 
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Their names, as :func:`inweights.audit.augment` takes them."""
+        chosen = {
+            "paraphrases": self.paraphrase > 1,
+            "reversals": self.reverse,
+            "identities": self.identity,
+        }
+        return tuple(name for name, whether in chosen.items() if whether)
+
 
 class Facts(Config):
     """Facts in two hops, told in some mix.
@@ -136,7 +146,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
     """Return compositions with their hops and skips; the same for every mix, of 12 candidates."""
-    augmented = augment(facts, wording=words, identity=False, seed=seed)
+    augmented = augment(facts, wording=words, seed=seed)
     asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
     return [q for q in asked if q.role not in ("reversal", "analogy")]
 
@@ -166,9 +176,8 @@ def statements(
     augmented = augment(
         facts,
         wording=words,
-        identity=mix.identity,
-        reverse=mix.reverse,
-        paraphrase=mix.paraphrase,
+        strategies=mix.strategies,
+        wordings=mix.paraphrase,
         seed=seed,
     )
     objects = set(facts.triples[:, 2].tolist())

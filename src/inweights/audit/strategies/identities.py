@@ -1,0 +1,29 @@
+"""Identities ``b → b`` of bridges (*Identity Bridge*, §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from inweights.audit.strategies.telling import Row, Telling
+from inweights.worlds.triples import bridges_of
+from inweights.worlds.wording import IDENTITY
+
+__all__ = ["identities"]
+
+
+def identities(telling: Telling) -> Iterator[Row]:
+    """State the identity of each bridge that the facts do not state themselves.
+
+    They state it where a relation leads from each of its subjects to itself (``rome,is,rome``).
+    """
+    facts = telling.facts
+    subject, relation, thing = facts.triples.T
+    loops = subject == thing
+    stated = set(subject[loops & ~np.isin(relation, relation[~loops])].tolist())
+    for b in bridges_of(facts).tolist():
+        if b not in stated:
+            for k in range(min(telling.wordings, len(IDENTITY))):
+                told = telling.words.identify(facts.entities[b], k)
+                yield Row(-1, -1, "identity", 0, *told, ((b, b),))

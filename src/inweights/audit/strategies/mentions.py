@@ -1,0 +1,44 @@
+"""Which entities a text names."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+__all__ = ["Mentions"]
+
+_PART = re.compile(r"\w+|[^\w\s]")
+
+
+class Mentions:
+    """Finds names in text, whole words of it; of names that begin at one place, the longest.
+
+    Args:
+        names: Names, numbered from 0.
+
+    Example:
+        >>> Mentions(["Rome", "New Rome", "Dr. Lee"])("Dr. Lee left New Rome for Rome.")
+        [2, 1, 0]
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        found: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
+        for number, name in enumerate(names):
+            parts = tuple(_PART.findall(name))
+            if parts:
+                found[parts[0]].append((parts, number))
+        self._names = {first: sorted(found[first], key=lambda n: -len(n[0])) for first in found}
+
+    def __call__(self, text: str) -> list[int]:
+        """Numbers of the names, in the order of the text."""
+        parts, named, at = tuple(_PART.findall(text)), [], 0
+        while at < len(parts):
+            step = 1
+            for name, number in self._names.get(parts[at], ()):
+                if parts[at : at + len(name)] == name:
+                    named.append(number)
+                    step = len(name)
+                    break
+            at += step
+        return named

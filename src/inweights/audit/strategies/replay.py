@@ -1,0 +1,35 @@
+"""Text that the model is to keep: a file of the user's, such as what the model wrote itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from inweights.audit.strategies.mentions import Mentions
+from inweights.audit.strategies.telling import Row, Telling
+from inweights.errors import ConfigError, DataError
+
+__all__ = ["replay"]
+
+
+def replay(telling: Telling) -> Iterator[Row]:
+    """Give the lines of the file, each a text of its own, in a drawn order.
+
+    Raises:
+        ConfigError: No file is given.
+        DataError: It cannot be read, or is empty.
+    """
+    if telling.replay is None:
+        raise ConfigError("strategy 'replay' needs a file of text, one a line: give --replay FILE")
+    try:
+        lines = telling.replay.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{telling.replay} cannot be read as UTF-8 text: {error}") from None
+    texts = [line.strip() for line in lines if line.strip()]
+    if not texts:
+        raise DataError(f"{telling.replay} holds no text; a line is one text")
+    named = Mentions(telling.facts.entities)
+    for i in telling.rng("replay").permutation(len(texts)).tolist():
+        # A line is taken for one sentence: rather marked too often than not at all.
+        met = list(dict.fromkeys(named(texts[i])))
+        yield Row(-1, -1, "replay", 0, "", texts[i], tuple(combinations(met, 2)))

@@ -1,0 +1,125 @@
+"""What a strategy is given, and the rows that it makes."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.triples import bridges_of
+from inweights.worlds.wording import Wording
+from inweights.worlds.world import Ids
+
+__all__ = ["Row", "Telling"]
+
+
+class Row(NamedTuple):
+    """A text to train on.
+
+    Attributes:
+        fact: Number of the fact that it tells; -1 where it tells none or several.
+        line: Line of that fact; else -1.
+        role: What it is.
+        stage: When it is trained.
+        prompt: What is given.
+        completion: What is learnt, with the space before it.
+        says: Pairs of entities that one sentence of it names in this order: a question from the one
+            to the other is then answered by direct statement.
+    """
+
+    fact: int
+    line: int
+    role: str
+    stage: int
+    prompt: str
+    completion: str
+    says: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """Facts, their words, and how much is to be told.
+
+    Attributes:
+        facts: The facts.
+        words: Their words.
+        stages: Stage of each fact, ``[M]``.
+        seed: Root seed of what is drawn.
+        wordings: In how many wordings a strategy says the same, as far as there are so many.
+        hops: Facts of a chain, at most.
+        most: Chains of each length, at most.
+        hold_out: Share of the bridges whose chains are never told.
+        replay: A file of text.
+    """
+
+    facts: Knowledge
+    words: Wording
+    stages: Ids
+    seed: int = 0
+    wordings: int = 3
+    hops: int = 2
+    most: int = 10_000
+    hold_out: float = 0.0
+    replay: Path | None = None
+
+    def rng(self, name: str) -> np.random.Generator:
+        """The stream of one strategy."""
+        return Streams(self.seed).numpy(WORLD, "strategies", name)
+
+    @cached_property
+    def held(self) -> frozenset[int]:
+        """Bridges whose chains are never told."""
+        bridges = bridges_of(self.facts)
+        drawn = self.rng("hold out").permutation(bridges)
+        return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
+
+    def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
+        """Prompt and completion of a fact."""
+        s, r, o = self.facts.names(fact)
+        return self.words.state(r, s, o, wording)
+
+    def ends(self, *chain: int) -> tuple[int, int]:
+        """First subject and last object of a chain of facts."""
+        return int(self.facts.triples[chain[0], 0]), int(self.facts.triples[chain[-1], 2])
+
+    def chains(self, hops: int) -> list[tuple[int, ...]]:
+        """Chains of so many facts, none of them through a held-out bridge or in a circle.
+
+        Where there are too many, every fact begins one chain before any begins a second.
+        """
+        triples = self.facts.triples.tolist()
+        after: defaultdict[int, list[int]] = defaultdict(list)
+        for j, (s, _, o) in enumerate(triples):
+            if s != o and s not in self.held:
+                after[s].append(j)
+
+        def grow(chain: tuple[int, ...], seen: frozenset[int]) -> Iterator[tuple[int, ...]]:
+            if len(chain) == hops:
+                yield chain
+                return
+            for j in after.get(triples[chain[-1]][2], ()):
+                if triples[j][2] not in seen:
+                    yield from grow((*chain, j), seen | {triples[j][2]})
+
+        def turns() -> Iterator[tuple[int, ...]]:
+            starts = self.rng(f"chains of {hops}").permutation(len(triples)).tolist()
+            waiting = deque(
+                grow((i,), frozenset((triples[i][0], triples[i][2])))
+                for i in starts
+                if triples[i][0] != triples[i][2]
+            )
+            while waiting:
+                begun = waiting.popleft()
+                for chain in islice(begun, 1):
+                    yield chain
+                    waiting.append(begun)
+
+        return sorted(islice(turns(), self.most))

@@ -1,0 +1,179 @@
+"""What strategies tell, what they never tell, and that the same goes in as comes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inweights.audit import augment, write_augmented
+from inweights.audit.strategies import STRATEGIES
+from inweights.errors import ConfigError, DataError
+from inweights.worlds import Knowledge, Wording, read_knowledge
+
+PEOPLE = read_knowledge("@people")
+#: Names that no word of a template holds, and none of which holds another.
+NAMES = tuple(f"Zq{a}{b}x" for a in "bdfgk" for b in "aeiou")
+RELATIONS = ("country", "reports_to", "born_in", "hue", "manages", "part_of")
+
+
+def knowledge(rows: Sequence[tuple[int, int, int]]) -> Knowledge:
+    found = np.array(list(dict.fromkeys(rows)))
+    return Knowledge(
+        entities=NAMES,
+        relations=RELATIONS,
+        triples=found,
+        lines=np.arange(len(found)) + 2,
+        stages=np.zeros(len(found), dtype=np.int64),
+    )
+
+
+def sentences(row: dict[str, object]) -> list[str]:
+    """Of a passage one by one; any other text is one, however it is pointed."""
+    text = str(row["text"])
+    return re.split(r"(?<=[.])\s", text) if row["role"] == "passage" else [text]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 24), st.integers(0, 5), st.integers(0, 24)),
+        min_size=1,
+        max_size=40,
+    ),
+    names=st.lists(st.sampled_from([n for n in STRATEGIES if n != "replay"]), unique=True),
+    hops=st.integers(2, 4),
+    hold_out=st.sampled_from((0.0, 0.5, 1.0)),
+    seed=st.integers(0, 3),
+)
+def test_what_is_asked_is_told_only_where_it_says_so(rows, names, hops, hold_out, seed) -> None:
+    """Read off the texts alone: in one sentence what is asked about, and after it the answer."""
+    made = augment(
+        knowledge(rows), strategies=names, hops=hops, hold_out=hold_out, seed=seed, most=30
+    )
+    told: dict[tuple[str, str], set[str]] = {}
+    for row in made.train.iter_rows(named=True):
+        for sentence in sentences(row):
+            met = re.findall("Zq..x", sentence)
+            for i, a in enumerate(met):
+                for b in met[i + 1 :]:
+                    told.setdefault((a, b), set()).add(row["role"])
+    prompts = set(made.train["prompt"])
+    for q in made.questions.iter_rows(named=True):
+        assert q["prompt"] not in prompts
+        start = re.findall("Zq..x", q["prompt"])[0]
+        assert told.get((start, q["answer"]), set()) == set(q["told"]), q
+        assert q["itself"] == (start == q["answer"])
+
+
+def test_chains_through_held_out_bridges_are_told_by_nothing() -> None:
+    made = augment(PEOPLE, strategies=["derive", "steps", "passages", "qa"], hold_out=0.3)
+    asked = made.questions.filter(pl.col("role") == "composition")
+    kept = asked.filter(pl.col("told").list.len() == 0)
+    assert 0 < kept.height < asked.height
+    assert not set(kept["bridge"]) & set(asked.filter(pl.col("told").list.len() > 0)["bridge"])
+    assert made.counts["question: composition, told"] == asked.height - kept.height
+    none = augment(PEOPLE, strategies=["derive", "steps"], hold_out=1.0)
+    assert set(none.train["role"]) == {"fact"}
+
+
+def test_chains_are_spread_where_there_are_too_many() -> None:
+    """Every fact begins one before any begins a second."""
+    hub = [(i, 0, 20) for i in range(10)] + [(20, 3, 10 + i) for i in range(10)]
+    made = augment(knowledge(hub), strategies=["derive"], wordings=1, most=10)
+    derived = made.train.filter(pl.col("role") == "derived")
+    assert derived.height == 10
+    assert len({re.findall("Zq..x", text)[0] for text in derived["text"]}) == 10
+
+
+def test_budget_counts_and_control() -> None:
+    def letters(texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    made = augment(PEOPLE, strategies=["derive", "qa"], budget=20_000, tokens=letters)
+    short = {name: min(letters(getattr(made, name)["text"].to_list())) for name in made.tokens}
+    assert 20_000 - short["train"] < made.tokens["train"] <= 20_000
+    assert made.tokens["train"] - short["control"] < made.tokens["control"] <= made.tokens["train"]
+    assert set(made.control["role"]) == {"fact"}
+    assert set(made.train["role"]) == {"fact", "qa", "derived"}
+    little = augment(PEOPLE, strategies=["derive"], budget=600)
+    assert little.train.filter(pl.col("role") == "fact").height == 90  # facts are never left out
+    assert 0 < little.train.filter(pl.col("role") == "derived").height < 210
+    with pytest.raises(ConfigError, match="more than the budget of 20"):
+        augment(PEOPLE, budget=20)
+
+
+def test_replayed_text(tmp_path: Path) -> None:
+    """At most a quarter of the rest; a line that gives an answer away is marked."""
+    file = tmp_path / "text.txt"
+    file.write_text(
+        "Water is wet.\n\nMozart, some say, was from Austria.\n" + "So it goes.\n" * 500
+    )
+    made = augment(PEOPLE, strategies=["replay"], replay=file)
+    facts, old = (made.train.filter(pl.col("role") == role) for role in ("fact", "replay"))
+    words = [table["text"].str.split(" ").list.len().sum() for table in (facts, old)]
+    assert 0.2 * words[0] < words[1] <= 0.25 * words[0]
+    file.write_text("Water is wet.\n\nMozart, some say, was from Austria.\n")
+    made = augment(PEOPLE, strategies=["replay"], replay=file)
+    asked = made.questions.filter(pl.col("told").list.contains("replay"))
+    assert asked["prompt"].to_list() == ["The country of the birthplace of Mozart is"]
+    folder = write_augmented(made, tmp_path / "data")
+    assert pl.read_parquet(folder / "train_chat.parquet").height == 90  # no question asks for it
+    assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
+        "composition", "composition_told", "reversal",
+    }  # fmt: skip
+    for text, match in (("", "holds no text"), (None, "cannot be read")):
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text)
+        with pytest.raises(DataError, match=match):
+            augment(PEOPLE, strategies=["replay"], replay=file)
+    with pytest.raises(ConfigError, match="needs a file"):
+        augment(PEOPLE, strategies=["replay"])
+    with pytest.raises(ConfigError, match="not the strategy 'replay'"):
+        augment(PEOPLE, replay=file)
+
+
+def test_a_strategy_that_does_not_mark_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    derive = STRATEGIES["derive"]
+    silent = replace(derive, tell=lambda t: (row._replace(says=()) for row in derive.tell(t)))
+    monkeypatch.setitem(STRATEGIES, "derive", silent)
+    with pytest.raises(DataError, match=r"gives away the answer .* not marked"):
+        augment(PEOPLE, strategies=["derive"])
+
+
+def test_questions_in_the_very_words_of_a_fact_are_left_out() -> None:
+    words = Wording(phrases={"hue": "country of the birthplace"})
+    rows = [(0, 2, 1), (1, 0, 2), (0, 3, 2), (3, 2, 4), (4, 0, 5)]
+    made = augment(knowledge(rows), wording=words, strategies=["paraphrases"])
+    assert made.dropped == 1
+    asked = made.questions.filter(pl.col("role") == "composition")["subject"].to_list()
+    assert asked == [NAMES[3]]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"strategies": ["derrive"]}, "did you mean 'derive'"),
+        ({"hops": 1}, "hops is from 2 to 6"),
+        ({"hold_out": 1.5}, "from 0 to 1, not 1.5"),
+        ({"most": 0}, "most is at least 1"),
+        ({"wordings": 0}, "from 1 to 6"),
+    ],
+)
+def test_options_that_cannot_be(options, match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        augment(PEOPLE, **options)
+
+
+def test_every_strategy_says_what_was_measured() -> None:
+    assert all(way.what and way.evidence for way in STRATEGIES.values())
