@@ -7,7 +7,7 @@ from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
-from inweights.probes.optimum import direction
+from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
@@ -33,6 +33,7 @@ __all__ = [
     "hop_correlation",
     "margins",
     "navigation",
+    "nuclear_norm",
     "path_accuracy",
     "project",
     "render_frames",
