@@ -65,7 +65,7 @@ class ClosedForm:
     @property
     def gap(self) -> float:
         """Relative gap of norm and bound: rounding, at any size."""
-        return 1.0 - self.bound / self.norm
+        return float(1.0 - self.bound / self.norm)
 
     @cached_property
     def operator_norm(self) -> float:
@@ -160,7 +160,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
 def _without(n: int) -> ClosedForm:
     """All constraints have positive multipliers: ``(1-k)/n`` or ``k/n``, ``k = 1/(2√(n+1))``."""
-    x, k = 0.5 / (n + 1), 0.5 / np.sqrt(n + 1)
+    x, k = 0.5 / (n + 1), 0.5 / float(np.sqrt(n + 1))
     own, other = (x - 1.0) / n, -x / n
     point = Parameters(a1=1, d1=1, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x)
     prices = {
@@ -176,7 +176,7 @@ def _with(n: int) -> ClosedForm:
     """All but ``b`` in closed form; five kinds of constraints have positive multipliers."""
     b = float(brentq(lambda b: 1 - b**-2 - _pull(n, b)[2], 1.0, 2.0, xtol=1e-15))
     e, mean, _ = _pull(n, b)
-    k = 1 / np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n))
+    k = 1 / float(np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n)))
     point = Parameters(
         a1=1, b1=b, c1=1 / b, d1=1, a2=(e - 1) / n, b2=(mean - b) / n,
         c2=(-e - 1 / b) / n, d2=(-mean - 1) / n, e=e, f=-1, g=-e, h=1,
