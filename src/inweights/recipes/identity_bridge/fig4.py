@@ -41,7 +41,7 @@ RECIPE = recipe(
     caption=(
         "Each row is the logit vector of a prompt at the optimum, centred; red boxes mark the "
         "largest. The subjects' rows carry a second diagonal on the objects: no fact asks for "
-        "it, it makes the norm smaller. It decides the two-hop questions on the right."
+        "it, it makes the norm smaller. It decides the two-hop questions in (c)."
     ),
     claims=CLAIMS,
 )

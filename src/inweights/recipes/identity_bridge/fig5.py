@@ -40,7 +40,7 @@ RECIPE = recipe(
     title="The optimum without identity tells nothing about the object",
     caption=(
         "As Figure 4, without identities. The objects' block of the subjects' rows is flat: "
-        "on the right every two-hop question is answered with the bridge."
+        "in (c) every two-hop question is answered with the bridge."
     ),
     claims=CLAIMS,
 )

@@ -409,8 +409,8 @@ FIGURES = (
         "margins",
         "margins",
         "The margin of compositions at the optimum, for any n",
-        "Normalised: the facts have a margin of 1. With identity the margin falls to .541 and "
-        "stays there; without it is -n/(n+1).",
+        "Normalised: the facts have a margin of 1. With identity the margin falls to .541, that is "
+        "1/√(2+√2), and stays there; without it is -n/(n+1).",
         x="n",
         y="value",
         series="identity",
