@@ -132,7 +132,7 @@ def predict(
         seconds: Time limit of every solution.
         iterations: Iteration limit of every solution.
         tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
-            margin: at 1e-3 a margin was off by up to .18. :meth:`Prediction.with_intervals` says
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
             how far each is known.
         advise: Whether to look for identities that mend failing queries.
         progress: Told about every solution.
