@@ -1,7 +1,7 @@
 """What the command line prints: tables for people, JSON for programs, one progress display."""
 
 from inweights.console.audits import audit, augmented
-from inweights.console.base import cores, flat, progress, solving
+from inweights.console.base import cores, flat, progress, solving, written_page
 from inweights.console.forecast import prediction
 from inweights.console.language import evaluated, finetuned, mask
 from inweights.console.runs import board, outcome, recipes, runs, settled, world
@@ -23,4 +23,5 @@ __all__ = [
     "settled",
     "solving",
     "world",
+    "written_page",
 ]
