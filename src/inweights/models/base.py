@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, unknown_name
-from inweights.models.layers import Embedding, Init, Linear
+from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 
-__all__ = ["Model", "ModelConfig"]
+__all__ = ["Model"]
 
 
 class Model(nn.Module):
@@ -133,25 +132,3 @@ class Model(nn.Module):
     @staticmethod
     def _select(state: Tensor, at: Tensor | None) -> Tensor:
         return state if at is None else state.index_select(1, at)
-
-
-class ModelConfig(Protocol):
-    """What a recipe, or anyone, asks of an architecture's config: that it builds the model."""
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Model:
-        """Build the model, one replica a seed.
-
-        Args:
-            vocabulary: Number of tokens ``V``.
-            seeds: Root seed of each replica; decides its initial parameters.
-            inits: Initial scale of each replica, where the config's own does not hold for all.
-            candidates: Tokens that occur as answers; a head may cover only these.
-        """
-        ...

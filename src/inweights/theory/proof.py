@@ -11,7 +11,6 @@ from dataclasses import astuple, replace
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
 
 from inweights.theory.nuclear_norm import solve
 from inweights.theory.symmetric import (
@@ -218,6 +217,8 @@ def _problem_11(p: Parameters, n: int, t: float) -> float:
 
 def _stationarity(p: Parameters, n: int, active: float = 1e-4) -> tuple[float, float, float]:
     """KKT residual of (11), deficiency of its active gradients, and the slope that leaves them."""
+    from scipy.optimize import linprog, nnls
+
     u = p.a1 * p.d1 - p.b1 * p.c1
     first = np.sqrt(p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * abs(u))
     a, b = p.a1 + n * p.a2, p.b1 + n * p.b2

@@ -6,7 +6,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.derived import compositions, extremes, memorised, own_peaks
@@ -66,12 +66,15 @@ def plan(settings: Settings) -> Plan:
     ]
     templates = [
         Measure(
-            name=name, probe=probes.templates, options={"rows": rows}, where={"n": settings.shown}
+            name=name,
+            probe=iw.probes.templates,
+            options={"rows": rows},
+            where={"n": settings.shown},
         )
         for name, rows in _ROWS.items()
     ]
-    accuracy = Measure(name="accuracy", probe=probes.accuracy)
-    margins = Measure(name="margins", probe=probes.margins)
+    accuracy = Measure(name="accuracy", probe=iw.probes.accuracy)
+    margins = Measure(name="margins", probe=iw.probes.margins)
     return Plan(trials=trials, measures=[accuracy, margins, *templates])
 
 
