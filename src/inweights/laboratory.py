@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,10 @@ from inweights.lab.settle import Settled
 from inweights.lab.settle import settle as settle_one
 from inweights.lab.verdict import ClaimResult
 from inweights.progress import Progress
-from inweights.recipes import get_recipe, recipe_names
-from inweights.report.publish import publish
-from inweights.runs import RunStore
+from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
+from inweights.runs import RunFolder, RunStore, remembered, written
 
-__all__ = ["board", "find", "open_run", "recipes_like", "run", "settle"]
+__all__ = ["board", "compare", "find", "open_run", "recipes_like", "run", "settle"]
 
 
 def run(
@@ -69,9 +70,16 @@ def run(
         effort=Effort(
             device=device, jobs=jobs, threads=threads, plugins=tuple(plugins), progress=progress
         ),
-        publish=publish,
+        publish=_publish,
         command=command,
     )
+
+
+def _publish(outcome: Outcome, folder: Path) -> None:
+    """Add figures and the page; what draws them is loaded when something is drawn."""
+    from inweights.report.publish import publish
+
+    publish(outcome, folder)
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
@@ -121,18 +129,6 @@ def board(
     return tuple(results)
 
 
-def recipes_like(part: str) -> tuple[str, ...]:
-    """Return the names of all recipes that contain ``part``.
-
-    Raises:
-        ConfigError: There is none; says which comes closest.
-    """
-    names = tuple(name for name in recipe_names() if part in name)
-    if not names:
-        raise unknown_name("recipe", part, recipe_names(), hint="'inweights list' shows them all.")
-    return names
-
-
 def settle(
     scale: str = "cpu",
     *,
@@ -166,7 +162,7 @@ def settle(
             left = ends - time.monotonic()
             yield settle_one(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
-                publish=publish,
+                publish=_publish,
             )  # fmt: skip
 
 
@@ -176,7 +172,8 @@ def open_run(
     """Return a finished run by its recipe, or by the first letters of its hash.
 
     Args:
-        name: A recipe, or the first letters of a run's hash.
+        name: A recipe (its last part is enough where only one has that), or the first letters of a
+            run's hash.
         scale: Which run of a recipe.
         runs: Folder of all runs.
         again: Whether the run is judged and drawn again, with the claims and figures of this
@@ -185,22 +182,104 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    if name in recipe_names():
+    store = RunStore(runs)
+    if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
+            whole = full_name(name)
             raise ConfigError(
-                f"{name} has not run at scale '{scale}' yet; 'inweights run {name} --scale {scale}'"
+                f"{whole} has not run at scale '{scale}' yet; "
+                f"'inweights run {whole} --scale {scale}'"
             )
-        return refresh(outcome.recipe, outcome.folder, publish) if again else outcome
-    folders = list(RunStore(runs))
-    matches = [folder for folder in folders if folder.path.name.startswith(name)]
+        return refresh(outcome.recipe, outcome.folder, _publish) if again else outcome
+    matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
-    if not matches or not matches[0].complete:
-        hashes = [folder.path.name for folder in folders if folder.complete]
-        raise unknown_name("run", name, [*recipe_names(), *hashes])
-    home = matches[0].config.get("recipe")
+    folder = matches[0]
+    if not folder.complete:
+        raise ConfigError(f"the run {folder.path.name} is not done; the same command goes on")
+    home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{matches[0].path} does not say of which recipe it is; run it again")
+        raise ConfigError(f"{folder.path} does not say of which recipe it is; run it again")
+    if home not in recipe_names():
+        raise _of_a_plugin(home, folder)
     recipe = get_recipe(home)
-    return refresh(recipe, matches[0], publish) if again else load(recipe, matches[0])
+    return refresh(recipe, folder, _publish) if again else load(recipe, folder)
+
+
+def _is_run(name: str, store: RunStore) -> bool:
+    """Whether a name stands for a run; where it is no recipe's either, the error says more."""
+    if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
+        return True
+    try:
+        full_name(name)
+    except ConfigError as error:
+        _refuse_plugin(name, store)
+        folders = [folder.path.name for folder in store if folder.complete]
+        if set(name) <= set("0123456789abcdef"):
+            raise unknown_name("run", name, folders, hint="'inweights runs' lists them.") from None
+        raise error from None
+    return False
+
+
+def _refuse_plugin(name: str, store: RunStore) -> None:
+    """Say which plugin a recipe comes from that is not known, but has run."""
+    if "/" in name and ".." not in name:
+        for folder in store.of(name):
+            raise _of_a_plugin(name, folder)
+
+
+def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
+    """The error for a recipe of a plugin: its code runs when it is named, not because a file says.
+
+    What a file says is shown, quoted for a shell.
+    """
+    words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
+    hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
+    return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [_flat(one.settings) | _about(one) for one in (first, second)]
+    keys = dict.fromkeys([*own[0], *own[1]])
+    settings = {
+        key: (own[0].get(key), own[1].get(key))
+        for key in keys
+        if own[0].get(key) != own[1].get(key)
+    }
+    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
+    ids = dict.fromkeys([*by_id[0], *by_id[1]])
+    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
+    return Comparison((first, second), settings, claims)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def _about(outcome: Outcome) -> dict[str, Any]:
+    seeds = outcome.seeds
+    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted path."""
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

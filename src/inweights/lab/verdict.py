@@ -17,6 +17,7 @@ from inweights.config import Config
 from inweights.errors import DataError, unknown_name
 from inweights.lab.claim import Claim
 from inweights.lab.score import Score, Target
+from inweights.lab.student import quantile
 
 __all__ = [
     "VERDICTS",
@@ -94,18 +95,12 @@ def interval(
     mean = float(sample.mean())
     if len(sample) < 2:
         return mean, mean, mean
-    half = _quantile(len(sample), alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    half = quantile(len(sample) - 1, alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
     low, high = mean - half, mean + half
     if bounds:
         # Rounding may push a mean of ones beyond one.
         low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
     return mean, low, high
-
-
-def _quantile(count: int, alpha: float) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(1 - alpha / 2, count - 1))
 
 
 def judge(
@@ -228,7 +223,7 @@ def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None
     if gap == 0:
         return None
     count = len(values)
-    while count < 10_000 and _quantile(count, alpha) * spread / math.sqrt(count) > gap:
+    while count < 10_000 and quantile(count - 1, alpha) * spread / math.sqrt(count) > gap:
         count = max(count + 1, int(count * 1.05))
     return count if count < 10_000 else None
 
