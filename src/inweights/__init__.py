@@ -22,9 +22,18 @@ if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
-    from inweights.lab.sweep import sweep
+    from inweights.lab.sweep import Study, sweep
     from inweights.laboratory import board, find, run
-    from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.models import (
+        GPT,
+        EmbMLP,
+        EmbMLPConfig,
+        GPTConfig,
+        Init,
+        Model,
+        load_model,
+        save_model,
+    )
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
@@ -78,6 +87,7 @@ __all__ = [
     "SolverError",
     "Statements",
     "Stop",
+    "Study",
     "Trial",
     "Triples",
     "TwoHop",
@@ -87,6 +97,7 @@ __all__ = [
     "board",
     "find",
     "lab",
+    "load_model",
     "load_world",
     "models",
     "open_world",
@@ -96,6 +107,7 @@ __all__ = [
     "report",
     "run",
     "runs",
+    "save_model",
     "save_world",
     "solve",
     "sweep",
@@ -113,10 +125,19 @@ except PackageNotFoundError:  # a source tree that is not installed
 _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
-    "lab.sweep": ("sweep",),
+    "lab.sweep": ("Study", "sweep"),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
-    "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
+    "models": (
+        "GPT",
+        "EmbMLP",
+        "EmbMLPConfig",
+        "GPTConfig",
+        "Init",
+        "Model",
+        "load_model",
+        "save_model",
+    ),
     "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (
         "Checkpoint",

@@ -17,6 +17,7 @@ from inweights.lab.engine import Outcome, execute, judge_all, load, refresh, unj
 from inweights.lab.recipe import Recipe
 from inweights.lab.settle import Settled
 from inweights.lab.settle import settle as settle_one
+from inweights.lab.study import is_study, study_recipe
 from inweights.lab.verdict import ClaimResult
 from inweights.progress import Progress
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
@@ -39,6 +40,7 @@ def run(
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
     command: Sequence[str] = (),
+    keep_models: bool = False,
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
@@ -55,6 +57,7 @@ def run(
         plugins: Modules that the processes import first.
         progress: Called with updates done, all updates, and what is being done.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
+        keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -72,6 +75,7 @@ def run(
         ),
         publish=_publish,
         command=command,
+        keep_models=keep_models,
     )
 
 
@@ -183,6 +187,8 @@ def open_run(
         ConfigError: There is no such run; says how to make one.
     """
     store = RunStore(runs)
+    if is_study(name):
+        return _open_study(name, store, again=again)
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
@@ -201,9 +207,24 @@ def open_run(
     home = folder.config.get("recipe")
     if not isinstance(home, str):
         raise ConfigError(f"{folder.path} does not say of which recipe it is; run it again")
-    if home not in recipe_names():
+    return _open(folder, home, again=again)
+
+
+def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
+    """The newest complete run of a study in a file."""
+    for folder in store:
+        if folder.config.get("recipe") == name and folder.complete:
+            return _open(folder, name, again=again)
+    raise ConfigError(f"{name} has not run yet; 'inweights sweep FILE.toml' runs a study")
+
+
+def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
+    if is_study(home):
+        recipe = study_recipe(home, folder.config.get("settings", {}))
+    elif home in recipe_names():
+        recipe = get_recipe(home)
+    else:
         raise _of_a_plugin(home, folder)
-    recipe = get_recipe(home)
     return refresh(recipe, folder, _publish) if again else load(recipe, folder)
 
 

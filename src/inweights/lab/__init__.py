@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights.lab.claim import Claim, Stating
-    from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
+    from inweights.lab.figure import (
+        Figure,
+        atlas,
+        auto,
+        heatmaps,
+        lines,
+        states,
+        sweeps,
+        through_time,
+    )
+    from inweights.lab.forecast import Forecast
+    from inweights.lab.kept import KeptModel
     from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
     from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
+    from inweights.lab.sweep import Study, grid
     from inweights.lab.trial import Computation, Measure, Plan, Trial
     from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
     from inweights.models.model_config import ModelConfig
@@ -29,7 +41,9 @@ __all__ = [
     "Curriculum",
     "Descent",
     "Figure",
+    "Forecast",
     "Judged",
+    "KeptModel",
     "Learner",
     "Measure",
     "ModelConfig",
@@ -39,14 +53,17 @@ __all__ = [
     "Recipe",
     "Score",
     "Stating",
+    "Study",
     "Target",
     "Trial",
     "Value",
     "Verdict",
     "WorldConfig",
     "atlas",
+    "auto",
     "computed",
     "cosine",
+    "grid",
     "heatmaps",
     "interval",
     "judge",
@@ -68,12 +85,15 @@ _HOMES = {
     "lab.figure": (
         "Figure",
         "atlas",
+        "auto",
         "heatmaps",
         "lines",
         "states",
         "sweeps",
         "through_time",
     ),
+    "lab.forecast": ("Forecast",),
+    "lab.kept": ("KeptModel",),
     "lab.plugins": ("load_plugins",),
     "lab.recipe": (
         "SCALES",
@@ -90,6 +110,10 @@ _HOMES = {
         "cosine",
         "number",
         "share",
+    ),
+    "lab.sweep": (
+        "Study",
+        "grid",
     ),
     "lab.trial": (
         "Computation",

@@ -1,8 +1,8 @@
 """Modules of others that add worlds, models, probes, drawings or recipes.
 
-A plugin is a module that can be imported, a name of a file or package in the current folder, or a
-path. Its code runs when somebody names it in this call, or has installed it as an entry point; never
-because a file, such as that of a finished run, says so.
+A plugin is a module that can be imported, a file or package in the current folder, or a path. Its
+code runs when somebody names it in this call, or has installed it as an entry point; never because
+a file, such as that of a finished run, says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quantiles of Student's t, in plain Python: a verdict is shown without loading a statistics library.
+"""Quantiles of Student's t, in plain Python: verdicts are shown without a statistics library.
 
 For a whole number of degrees of freedom the distribution is a finite sum (Abramowitz and Stegun,
 26.7.3 and 26.7.4); for many of them its quantile is an expansion about the normal one (26.7.5).

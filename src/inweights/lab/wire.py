@@ -7,6 +7,7 @@ what is a config or a function is taken, and only from the library or from the p
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from inspect import isfunction
 from typing import Any
@@ -15,22 +16,27 @@ import msgspec
 
 from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
-from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task
+from inweights.lab.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.plugins import module_of
 from inweights.lab.trial import Computation, Measure, Trial
 
 __all__ = ["from_wire", "sendable", "to_wire"]
 
 _CONFIG, _FUNCTION = "$config", "$function"
+#: The module of everything that a line names.
+_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
 
 
-def sendable(task: Task) -> bool:
+def sendable(task: Task, plugins: Sequence[str] = ()) -> bool:
     """Whether another process can find everything that a task names.
 
-    What a script defines in its ``__main__``, or a function within a function, cannot be found.
+    What a script defines in its ``__main__``, a function within a function, or anything of a module
+    that is no plugin, cannot be found.
     """
     text = msgspec.json.encode(to_wire(task)).decode()
-    return "__main__:" not in text and "<locals>" not in text and "<lambda>" not in text
+    homes = {name.partition(".")[0] for name in _NAMED.findall(text)}
+    known = {"inweights", *(module.partition(".")[0] for module in plugins)}
+    return homes <= known and "<locals>" not in text and "<lambda>" not in text
 
 
 def to_wire(task: Task) -> dict[str, Any]:
@@ -54,8 +60,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         ],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
         "measures": [
-            None
-            if m is LOSSES
+            m.name
+            if m in RECORDS.values()
             else {
                 "name": m.name,
                 "probe": _plain(m.probe),
@@ -107,7 +113,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     measures = tuple(
-        LOSSES if one is None else Measure(**{name: read(v) for name, v in one.items()})
+        RECORDS[one]
+        if isinstance(one, str)
+        else Measure(**{name: read(v) for name, v in one.items()})
         for one in values["measures"]
     )
     return LearnTask(runs, measures, tuple(tuple(parts) for parts in values["parts"]))

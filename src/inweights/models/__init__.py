@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from inweights.models.node2vec import Node2Vec
     from inweights.models.one_layer import OneLayer
     from inweights.models.packing import Packed, pack
+    from inweights.models.registry import model_names, register_model
+    from inweights.models.save import join_replicas, load_model, save_model
     from inweights.models.tiny_nn import TinyNN
 
 __all__ = [
@@ -58,7 +60,12 @@ __all__ = [
     "TinyNNConfig",
     "from_transformers",
     "initialise",
+    "join_replicas",
+    "load_model",
+    "model_names",
     "pack",
+    "register_model",
+    "save_model",
     "to_transformers",
 ]
 
@@ -73,6 +80,8 @@ _HOMES = {
     "node2vec": ("Node2Vec",),
     "one_layer": ("OneLayer",),
     "packing": ("Packed", "pack"),
+    "registry": ("model_names", "register_model"),
+    "save": ("join_replicas", "load_model", "save_model"),
     "tiny_nn": ("TinyNN",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

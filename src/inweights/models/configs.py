@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.models.model_config import Init, ModelConfig, check_rate, started
+from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
     from inweights.models.deep_linear import DeepLinear
@@ -90,7 +91,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> GPT:
@@ -98,6 +99,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         from inweights.models.gpt import GPT
 
         del candidates
+        seeds = as_seeds(seeds)
         model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
         return started(model, seeds, inits or [self.init] * len(seeds), self.embedding_std)
 
@@ -120,13 +122,14 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> EmbMLP:
         """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
         from inweights.models.emb_mlp import EmbMLP
 
+        seeds = as_seeds(seeds)
         model = EmbMLP(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         return started(model, seeds, inits or [self.init] * len(seeds))
 
@@ -164,7 +167,7 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> TinyNN:
@@ -172,6 +175,7 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         from inweights.models.tiny_nn import TinyNN
 
         del candidates
+        seeds = as_seeds(seeds)
         model = TinyNN(self, vocabulary=vocabulary, replicas=len(seeds))
         return started(model, seeds, inits or [self.init] * len(seeds), self.embedding_std)
 
@@ -197,7 +201,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> Node2Vec:
@@ -205,6 +209,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         from inweights.models.node2vec import Node2Vec
 
         del candidates
+        seeds = as_seeds(seeds)
         model = Node2Vec(self, vocabulary=vocabulary, replicas=len(seeds))
         return started(model, seeds, inits or [self.init] * len(seeds))
 
@@ -251,7 +256,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> Mamba:
@@ -259,6 +264,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         from inweights.models.mamba import Mamba
 
         del candidates
+        seeds = as_seeds(seeds)
         model = Mamba(self, vocabulary=vocabulary, replicas=len(seeds))
         return started(model, seeds, inits or [self.init] * len(seeds))
 
@@ -290,7 +296,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> DeepLinear:
@@ -301,6 +307,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         """
         from inweights.models.deep_linear import DeepLinear
 
+        seeds = as_seeds(seeds)
         model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         return started(model, seeds, inits or [self.init] * len(seeds))
 
@@ -343,7 +350,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> OneLayer:
@@ -354,6 +361,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         """
         from inweights.models.one_layer import OneLayer
 
+        seeds = as_seeds(seeds)
         model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         # The embeddings' length is 1 whatever the initial scale of what is trained.
         return started(model, seeds, inits or [self.init] * len(seeds), self.width**-0.5)

@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure as Picture
 
 # Each import registers its drawings.
-from inweights.report import atlas, heatmaps, lines, states, sweeps, through_time
+from inweights.report import atlas, auto, heatmaps, lines, states, sweeps, through_time
 from inweights.report.registry import DRAWINGS, arguments, drawing, find
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DRAWINGS",
     "atlas",
+    "auto",
     "draw",
     "drawing",
     "heatmaps",

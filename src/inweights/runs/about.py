@@ -1,4 +1,4 @@
-"""What a run folder says of its run, for a list of runs: nothing that is believed of its results."""
+"""What a run folder says of its run, for a list of runs; no result is believed from it."""
 
 from __future__ import annotations
 
