@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
@@ -23,7 +23,10 @@ from inweights.progress import Progress
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.runs import RunFolder, RunStore, remembered, written
 
-__all__ = ["board", "compare", "find", "open_run", "recipes_like", "run", "settle"]
+if TYPE_CHECKING:
+    from inweights.lab.forecast import Forecast
+
+__all__ = ["board", "compare", "find", "forecast", "open_run", "recipes_like", "run", "settle"]
 
 
 def run(
@@ -77,6 +80,38 @@ def run(
         command=command,
         keep_models=keep_models,
     )
+
+
+def forecast(
+    recipe: str | Recipe,
+    scale: str = "cpu",
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    device: str = "cpu",
+    jobs: int = 1,
+    keep_models: bool = False,
+) -> Forecast:
+    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit.
+    """
+    from inweights.lab.forecast import forecast as look_ahead
+    from inweights.lab.plan import check_plan
+    from inweights.lab.store import Store
+
+    Effort(device=device, jobs=jobs)  # refuses what there is not
+    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    changes = chosen.changes(scale, overrides)
+    settings, numbers, _ = chosen.resolve(scale, seeds, changes)
+    plan = chosen.plan(settings)
+    check_plan(plan)
+    return look_ahead(
+        plan, numbers, Store(RunStore(runs).root / "store"), version=chosen.version,
+        device=device, jobs=jobs, keep_models=keep_models,
+    )  # fmt: skip
 
 
 def _publish(outcome: Outcome, folder: Path) -> None:

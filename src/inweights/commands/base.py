@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from inweights import __version__
 
-__all__ = ["Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
+__all__ = ["Flag", "Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
 
 app = App(
     name="inweights",
@@ -21,6 +21,8 @@ app = App(
     ),
 )
 
+#: A switch that is off unless it is named.
+Flag = Annotated[bool, Parameter(negative=())]
 Json = Annotated[bool, Parameter(name="--json", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]

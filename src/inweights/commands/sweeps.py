@@ -77,7 +77,7 @@ def sweep(
 
         store = Store(RunStore(runs).root / "store")
         ahead = forecast(plan, numbers, store, device=device, jobs=jobs, keep_models=keep_models)
-        console.forecast(ahead, json=json)
+        console.ahead(ahead, json=json)
         return 0
     words = ["sweep", str(file), *(["--seeds", seeds] if seeds else [])]
     words += [word for change in set for word in ("--set", change)]

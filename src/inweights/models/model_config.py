@@ -46,8 +46,12 @@ class Init(Config):
     """Initial scale of every weight matrix: entries from ``N(0, σ²)``.
 
     Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
-    ``σ = d_in^-γ`` with ``γ > 0.5``. Where ``gamma`` is given it decides, and ``std`` is unused.
+    ``σ = d_in^-γ`` with ``γ > 0.5``.
     The input width of an embedding is the model's width, as for its tied head.
+
+    Attributes:
+        std: Standard deviation ``σ``; unused where ``gamma`` is given.
+        gamma: Exponent ``γ`` of the input width.
 
     Example:
         >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)

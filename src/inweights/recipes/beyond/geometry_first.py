@@ -56,7 +56,11 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of the recipe: the graphs, from small to large."""
+    """Settings of the recipe.
+
+    Attributes:
+        sizes: The graphs and how each is learnt, from small to large.
+    """
 
     sizes: tuple[Size, ...]
 
