@@ -1,4 +1,7 @@
-"""The main door from Python: run a recipe, read the board."""
+"""The main door from Python: run a recipe, read the board.
+
+What runs and draws is loaded when something runs or is drawn, so that looking is quick.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.collect import Effort
-from inweights.lab.engine import Outcome, execute, judge_all, load, refresh, unjudged_all
-from inweights.lab.recipe import Recipe
-from inweights.lab.settle import Settled
-from inweights.lab.settle import settle as settle_one
-from inweights.lab.study import is_study, study_recipe
-from inweights.lab.verdict import ClaimResult
-from inweights.progress import Progress
+from inweights.lab.verdict import ClaimResult, unjudged
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
+from inweights.recipes.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written
 
 if TYPE_CHECKING:
+    from inweights.lab.collect import Effort
+    from inweights.lab.engine import Outcome
     from inweights.lab.forecast import Forecast
+    from inweights.lab.recipe import Recipe
+    from inweights.lab.settle import Settled
+    from inweights.progress import Progress
 
 __all__ = ["board", "compare", "find", "forecast", "open_run", "recipes_like", "run", "settle"]
+
+#: First part of the names of studies in files, which are read from their runs.
+_STUDY = "study/"
 
 
 def run(
@@ -66,6 +71,9 @@ def run(
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
     """
+    from inweights.lab.collect import Effort
+    from inweights.lab.engine import execute
+
     return execute(
         get_recipe(recipe) if isinstance(recipe, str) else recipe,
         scale,
@@ -98,6 +106,7 @@ def forecast(
     Raises:
         ConfigError: A name, a scale or an override does not fit.
     """
+    from inweights.lab.collect import Effort
     from inweights.lab.forecast import forecast as look_ahead
     from inweights.lab.plan import check_plan
     from inweights.lab.store import Store
@@ -126,6 +135,8 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
 
     Where it ran with more seeds, counted from the same first one, that run is taken.
     """
+    from inweights.lab.engine import load
+
     chosen = get_recipe(recipe)
     best = max(_own_runs(chosen, scale, RunStore(runs)), default=None, key=lambda f: f[0])
     return load(chosen, best[1]) if best else None
@@ -156,15 +167,19 @@ def board(
         only: Recipes whose name contains this.
         runs: Folder of all runs.
     """
+    store = RunStore(runs)
     results: list[ClaimResult] = []
     for name in recipes_like(only):
-        recipe = get_recipe(name)
-        try:
-            outcome = find(name, scale, runs=runs)
-        except InweightsError as error:
-            results += unjudged_all(recipe, str(error))
-            continue
-        results += outcome.claims if outcome else judge_all(recipe, None, scale)
+        outcome, why = None, f"no run at scale '{scale}' yet"
+        if store.has(name):  # else not even the recipe is loaded
+            try:
+                outcome = find(name, scale, runs=runs)
+            except InweightsError as error:
+                why = str(error)
+        if outcome:
+            results += outcome.claims
+        else:
+            results += (unjudged(claim, why) for claim in entry_of(name).claims)
     return tuple(results)
 
 
@@ -190,6 +205,8 @@ def settle(
     Yields:
         What more seeds gave, of each recipe with undecided claims.
     """
+    from inweights.lab.settle import settle as settle_one
+
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
     found = []
@@ -221,8 +238,10 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
+    from inweights.lab.engine import refresh
+
     store = RunStore(runs)
-    if is_study(name):
+    if name.startswith(_STUDY):
         return _open_study(name, store, again=again)
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
@@ -254,7 +273,11 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
-    if is_study(home):
+    from inweights.lab.engine import load, refresh
+
+    if home.startswith(_STUDY):
+        from inweights.lab.study import study_recipe
+
         recipe = study_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():
         recipe = get_recipe(home)

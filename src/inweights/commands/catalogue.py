@@ -22,10 +22,11 @@ def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ())
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
-    from inweights.recipes import get_recipe, recipes_like
+    from inweights.recipes import recipes_like
+    from inweights.recipes.index import entry_of
 
     load_plugins(plugin)
-    console.recipes([get_recipe(name) for name in recipes_like(part)], json=json)
+    console.recipes([entry_of(name) for name in recipes_like(part)], json=json)
     return 0
 
 

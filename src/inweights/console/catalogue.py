@@ -11,12 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.console.base import WIDTH, cut, line, out, print_json, table
-from inweights.lab.describe import Setting, extras, settings
 from inweights.recipes.measured import MINUTES
 
 if TYPE_CHECKING:
+    from inweights.lab.describe import Setting
     from inweights.lab.forecast import Forecast
     from inweights.lab.recipe import Recipe
+    from inweights.recipes.index import Entry
 
 __all__ = ["ahead", "cited", "described", "recipes"]
 
@@ -26,7 +27,7 @@ _ROWS = 24
 _OURS = 14
 
 
-def recipes(known: Sequence[Recipe], *, json: bool) -> None:
+def recipes(known: Sequence[Entry], *, json: bool) -> None:
     """Print recipes, a line each."""
     if json:
         print_json(
@@ -37,9 +38,9 @@ def recipes(known: Sequence[Recipe], *, json: bool) -> None:
                     "paper": r.paper,
                     "place": r.place,
                     "claims": len(r.claims),
-                    "scales": list(r.scales),
+                    "scales": list(r.extras),
                     "minutes": MINUTES.get(r.name),
-                    "extras": {scale: list(extras(s)) for scale, s in r.scales.items()},
+                    "extras": r.extras,
                 }
                 for r in known
             ]
@@ -63,6 +64,8 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         json: Print one JSON object instead.
         full: Whether every setting is listed, with all of its meaning.
     """
+    from inweights.lab.describe import settings
+
     found = settings(recipe, part)
     if json:
         print_json(_plain(recipe, found))
@@ -87,6 +90,8 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
 
 
 def _scales(recipe: Recipe) -> None:
+    from inweights.lab.describe import extras
+
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
         minutes = MINUTES.get(recipe.name) if scale == "cpu" else None
@@ -157,6 +162,8 @@ def _written(value: Any) -> str:
 
 
 def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
+    from inweights.lab.describe import extras
+
     return {
         "name": recipe.name,
         "title": recipe.title,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.config import Config
 from inweights.errors import DataError, unknown_name
-from inweights.lab.claim import Claim
+from inweights.lab.claim import Claim, Statement
 from inweights.lab.score import Score, Target
 from inweights.lab.student import quantile
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "VERDICTS",
@@ -91,6 +91,8 @@ def interval(
         >>> interval([0.9, 1.0, 1.0], bounds=(0.0, 1.0))[2]
         1.0
     """
+    import numpy as np
+
     sample = np.asarray(values, dtype=float)
     mean = float(sample.mean())
     if len(sample) < 2:
@@ -189,12 +191,12 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     return counts
 
 
-def unjudged(claim: Claim, why: str, **result: Any) -> ClaimResult:
+def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     """Return the result of a claim that is not judged, with the reason."""
     return _result(claim, "not judged", why=why, **result)
 
 
-def _result(claim: Claim, verdict: Verdict, **result: Any) -> ClaimResult:
+def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
     about = {
         name: getattr(claim, name)
         for name in ("id", "text", "place", "source", "published", "target", "check")
@@ -217,6 +219,8 @@ def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
 
 def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None:
     """About how many seeds give an interval that ends at the target's edge, if all else stays."""
+    import numpy as np
+
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     edges = [edge for edge in (target.least, target.most) if edge is not None]
     gap = min(abs(mean - edge) for edge in edges)
@@ -229,6 +233,8 @@ def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None
 
 
 def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[float]]:
+    import polars as pl
+
     score = claim.score
     hint = f"Claim {claim.id}."
     if score.table not in tables:
@@ -254,6 +260,8 @@ def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[f
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> pl.DataFrame:
+    import polars as pl
+
     for column, value in where.items():
         try:
             left = table.filter(pl.col(column) == value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from inweights.errors import ConfigError, nearest
-from inweights.lab.recipe import Recipe
 
-__all__ = ["full_name", "get_recipe", "recipe_names", "recipes_like", "register"]
+if TYPE_CHECKING:
+    from inweights.lab.recipe import Recipe
+
+__all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_like", "register"]
 
 #: Every built-in recipe, in the order of the papers; each is a module of its name, imported when it
 #: is asked for.
@@ -35,6 +38,11 @@ _registered: dict[str, Recipe] = {}
 def recipe_names() -> tuple[str, ...]:
     """Return the names of all recipes: built in, and registered by plugins."""
     return (*_BUILT_IN, *(name for name in _registered if name not in _BUILT_IN))
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a recipe comes with the library."""
+    return name in _BUILT_IN
 
 
 def full_name(name: str) -> str:
