@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.commands.base import Flag, Fresh, Json, Overrides, Plugins, Runs, Strict, app
+from inweights.commands.base import Flag, Fresh, Json, Overrides, Plugins, Runs, Strict, Whole, app
 from inweights.commands.results import code_of
 
 __all__ = ["demo", "run"]
@@ -21,8 +21,8 @@ def run(
     config: Path | None = None,
     runs: Runs = None,
     device: str = "cpu",
-    jobs: int = 0,
-    threads: int = 1,
+    jobs: Whole = 0,
+    threads: Whole = 1,
     fresh: Fresh = False,
     keep_models: Flag = False,
     dry_run: Flag = False,

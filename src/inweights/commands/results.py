@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inweights.commands.base import Flag, Json, Plugins, Runs, Strict, app
+from inweights.commands.base import Flag, Json, Plugins, Runs, Strict, Whole, app
 
 __all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
 
@@ -187,7 +187,7 @@ def verify(
     runs: Runs = None,
     settle: Flag = False,
     minutes: float = 60.0,
-    jobs: int = 0,
+    jobs: Whole = 0,
     full: Flag = False,
     json: Json = False,
     markdown: Flag = False,

@@ -72,7 +72,9 @@ def full_name(name: str) -> str:
         parts = [known.rpartition("/")[2] for known in names]
         close = nearest(name, names) or nearest(name, parts)
         whole = [known for known in names if close and known.endswith(close)]
-        question = f"; did you mean {' or '.join(whole)}?" if 0 < len(whole) < 4 else "."
+        question = (
+            f"; did you mean {' or '.join(repr(n) for n in whole)}?" if 0 < len(whole) < 4 else "."
+        )
         raise ConfigError(f"unknown recipe '{name}'{question} 'inweights list' shows all of them.")
     return fitting[0]
 

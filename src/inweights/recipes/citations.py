@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inweights import __version__
+from importlib.metadata import version
+
 from inweights.lab.recipe import Recipe
 
 __all__ = ["citations"]
@@ -52,7 +53,7 @@ def citations(recipe: Recipe | None = None) -> list[str]:
     about = {
         "title": "inweights: a laboratory for in-weights reasoning",
         "author": "{the inweights authors}",
-        "version": __version__,
+        "version": version("inweights"),
     }
     return [*entries, _entry("software", "inweights", about)]
 
