@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
+    from inweights.config import Config
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
     from inweights.lab.sweep import Study, sweep
@@ -62,6 +63,7 @@ __all__ = [
     "GPT",
     "Checkpoint",
     "Computation",
+    "Config",
     "ConfigError",
     "Curriculum",
     "DataError",
@@ -124,6 +126,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
+    "config": ("Config",),
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
     "lab.sweep": ("Study", "sweep"),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),

@@ -100,6 +100,7 @@ def forecast(
     device: str = "cpu",
     jobs: int = 1,
     keep_models: bool = False,
+    progress: Progress | None = None,
 ) -> Forecast:
     """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
 
@@ -119,7 +120,7 @@ def forecast(
     check_plan(plan)
     return look_ahead(
         plan, numbers, Store(RunStore(runs).root / "store"), version=chosen.version,
-        device=device, jobs=jobs, keep_models=keep_models,
+        device=device, jobs=jobs, keep_models=keep_models, progress=progress,
     )  # fmt: skip
 
 

@@ -77,10 +77,12 @@ def run(
     changes = [*(console.flat(load_toml(config)) if config else ()), *set]
     chosen = parse_seeds(seeds) if seeds is not None else None
     if dry_run:
-        forecast = laboratory.forecast(
-            recipe, scale, seeds=chosen, overrides=changes, runs=runs, device=device,
-            jobs=jobs or console.cores(device, scale), keep_models=keep_models,
-        )  # fmt: skip
+        with console.progress() as progress:
+            forecast = laboratory.forecast(
+                recipe, scale, seeds=chosen, overrides=changes, runs=runs, device=device,
+                jobs=jobs or console.cores(device, scale), keep_models=keep_models,
+                progress=progress,
+            )  # fmt: skip
         console.ahead(forecast, json=json)
         return 0
     with console.progress() as progress:

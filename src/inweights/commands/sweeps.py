@@ -34,7 +34,7 @@ def sweep(
     Parameters
     ----------
     file
-        A TOML file with [world], [model], [learner] and [over]; docs/studies.md shows one.
+        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
     seeds
         Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
@@ -60,14 +60,14 @@ def sweep(
     """
     from inweights import console, laboratory
     from inweights.lab.plugins import load_plugins
-    from inweights.lab.recipe import choose_seeds, parse_seeds
+    from inweights.lab.recipe import parse_seeds
     from inweights.lab.study import open_study
     from inweights.lab.sweep import worth
 
     load_plugins(plugin)
     recipe = open_study(file)
-    chosen = parse_seeds(seeds) if seeds else recipe.scales["cpu"].seeds  # type: ignore[attr-defined]
-    settings, numbers, _ = recipe.resolve("cpu", choose_seeds(chosen, recipe.first_seed), set)
+    chosen = parse_seeds(seeds) if seeds else None
+    settings, numbers, _ = recipe.resolve("cpu", chosen, set)
     plan = recipe.plan(settings)
     jobs = jobs or worth(plan, len(numbers), device)
     if dry_run:
@@ -76,7 +76,11 @@ def sweep(
         from inweights.runs import RunStore
 
         store = Store(RunStore(runs).root / "store")
-        ahead = forecast(plan, numbers, store, device=device, jobs=jobs, keep_models=keep_models)
+        with console.progress() as progress:
+            ahead = forecast(
+                plan, numbers, store,
+                device=device, jobs=jobs, keep_models=keep_models, progress=progress,
+            )  # fmt: skip
         console.ahead(ahead, json=json)
         return 0
     words = ["sweep", str(file), *(["--seeds", seeds] if seeds else [])]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
     from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
+    from inweights.lab.study import open_study
     from inweights.lab.sweep import Study, grid
     from inweights.lab.trial import Computation, Measure, Plan, Trial
     from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
@@ -70,6 +71,7 @@ __all__ = [
     "lines",
     "load_plugins",
     "number",
+    "open_study",
     "parse_seeds",
     "share",
     "states",
@@ -111,6 +113,7 @@ _HOMES = {
         "number",
         "share",
     ),
+    "lab.study": ("open_study",),
     "lab.sweep": (
         "Study",
         "grid",

@@ -132,27 +132,24 @@ def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -
     """Axes by path; tables within tables, as TOML writes ``world.n = [1]``, become paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
-        name = ", ".join(key) if isinstance(key, tuple) else str(key)
-        path = prefix + name
-        part = whole.get(path.partition(".")[0])
-        nested = isinstance(values, Mapping) and (
-            bool(prefix) or (path in _PARTS and any(_within(part, str(inner)) for inner in values))
-        )
-        if nested and not _names_values(values):
+        path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
+        if isinstance(values, Mapping) and _holds_paths(whole, path, values, bool(prefix)):
             flat |= _flat(whole, values, f"{path}.")
         else:
             flat[path] = values
     return flat
 
 
-def _within(part: Any, key: str) -> bool:
-    first = key.partition(".")[0]
-    return isinstance(part, msgspec.Struct) and first in part.__struct_fields__
-
-
-def _names_values(values: Mapping[str, Any]) -> bool:
-    """Whether a mapping names values, ``{"small": Init(std=0.01)}``, and holds no further paths."""
-    return not any(isinstance(one, Mapping | list | tuple) for one in values.values())
+def _holds_paths(
+    whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
+) -> bool:
+    """Whether a mapping goes on with paths, or gives names to values, ``{"wide": GPTConfig()}``."""
+    if inner:
+        return any(isinstance(one, Mapping | list | tuple) for one in values.values())
+    fields = getattr(whole.get(path), "__struct_fields__", ())
+    return path in _PARTS and any(
+        str(key).partition(".")[0] in fields or isinstance(one, list) for key, one in values.items()
+    )
 
 
 def _choices(key: str, values: Any) -> list[list[Change]]:

@@ -77,7 +77,7 @@ class Outcome:
         root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
         store = Store(root / "store")
-        return kept_models(trials, self.seeds, store, self.recipe.version, **where)
+        return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 
 def execute(

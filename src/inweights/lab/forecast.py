@@ -14,6 +14,7 @@ from msgspec import structs
 from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
+from inweights.progress import Progress
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def forecast(
     device: str = "cpu",
     jobs: int = 1,
     keep_models: bool = False,
+    progress: Progress | None = None,
 ) -> Forecast:
     """Try out a few steps of what is missing of a plan; nothing is stored.
 
@@ -99,6 +101,7 @@ def forecast(
         device: Where models live.
         jobs: Processes side by side.
         keep_models: Whether weights are to be kept.
+        progress: Told how many groups are tried.
     """
     work = asked_of(plan, seeds, version, keep_models=keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
@@ -113,7 +116,11 @@ def forecast(
     sizes = {task.key: _parameters(task) for task in descents}
     ordered = sorted(descents, key=lambda task: sizes[task.key])
     spread = [round(i * (len(ordered) - 1) / max(1, GROUPS - 1)) for i in range(GROUPS)]
-    tried = {place: _try(ordered[place], device) for place in sorted({*spread}) if ordered}
+    tried: dict[int, tuple[float, int]] = {}
+    for place in sorted({*spread}) if ordered else ():
+        if progress:
+            progress(len(tried), len({*spread}), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], device)
     seconds = 0.0
     for place, task in enumerate(ordered):
         nearest = min(tried, key=lambda other: abs(other - place))

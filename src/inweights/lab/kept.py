@@ -71,7 +71,7 @@ def kept_models(
     seeds: Sequence[int],
     store: Store,
     version: int = 1,
-    **where: Value,
+    where: Mapping[str, Value] | None = None,
 ) -> list[KeptModel]:
     """Return the kept models of trials, in their order, seed by seed.
 
@@ -87,7 +87,7 @@ def kept_models(
         ConfigError: No trial has such a label.
     """
     labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
-    for name in where:
+    for name in where or {}:
         if name not in labels:
             raise unknown_name("label", name, labels)
     found: list[KeptModel] = []
@@ -95,7 +95,7 @@ def kept_models(
         runs = asked_of(Plan(trials=[trial]), seeds, version).runs.values()
         for run in runs:
             about = {**trial.labels, "seed": run.seed}
-            if all(about.get(name) == value for name, value in where.items()):
+            if all(about.get(name) == value for name, value in (where or {}).items()):
                 found.append(KeptModel(trial.labels, run.seed, run, store))
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:

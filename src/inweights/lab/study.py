@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -152,11 +152,13 @@ def open_study(path: str | Path) -> Recipe:
         parts = {"world": file.world, "model": file.model, "learner": file.learner}
         full = {n: to_dict(_part(n, v)) for n, v in parts.items() if v is not None}
         file = structs.replace(file, **full)
-        _ = file.study.plan
+        labels = file.study.plan.trials[0].labels
+        if labels and not file.summary:
+            file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
+        name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
+        return study_recipe(f"{_HOME}/{name}", file)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
-    name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
-    return study_recipe(f"{_HOME}/{name}", file)
 
 
 def is_study(recipe: str) -> bool:
@@ -172,19 +174,20 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         file: What the file says, or the settings of a run.
     """
     file = file if isinstance(file, StudyFile) else decode(StudyFile, file)
-    varied = ", ".join(file.over) if isinstance(file.over, Mapping) else ""
+    chosen = choose_seeds(file.seeds, 0)
     return Recipe(
         name=name,
         title=file.title or f"A study: {name.partition('/')[2]}",
         paper="A study of one's own",
         place=f"{name.partition('/')[2]}.toml",
-        summary=file.summary or (f"Varies {varied}." if varied else ""),
+        summary=file.summary,
         scales={"cpu": file},
-        seeds={"cpu": len(choose_seeds(file.seeds, 0))},
+        seeds={"cpu": len(chosen)},
         plan=_plan,
         claims=[_claim(name, entry) for entry in file.claims],
         figures=_figures(file),
-        first_seed=choose_seeds(file.seeds, 0)[0],
+        first_seed=chosen[0],
+        root_seeds=chosen,
     )
 
 
@@ -244,16 +247,21 @@ def _probe(name: str) -> Probe:
     module, colon, function = name.partition(":")
     if colon:
         found = getattr(sys.modules.get(module), function, None)
-        if found is None:
+        # A file names no function but a probe: one whose first argument is a model.
+        if not (inspect.isfunction(found) and _takes_a_model(found)):
             raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
-        return found  # type: ignore[no-any-return]
+        return found
     known = {one: getattr(probes, one) for one in probes.__all__}
-    looks = {n: f for n, f in known.items() if "model" in [*inspect.signature(f).parameters][:1]}
+    looks = {one: found for one, found in known.items() if _takes_a_model(found)}
     if name not in looks:
         hint = "A probe of your own is module:function."
         raise unknown_name("probe", name, looks, hint=hint)
     probe: Probe = looks[name]
     return probe
+
+
+def _takes_a_model(function: Callable[..., Any]) -> bool:
+    return [*inspect.signature(function).parameters][:1] == ["model"]
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:

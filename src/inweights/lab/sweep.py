@@ -138,7 +138,7 @@ class Study:
         Raises:
             FolderError: The weights of some were not kept.
         """
-        return kept_models(self.trials, choose_seeds(self.seeds, 0), self.store, **where)
+        return kept_models(self.trials, choose_seeds(self.seeds, 0), self.store, where=where)
 
 
 def sweep(

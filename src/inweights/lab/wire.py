@@ -27,16 +27,20 @@ _CONFIG, _FUNCTION = "$config", "$function"
 _NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
 
 
-def sendable(task: Task, plugins: Sequence[str] = ()) -> bool:
+def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Whether another process can find everything that a task names.
 
-    What a script defines in its ``__main__``, a function within a function, or anything of a module
-    that is no plugin, cannot be found.
+    What a script defines in its ``__main__``, or a function within a function, cannot be found.
+
+    Args:
+        task: What another process is to do.
+        plugins: Modules of others that it may name; any if left out.
     """
     text = msgspec.json.encode(to_wire(task)).decode()
+    if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
+        return False
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)}
-    known = {"inweights", *(module.partition(".")[0] for module in plugins)}
-    return homes <= known and "<locals>" not in text and "<lambda>" not in text
+    return plugins is None or homes <= {"inweights", *(one.partition(".")[0] for one in plugins)}
 
 
 def to_wire(task: Task) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def auto(
         DataError: A column is missing, or the table has no rows or no numbers.
 
     Example:
-        >>> table = pl.DataFrame({"n": [4, 8] * 2, "seed": [0, 0, 1, 1], "accuracy": [1, 0.5] * 2})
+        >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
         >>> axes = auto(table).axes[0]
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('n', 'accuracy')
@@ -85,8 +85,8 @@ def auto(
             table = table.with_columns(pl.lit(value).alias(panel))
         series = series or (rest.pop(0) if rest else None)
         return sweeps(
-            table, axis=panel, value=value, y=y, series=series, labels=labels,
-            y_label=y_label, y_limits=y_limits,
+            table, axis=panel, value=value, y=y, series=series, y_label=y_label, y_limits=y_limits,
+            labels={**_named(table, series, panel), **(labels or {})},
         )  # fmt: skip
     if series is None:
         series = rest.pop(0) if rest else ""
@@ -96,7 +96,8 @@ def auto(
         series = y + " "
         table = table.with_columns(pl.lit(y).alias(series))
     return lines(
-        table, x=x, y=y, series=series, facet=facet, labels=labels, x_label=x_label,
+        table, x=x, y=y, series=series, facet=facet,
+        labels={**_named(table, series, facet), **(labels or {})}, x_label=x_label,
         y_label=y_label, y_limits=y_limits, x_log=_log(table[x]) if x_log is None else x_log,
     )  # fmt: skip
 
@@ -135,6 +136,16 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
         if table.select(*before, *keys, name).n_unique() > cases:
             keys.append(name)
     return varied, keys
+
+
+def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
+    """Values that say nothing alone, numbers and booleans, with the name of their column."""
+    texts: dict[str, str] = {}
+    for column in columns:
+        if column in table.columns and table[column].dtype != pl.String:
+            for value in table[column].unique():
+                texts[tidy.plain(value)] = f"{column} = {tidy.plain(value)}"
+    return texts
 
 
 def _numeric(column: pl.Series) -> bool:
