@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights.console.audits import audit, augmented
-    from inweights.console.base import cores, flat, progress, solving
+    from inweights.console.base import cores, flat, progress, solving, written_page
     from inweights.console.catalogue import ahead, cited, described, recipes
     from inweights.console.claims import board, settled
     from inweights.console.forecast import prediction
@@ -40,11 +40,12 @@ __all__ = [
     "settled",
     "solving",
     "world",
+    "written_page",
 ]
 
 _HOMES = {
     "audits": ("audit", "augmented"),
-    "base": ("cores", "flat", "progress", "solving"),
+    "base": ("cores", "flat", "progress", "solving", "written_page"),
     "claims": ("board", "settled"),
     "forecast": ("prediction",),
     "language": ("evaluated", "finetuned", "mask"),

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -37,6 +38,7 @@ __all__ = [
     "progress",
     "solving",
     "table",
+    "written_page",
 ]
 
 #: Columns that everything fits in.
@@ -213,3 +215,11 @@ def print_json(value: Any) -> None:
 def _shown(found: re.Match[str]) -> str:
     """A control character as it is written in Python."""
     return ascii(found[0])[1:-1]
+
+
+def written_page(page: Path, *, json: bool) -> None:
+    """Print where a page was written."""
+    if json:
+        print_json({"page": str(page)})
+    else:
+        out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)
