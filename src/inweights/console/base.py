@@ -125,7 +125,7 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
         now, part = clock(), done / max(1, total)
         if share is None:  # what was there already took no time
             share = first = part
-        if now - last < _LINE or (part - share < _TENTH and now - last < 6 * _LINE):
+        if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
             return
         last, share = now, part
         text = f"{100 * part:3.0f}%  {what}, {_span(now - began)}"

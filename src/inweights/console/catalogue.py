@@ -23,6 +23,8 @@ __all__ = ["ahead", "cited", "described", "recipes"]
 
 #: Settings that are listed one by one unless more is asked for.
 _ROWS = 24
+#: Settings of a part whose meaning is shown whole.
+_WHOLE = 14
 #: Lines that our own choices may take unless more is asked for.
 _OURS = 14
 
@@ -77,7 +79,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         out.print()
         _scales(recipe)
         out.print()
-    _settings(found, list(recipe.scales), full=full or bool(part))
+    _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
     if part:
         return
     if recipe.ours:

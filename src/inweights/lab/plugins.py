@@ -82,7 +82,7 @@ def _file_of(plugin: str) -> Path | None:
     if not _is_path(plugin) and (plugin in sys.modules or _is_importable(plugin)):
         return None
     home = Path(plugin) if _is_path(plugin) else Path(*plugin.split("."))
-    for file in (home, home.with_name(f"{home.name}.py"), home / "__init__.py"):
+    for file in (home, home / "__init__.py", home.with_name(f"{home.name}.py")):
         if file.is_file():
             return file
     if _is_path(plugin):

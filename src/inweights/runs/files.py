@@ -35,7 +35,7 @@ def told(path: Path) -> Iterator[None]:
     """Turn a failed write into one clear line."""
     try:
         yield
-    except (OSError, *_table_errors()) as error:
+    except _write_errors() as error:
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise RunError(
             f"cannot write {path}: {why}; nothing is lost, "
@@ -43,10 +43,10 @@ def told(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _table_errors() -> tuple[type[Exception], ...]:
-    """What writing a table may raise, where tables are used at all."""
+def _write_errors() -> tuple[type[Exception], ...]:
+    """What writing may raise; errors of tables only where tables are used at all."""
     polars = sys.modules.get("polars")
-    return (polars.exceptions.PolarsError,) if polars else ()
+    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 def hash_of(path: Path) -> str:
