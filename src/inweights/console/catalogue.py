@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -79,6 +79,9 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         out.print()
         _scales(recipe)
         out.print()
+    if part:
+        out.print(line((f"{recipe.name}, settings of {part}", "bold")))
+        found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
     _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
     if part:
         return
