@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 from inweights import __version__
 
-__all__ = ["Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
+__all__ = ["Flag", "Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "Whole", "app"]
+
+
+def _whole(_kind: type, tokens: Sequence[Token]) -> int:
+    """A whole number: 1.5 is none, and is not rounded."""
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f'unable to convert "{tokens[0].value}" into a whole number') from None
+
 
 app = App(
     name="inweights",
@@ -21,6 +31,10 @@ app = App(
     ),
 )
 
+#: A switch that is off unless it is named.
+Flag = Annotated[bool, Parameter(negative=())]
+#: A whole number.
+Whole = Annotated[int, Parameter(converter=_whole)]
 Json = Annotated[bool, Parameter(name="--json", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]

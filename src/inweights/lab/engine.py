@@ -8,19 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.collect import Effort, collect
-from inweights.lab.kept import KeptModel, kept_models
-from inweights.lab.plan import check_plan
 from inweights.lab.recipe import Recipe
 from inweights.lab.score import Value
-from inweights.lab.store import Store
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.runs import (
     RunFolder,
@@ -31,6 +27,10 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
+
+if TYPE_CHECKING:
+    from inweights.lab.collect import Effort
+    from inweights.lab.kept import KeptModel
 
 __all__ = [
     "Outcome",
@@ -70,6 +70,9 @@ class Outcome:
             FolderError: The weights were not kept, or are damaged.
             ConfigError: No trial has such a label.
         """
+        from inweights.lab.kept import kept_models
+        from inweights.lab.store import Store
+
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
@@ -112,6 +115,10 @@ def execute(
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
+    from inweights.lab.collect import Effort, collect
+    from inweights.lab.plan import check_plan
+    from inweights.lab.store import Store
+
     effort = effort or Effort()
     store = store or RunStore()
     changes = recipe.changes(scale, overrides)

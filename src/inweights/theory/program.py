@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["Answers", "Program"]
 
@@ -118,6 +120,8 @@ class Program:
 
 def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
     """Return how often each of ``world.inputs`` occurs in each prompt, ``[Q, P]``."""
+    from scipy import sparse
+
     lengths = np.diff(statements.prompt_ends, prepend=0)
     rows = np.repeat(np.arange(len(statements)), lengths)
     columns = np.searchsorted(world.inputs, statements.prompts)

@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, share
 from inweights.recipes.derived import compositions, excess, memorised
@@ -44,7 +44,7 @@ def plan(settings: Settings) -> Plan:
     for c, identity, name in product(settings.complexities, (True, False), settings.models):
         world = TwoHop(n=settings.n, complexity=c, identity=identity)
         trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

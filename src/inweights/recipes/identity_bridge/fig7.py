@@ -6,7 +6,7 @@ from functools import partial, reduce
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, through_time
 from inweights.recipes.derived import compositions, correlation, half_time, memorised, over_blocks
@@ -43,13 +43,13 @@ def plan(settings: Settings) -> Plan:
     look = partial(Measure, every=settings.every)
     film = partial(look, where={"model": settings.models[0]}, first_seed=True)
     measures = [
-        look(name="accuracy", probe=probes.accuracy),
-        look(name="alignment", probe=probes.alignment),
-        look(name="memory", probe=probes.shared_memory),
-        film(name="logits", probe=probes.templates, options={"rows": "composition"}),
+        look(name="accuracy", probe=iw.probes.accuracy),
+        look(name="alignment", probe=iw.probes.alignment),
+        look(name="memory", probe=iw.probes.shared_memory),
+        film(name="logits", probe=iw.probes.templates, options={"rows": "composition"}),
         film(
             name="states",
-            probe=probes.bridge_projection,
+            probe=iw.probes.bridge_projection,
             options={"method": "pca", "place": "query"},
         ),
     ]
@@ -86,7 +86,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "in_step": correlation(
             answered.join(aligned, on=keys), "accuracy", "cosine", ["model", "seed", "place"]
         ),
-        "states": probes.align_frames(tables["states"], by=["model", "seed"]),
+        "states": iw.probes.align_frames(tables["states"], by=["model", "seed"]),
     }
 
 
