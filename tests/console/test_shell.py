@@ -56,7 +56,7 @@ def shell(tmp_path):
 def test_the_command_on_a_page_finds_the_same_run(shell, words: str) -> None:
     done = json.loads(shell(f"inweights run {words} --json"))
     text = Path(done["page"]).read_text(encoding="utf-8")
-    again = [html.unescape(found) for found in re.findall(r"inweights run [^<]*", text)][-1]
+    again = html.unescape(re.findall(r'data-copy="(inweights run [^"]*)"', text)[-1])
     assert again.startswith("inweights run ")
     repeated = json.loads(shell(f"{again} --json"))
     assert repeated["cached"]
