@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from inweights.commands import app
 from inweights.errors import InweightsError
+from inweights.limits import at_most
 
 __all__ = ["app", "main"]
 
@@ -22,12 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
             stream.reconfigure(errors="replace")
-    words = [word for word in given if word != "--debug"]
+    words, limit = _apart(given)
     if any("\0" in word for word in words):
         _tell("an argument holds the character NUL, which no name has")
         return 2
     try:
-        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        with at_most(limit) if limit is not None else nullcontext():
+            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, InweightsError) as error:
         if debug:
             raise
@@ -46,6 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _apart(given: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words of the command, and what ``--max-memory`` says; every command takes it."""
+    words: list[str] = []
+    limit, left = None, iter(word for word in given if word != "--debug")
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name == "--max-memory":
+            limit = value if equals else next(left, "")
+        else:
+            words.append(word)
+    return words, limit
 
 
 def _failed(error: Exception) -> int:

@@ -15,6 +15,7 @@ from inweights.config import digest, identity
 from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task, measure_key
 from inweights.lab.store import Store
 from inweights.lab.trial import Measure
+from inweights.limits import check_memory, memory_limit
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.training import Checkpoint, Observer, train
@@ -162,10 +163,16 @@ def _capacity(member: Member) -> int:
     run, _, world = member
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
-    lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    try:
+        with torch.device("meta"):  # shapes alone: nothing is drawn, and no memory taken
+            lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+        lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    count = sum(p.numel() for p in lone.parameters())
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
-    return max(1, MAX_BYTES // max(1, state))
+    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
 
 
 def _shape(world: World) -> list[Any]:

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
+from inweights.limits import check_file
 from inweights.seeds import DATA_ORDER, Streams
+from inweights.worlds.parquet import read_parquet
 
 if TYPE_CHECKING:
     from inweights.lm.load import LanguageModel
@@ -145,8 +147,9 @@ def read_table(path: str | Path) -> pl.DataFrame:
     place = Path(path)
     try:
         if place.suffix == ".parquet":
-            return pl.read_parquet(place)
+            return read_parquet(place)
         if place.suffix in (".jsonl", ".ndjson"):
+            check_file(place)
             return pl.read_ndjson(place, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).strip().splitlines()
