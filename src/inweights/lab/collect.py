@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,7 +16,7 @@ from inweights.lab.trial import Plan
 from inweights.lab.wire import sendable
 from inweights.progress import Progress
 
-__all__ = ["Effort", "collect"]
+__all__ = ["Effort", "collect", "tell_divergence"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,30 @@ def collect(
             store.forget(one.owner, one.part)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
     _do(tasks, work, store, effort)
-    return _assemble(work.asked, store)
+    tables = _assemble(work.asked, store)
+    tell_divergence(tables)
+    return tables
+
+
+def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+
+    Where all that train together diverge, training ends with an error; this is about the others.
+    """
+    losses = tables.get("losses")
+    if losses is None or "loss" not in losses.columns:
+        return
+    bad = losses.filter(~pl.col("loss").is_finite().fill_null(False))
+    if bad.is_empty():
+        return
+    labels = [name for name in losses.columns if name not in ("phase", "step", "loss")]
+    runs, whole = bad.unique(labels, maintain_order=True), losses.n_unique(labels)
+    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    warnings.warn(
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and what "
+        f"is measured of them means nothing; lower the rate. The first: {first}",
+        stacklevel=3,
+    )
 
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:

@@ -14,7 +14,7 @@ import polars as pl
 
 from inweights.config import to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.collect import Effort, collect
+from inweights.lab.collect import Effort, collect, tell_divergence
 from inweights.lab.plan import check_plan
 from inweights.lab.recipe import Recipe
 from inweights.lab.store import Store
@@ -115,10 +115,11 @@ def execute(
         work = folder.begin()
         before = _seconds(work)
         try:
-            tables = collect(
-                plan, chosen, Store(store.root / "store"), effort,
-                version=recipe.version, fresh=fresh,
-            )  # fmt: skip
+            with _fitting(recipe, changes):
+                tables = collect(
+                    plan, chosen, Store(store.root / "store"), effort,
+                    version=recipe.version, fresh=fresh,
+                )  # fmt: skip
         except (ConfigError, DataError):
             folder.discard()  # it asks for what does not exist
             raise
@@ -174,6 +175,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
+    tell_divergence(outcome.tables)
     try:
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     except InweightsError:

@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.config import check_size
 from inweights.errors import ConfigError, DataError
+from inweights.limits import check_memory
 from inweights.theory.small_sdp import least_norms
 
 __all__ = [
@@ -71,6 +73,8 @@ class Parameters:
 
     def matrix(self, n: int) -> Array:
         """Return ``W``, ``[2n + 2, 2n]``: the transpose of equation (3)."""
+        check_size("n", n, least=2, most=10**9)
+        check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
         return np.block(
             [

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from inweights import lab, probes
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.layers import Init
 from inweights.recipes.identity_bridge.common import PAPER
@@ -53,6 +53,11 @@ class Settings(Config):
     every: int = 500
     rate: float = 1.0
     width: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("sizes", "full"):
+            for n in getattr(self, name):
+                check_size(f"each of {name}", n, least=2, most=10**9)
 
 
 def plan(settings: Settings) -> lab.Plan:
