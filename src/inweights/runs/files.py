@@ -87,8 +87,8 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 def _read_table(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        return pl.read_parquet(file, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise FolderError(f"cannot read {file}: {error}") from None
 
 

@@ -48,7 +48,7 @@ def read_parquet(
         needed = 3 * (int(total or 0) + _CELL * rows * len(chosen))
         check_memory(f"reading {path}", needed, error=DataError, hint="cut it into parts")
         return lazy.select(chosen).collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         kind = "Arrow" if arrow else "Parquet"
         lines = str(error).splitlines()
         raise DataError(f"{path} is no {kind} file: {lines[0] if lines else 'damaged'}") from None
