@@ -116,7 +116,9 @@ class Worker:
         """Return how a case ended; ``error`` says what went wrong."""
         if self.process is None or self.process.poll() is not None:
             self.start()
-        assert self.process and self.process.stdin and self.process.stdout
+        assert self.process
+        assert self.process.stdin
+        assert self.process.stdout
         about = {"words": case.words, "files": case.files, "forget": case.forget}
         self.process.stdin.write(json.dumps(about).encode() + b"\n")
         self.process.stdin.flush()

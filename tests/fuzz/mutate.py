@@ -1,4 +1,4 @@
-"""Mutations of bytes, of values and of commands. All draws come from the generator that is given."""
+"""Mutations of bytes, of values and of commands; all draws come from a given generator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ __all__ = ["mutated_bytes", "mutated_command", "mutated_file", "mutated_value"]
 
 #: What files and arguments go wrong over.
 TOKENS = (
-    b"", b"\0", b"\n", b"\r", b"\t", b",", b";", b'"', b"'", b"[", b"]", b"{", b"}", b"=", b"@", b"\xff",
+    b"", b"\0", b"\n", b"\r", b"\t", b",", b";", b'"', b"'", b"[", b"]", b"{", b"}", b"=",
+    b"@", b"\xff",
     b"\xef\xbb\xbf", b"\xf0\x9f\x98\x80", b"\xe2\x80\xae", b"\x1b[2J", b"nan", b"inf", b"-1", b"0",
     b"1e308", b"1e999", b"99999999999999999999", b"null", b"true", b"[]", b"{}", b"[" * 400,
     b'{"a":' * 400, b"a" * 5000, b"../..", b"/etc/passwd", b"$(id)", b"[/x]", b"$\\frac$", b"<b>",
-    b"subject,relation,object", b"stage", b"e1.value", b"\\u0000", b"\\ud800", b"&amp;", b"<!ENTITY",
+    b"subject,relation,object", b"stage", b"e1.value", b"\\u0000", b"\\ud800", b"&amp;",
+    b"<!ENTITY",
 )  # fmt: skip
 NUMBERS = (
     "0", "-1", "1", "2", "3", "7", "0.5", "-0.0", "1e-9", "1e308", "nan", "inf", "-inf", "1000000",
@@ -23,7 +25,8 @@ NUMBERS = (
 )  # fmt: skip
 VALUES = (
     *NUMBERS, "[]", "[0]", "[-1]", "[1,2]", "[1000000000]", "{}", "[[]]", "null", '""', "a", "a=b",
-    "[nan]", '["a","a"]', "[[1,2],[3]]", "[" * 300 + "]" * 300, "2020-01-01", "é", "[/x]", "x" * 300,
+    "[nan]", '["a","a"]', "[[1,2],[3]]", "[" * 300 + "]" * 300, "2020-01-01", "é", "[/x]",
+    "x" * 300,
 )  # fmt: skip
 
 

@@ -158,7 +158,8 @@ def commands() -> list[list[str]]:
     ]
     stored = [
         ["list"], ["list", "--json"], ["runs"], ["runs", "--json", "--runs", "runs"],
-        ["show", "tests/tiny", "--scale", "smoke"], ["show", "tests/tiny", "--scale", "smoke", "--again"],
+        ["show", "tests/tiny", "--scale", "smoke"],
+        ["show", "tests/tiny", "--scale", "smoke", "--again"],
         ["verify", "tests", "--scale", "smoke"], ["verify", "demo", "--json"],
         ["verify", "--markdown", "--strict"], ["verify", "tests", "--settle", "--minutes", "0.1"],
         ["run", "tests/tiny", "--scale", "smoke", "--set", "rows=4", "--json"],

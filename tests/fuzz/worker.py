@@ -1,9 +1,9 @@
 """A process that runs commands one after another, and says of each how it ended.
 
-It reads lines of JSON, ``{"words": [...], "files": {path: bytes in base64}}``, and answers with one of
-``code``, ``out``, ``err``, ``error`` (a traceback), ``seconds`` (of its own time) and ``megabytes``.
-Each command has a fresh copy of the samples. Trainings are not run: a command that has planned one
-is done.
+It reads lines of JSON, ``{"words": [...], "files": {path: bytes in base64}}``, and answers with one
+of ``code``, ``out``, ``err``, ``error`` (a traceback), ``seconds`` (of its own time) and
+``megabytes``. Each command has a fresh copy of the samples. Trainings are not run: a command that
+has planned one is done.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A program that kills runs at random moments, alone and two on one config, and lets them go on.
 
-``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED]`` compares the tables of each run that
-went on with those of one that nothing disturbed, bit for bit, and prints how many processes it
-killed. Moments are drawn from the first on, beyond the time that a whole run takes.
+``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED]`` compares the tables of each run
+that went on with those of one that nothing disturbed, bit for bit, and prints how many processes
+it killed, and in how many trials. Moments are drawn from the first on, beyond the time that a
+whole run takes.
 """
 
 from __future__ import annotations
