@@ -9,6 +9,7 @@ import torch
 from tests.probes.test_arrangement import OF_ARRANGEMENTS
 from tests.probes.test_film import OF_FILMS
 from tests.probes.test_graph_probes import OF_GRAPHS
+from tests.probes.test_inside import OF_THE_INSIDE
 from tests.probes.test_paths import OF_PATHS
 from tests.probes.test_resemblance import OF_ANALOGIES
 
@@ -20,8 +21,10 @@ from inweights.probes import (
     align_frames,
     alignment,
     bridge_projection,
+    cka,
     direction,
     margins,
+    patch,
     project,
     shared_memory,
     templates,
@@ -66,7 +69,7 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 def test_every_public_probe_is_tested_here() -> None:
     tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, direction, *OF_ANALOGIES)
-    tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS)
+    tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 
 

@@ -52,7 +52,7 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
             f"{type(model).__name__}. Probe its margins instead"
         )
     rows = []
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     for replica, (w, world) in enumerate(
         zip(model.templates().cpu().double().numpy(), _cycle(each, model.replicas), strict=True)
     ):
