@@ -24,6 +24,7 @@ from typing import (
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
+from inweights.limits import read_text
 
 __all__ = [
     "Config",
@@ -383,11 +384,10 @@ def load_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The file is missing or is not TOML; says the line.
     """
+    text = read_text(path, error=ConfigError)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except RecursionError:
         raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None

@@ -27,7 +27,9 @@ app = App(
     suppress_keyboard_interrupt=False,
     help=(
         "A laboratory for in-weights reasoning: teach a sequence model facts, then find out "
-        "whether it combines facts that it never saw together. Add --debug for a traceback."
+        "whether it combines facts that it never saw together. To every command --debug adds a "
+        "traceback, and --max-memory 8GB holds it to so much memory: what would take more is "
+        "refused before it begins."
     ),
 )
 

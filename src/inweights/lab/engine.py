@@ -15,6 +15,7 @@ import polars as pl
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
+from inweights.lab.divergence import tell_divergence
 from inweights.lab.recipe import Recipe
 from inweights.lab.score import Value
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
@@ -151,7 +152,8 @@ def execute(
         work = folder.begin()
         before = _seconds(work)
         try:
-            tables = make()
+            with _fitting(recipe, changes):
+                tables = make()
         except (ConfigError, DataError):
             folder.discard()  # it asks for what does not exist
             raise
@@ -207,6 +209,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
+    tell_divergence(outcome.tables)
     try:
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     except InweightsError:

@@ -190,7 +190,9 @@ def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
     names = sorted({row.stage for row in encoded})
     stages = [_Stage(name, [row for row in encoded if row.stage == name]) for name in names]
     for stage in stages:
-        stage.steps = sum(1 for _ in stage.order(config, 0))  # lengths alone decide how many
+        # Lengths alone decide how many, so that each epoch has as many.
+        once = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
+        stage.steps = config.epochs * once
     return stages
 
 

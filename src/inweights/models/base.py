@@ -52,7 +52,7 @@ class Model(nn.Module):
         self.replicas = replicas
         self.vocabulary = vocabulary
         ids = torch.arange(vocabulary) if candidates is None else torch.as_tensor(candidates)
-        if len(ids.unique()) != len(ids):
+        if candidates is not None and len({int(i) for i in candidates}) != len(ids):
             raise ConfigError("a token is twice among the candidates of a model")
         column = torch.full((vocabulary,), -1, dtype=torch.long)
         column[ids] = torch.arange(len(ids))

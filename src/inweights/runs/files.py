@@ -98,8 +98,8 @@ def _read_table(file: Path) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        return pl.read_parquet(file, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise FolderError(f"cannot read {file}: {error}") from None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.limits import check_memory
 from inweights.worlds.world import Ids, Statements, World
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ __all__ = ["Answers", "Program"]
 
 Answers = Literal["one", "several"]
 Array = NDArray[np.float64]
+
+
+#: Bytes that a fact and a question take with each answer, in the steps of the solution and when
+#: logits are compared. Measured at 1,800 facts and 1,200 answers: 0.94 GB.
+_FACT, _QUESTION = 430, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +76,14 @@ class Program:
         facts = world.facts
         _single_answers(facts, "fact")
         _single_answers(world.queries, "query")
+        outputs = len(world.outputs)
+        check_memory(
+            f"a program of {len(facts):,} facts, {len(world.queries):,} questions and "
+            f"{outputs:,} answers",
+            (_FACT * len(facts) + _QUESTION * len(world.queries)) * outputs,
+            error=DataError,
+            hint="leave out relations, or cut the facts into parts",
+        )
         counts = count_tokens(world, facts)
         bags: dict[bytes, int] = {}
         firsts: list[int] = []

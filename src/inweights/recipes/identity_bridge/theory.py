@@ -11,7 +11,7 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.models.configs import EmbMLPConfig, Init
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.theory import proof, proof_kkt
@@ -53,6 +53,11 @@ class Settings(Config):
     every: int = 500
     rate: float = 1.0
     width: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("sizes", "full"):
+            for n in getattr(self, name):
+                check_size(f"each of {name}", n, least=2, most=10**9)
 
 
 def plan(settings: Settings) -> lab.Plan:
