@@ -38,6 +38,8 @@ def run(
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
     command: Sequence[str] = (),
+    on: str = "",
+    store: str = "",
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
@@ -54,6 +56,9 @@ def run(
         plugins: Modules that the processes import first.
         progress: Called with updates done, all updates, and what is being done.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -67,7 +72,13 @@ def run(
         store=RunStore(runs),
         fresh=fresh,
         effort=Effort(
-            device=device, jobs=jobs, threads=threads, plugins=tuple(plugins), progress=progress
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            plugins=tuple(plugins),
+            progress=progress,
+            on=on,
+            store=store,
         ),
         publish=publish,
         command=command,

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from inweights import __version__
 
-__all__ = ["Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
+__all__ = ["Fresh", "Json", "On", "Overrides", "Place", "Plugins", "Runs", "Strict", "app"]
 
 app = App(
     name="inweights",
@@ -25,5 +25,7 @@ Json = Annotated[bool, Parameter(name="--json", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]
 Runs = Annotated[Path | None, Parameter(name="--runs")]
+On = Annotated[str, Parameter(name="--on")]
+Place = Annotated[str, Parameter(name="--store")]
 Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=())]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, app
+from inweights.commands.base import Fresh, Json, On, Overrides, Place, Plugins, Runs, Strict, app
 
 if TYPE_CHECKING:
     from inweights.lab.engine import Outcome
@@ -46,6 +46,8 @@ def run(
     set: Overrides = (),  # noqa: A002
     config: Path | None = None,
     runs: Runs = None,
+    store: Place = "",
+    on: On = "",
     device: str = "cpu",
     jobs: int = 0,
     threads: int = 1,
@@ -70,6 +72,10 @@ def run(
         A TOML file with settings.
     runs
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    store
+        Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
+    on
+        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     device
         cpu or cuda.
     jobs
@@ -99,6 +105,8 @@ def run(
             seeds=parse_seeds(seeds) if seeds else None,
             overrides=changes,
             runs=runs,
+            store=store,
+            on=on,
             device=device,
             jobs=jobs or console.cores(device, scale),
             threads=threads,
@@ -191,6 +199,8 @@ def verify(
     runs: Runs = None,
     settle: Annotated[bool, Parameter(name="--settle", negative=())] = False,
     minutes: float = 60.0,
+    store: Place = "",
+    on: On = "",
     jobs: int = 0,
     json: Json = False,
     markdown: Annotated[bool, Parameter(name="--markdown", negative=())] = False,
@@ -209,6 +219,10 @@ def verify(
         First run more seeds for claims that are undecided, until they are settled.
     minutes
         Time that this may take.
+    store
+        Where single runs are kept, if not below the folder of all runs.
+    on
+        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     jobs
         Processes that work side by side; 0 takes the cores of this machine.
     runs
@@ -230,7 +244,9 @@ def verify(
         from inweights.lab.collect import Effort
 
         with console.progress() as progress:
-            effort = Effort(jobs=jobs or console.cores("cpu", scale), progress=progress)
+            effort = Effort(
+                jobs=jobs or console.cores("cpu", scale), progress=progress, on=on, store=store
+            )
             done = list(
                 laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
             )

@@ -4,6 +4,7 @@ from inweights.console.audits import audit, augmented
 from inweights.console.base import cores, flat, progress, solving
 from inweights.console.forecast import prediction
 from inweights.console.language import evaluated, finetuned, mask
+from inweights.console.machines import status
 from inweights.console.runs import board, outcome, recipes, runs, settled, world
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "runs",
     "settled",
     "solving",
+    "status",
     "world",
 ]

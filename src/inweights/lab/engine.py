@@ -17,7 +17,6 @@ from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.collect import Effort, collect
 from inweights.lab.plan import check_plan
 from inweights.lab.recipe import Recipe
-from inweights.lab.store import Store
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.runs import (
     RunFolder,
@@ -116,7 +115,7 @@ def execute(
         before = _seconds(work)
         try:
             tables = collect(
-                plan, chosen, Store(store.root / "store"), effort,
+                plan, chosen, effort.open_store(store.root), effort,
                 version=recipe.version, fresh=fresh,
             )  # fmt: skip
         except (ConfigError, DataError):

@@ -7,7 +7,7 @@ is scheduling and never identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import CodeType, FunctionType
@@ -87,6 +87,14 @@ class LearnTask:
             for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
         ]
+
+    def part(self, places: Iterable[int]) -> LearnTask:
+        """Return some of the runs as a task of their own, with what is measured of them."""
+        places = list(places)
+        parts = tuple(self.parts[i] for i in places)
+        kept = set().union(*parts)
+        measures = tuple(m for m in self.measures if measure_key(m) in kept)
+        return LearnTask(tuple(self.runs[i] for i in places), measures, parts)
 
     @property
     def title(self) -> str:

@@ -9,10 +9,8 @@ new. A file whose bytes are not those of its name counts as missing, and is made
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -23,20 +21,28 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from inweights.errors import FolderError
+from inweights.lab.files import open_files
+from inweights.lab.lease import Hold, Leases
 from inweights.runs import told
 
 __all__ = ["Store"]
 
+#: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
+LEASE = 60.0
 _HASH = 16
 _UNFINISHED = "unfinished"
 _Wanted = list[tuple[str, str]]
 
 
 class Store:
-    """Tables of single runs, below one folder.
+    """Tables of single runs, below one folder or address.
 
     Args:
-        root: The folder; made when something is written.
+        root: The folder, made when something is written; or an address such as
+            ``s3://bucket/folder``.
+        lease: Seconds after which a task whose holder gave no sign is taken over. With 0 tasks are
+            held by locks of files, which the system frees; they do for one machine.
+        owner: Who hands out tasks; see :class:`~inweights.lab.lease.Leases`.
 
     Example:
         >>> import tempfile
@@ -48,12 +54,17 @@ class Store:
         [1.0]
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+    def __init__(self, root: str | Path, *, lease: float = 0.0, owner: str = "") -> None:
+        self.root = str(root) if "://" in str(root) else Path(root)
+        self.files = open_files(root)
+        # No lock of a file reaches into an object store.
+        seconds = lease or (LEASE if isinstance(self.root, str) else 0.0)
+        self.leases = Leases(self.files, seconds or LEASE, owner or secrets.token_hex(8))
+        self._leased = bool(seconds)
 
-    def folder(self, owner: str) -> Path:
-        """Return the folder of a run or computation."""
-        return self.root / owner[:2] / owner
+    def folder(self, owner: str) -> str:
+        """Return the folder of a run or computation, below the root."""
+        return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
         """Whether a table is stored, whole and as it was written."""
@@ -68,8 +79,8 @@ class Store:
         content = self._bytes(owner, part)
         if content is None:
             raise FolderError(
-                f"the table '{part}' of {self.folder(owner)} is missing or damaged; the same "
-                "command again makes it"
+                f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
+                "the same command again makes it"
             )
         return pl.read_parquet(BytesIO(content))
 
@@ -83,84 +94,94 @@ class Store:
         table.write_parquet(buffer)
         content = buffer.getvalue()
         name = f"{part}-{hashlib.sha256(content).hexdigest()[:_HASH]}.parquet"
-        self._publish(self.folder(owner) / name, content)
+        self.files.write(f"{self.folder(owner)}/{name}", content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
         """Keep beside the tables what made them, for people: nothing reads it back."""
-        path = self.folder(owner) / "run.json"
-        if not path.exists():
+        name = f"{self.folder(owner)}/run.json"
+        if self.files.read(name) is None:
             encoded = msgspec.json.encode(about, order="sorted")
-            self._publish(path, msgspec.json.format(encoded))
+            self.files.write(name, msgspec.json.format(encoded))
 
     def forget(self, owner: str, part: str) -> None:
         """Remove a table, so that it is made again."""
-        for path in self._candidates(owner, part):
-            path.unlink(missing_ok=True)
+        for name in self._candidates(owner, part):
+            self.files.remove(name)
+
+    def listed(self) -> set[tuple[str, str]]:
+        """Return owner and part of all tables, by their names alone: quick, and unchecked."""
+        found = set()
+        for name in self.files.names(""):
+            file = name.rpartition("/")[2]
+            if file.endswith(".parquet"):
+                found.add((name.split("/")[-2], file.rpartition("-")[0]))
+        return found
 
     @contextmanager
-    def unfinished(self, key: str, wanted: Sequence[tuple[str, str]]) -> Iterator[Path]:
+    def unfinished(
+        self, key: str, wanted: Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Give a training the file of its checkpoint; it is removed when the training is stored.
+
+        What comes with it has to be called whenever the file was written.
 
         Args:
             key: What tells the training from others.
             wanted: The tables that it makes, by owner and part.
         """
-        folder = self.root / _UNFINISHED / key
-        self._publish(folder / "wanted.json", msgspec.json.encode(wanted))
-        yield folder / "state"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = f"{_UNFINISHED}/{key}"
+        self.files.write(f"{folder}/wanted.json", msgspec.json.encode(wanted))
+        with self.files.near(f"{folder}/state") as near:
+            yield near
+        with suppress(OSError):
+            self.files.remove(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
-        for folder in (self.root / _UNFINISHED).glob("*"):
-            with suppress(OSError, msgspec.DecodeError):
-                wanted = msgspec.json.decode((folder / "wanted.json").read_bytes(), type=_Wanted)
-                if all(self.has(owner, part) for owner, part in wanted):
-                    shutil.rmtree(folder)
+        for name in self.files.names(_UNFINISHED):
+            if name.endswith("/wanted.json"):
+                with suppress(OSError, msgspec.DecodeError):
+                    wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
+                    if all(self.has(owner, part) for owner, part in wanted):
+                        self.files.remove(name.removesuffix("/wanted.json"))
 
     @contextmanager
-    def lock(self, task: str, *, wait: bool = False) -> Iterator[bool]:
-        """Hold a task, so that no other process works on it; it is free when its holder is gone.
+    def lock(self, task: str) -> Iterator[Hold | None]:
+        """Hold a task while the block runs, so that no other process works on it.
+
+        Gives ``None`` at once where another one holds it. It is free when its holder is gone.
 
         Args:
             task: Key of the task.
-            wait: Whether to wait for it; else whether it is held is told at once.
         """
-        path = self.root / "locks" / f"{task}.lock"
-        lock = FileLock(path, timeout=-1 if wait else 0)
+        if self._leased:
+            with self.leases.hold(task) as hold:
+                yield hold
+            return
+        path = Path(self.root) / "locks" / f"{task}.lock"
+        lock = FileLock(path, timeout=0)
+        hold = Hold()
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire()
-                held = True
             except Timeout:  # which is an OSError, too
-                held = False
+                hold = None
         try:
-            yield held
+            yield hold
         finally:
-            if held:
+            if hold:
                 lock.release()
 
-    def _candidates(self, owner: str, part: str) -> list[Path]:
-        return sorted(self.folder(owner).glob(f"{part}-{'?' * _HASH}.parquet"))
+    def _candidates(self, owner: str, part: str) -> list[str]:
+        start = f"{self.folder(owner)}/{part}-"
+        length = len(start) + _HASH + len(".parquet")
+        names = self.files.names(self.folder(owner))
+        return [n for n in names if n.startswith(start) and len(n) == length]
 
     def _bytes(self, owner: str, part: str) -> bytes | None:
-        for path in self._candidates(owner, part):
-            with suppress(OSError):
-                content = path.read_bytes()
-                if path.stem.endswith(hashlib.sha256(content).hexdigest()[:_HASH]):
-                    return content
+        for name in self._candidates(owner, part):
+            content = self.files.read(name) or b""
+            if name.endswith(f"-{hashlib.sha256(content).hexdigest()[:_HASH]}.parquet"):
+                return content
         return None
-
-    def _publish(self, path: Path, content: bytes) -> None:
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        with told(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                # Not synced to the disk: after a power cut a torn file does not fit its name.
-                partial.write_bytes(content)
-                os.replace(partial, path)
-            except OSError:
-                with suppress(OSError):
-                    partial.unlink(missing_ok=True)
-                raise

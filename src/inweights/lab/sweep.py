@@ -14,7 +14,6 @@ from inweights.config import replace_at
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.collect import Effort, collect
 from inweights.lab.recipe import choose_seeds
-from inweights.lab.store import Store
 from inweights.lab.trial import Measure, Plan, Trial
 from inweights.progress import Progress
 from inweights.runs import default_root
@@ -38,6 +37,8 @@ def sweep(
     jobs: int = 1,
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
+    on: str = "",
+    store: str = "",
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -57,6 +58,9 @@ def sweep(
         jobs: Processes that work side by side.
         plugins: Modules that they import first.
         progress: Called with updates done, all updates, and what is being done.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``.
 
     Returns:
         A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
@@ -86,11 +90,14 @@ def sweep(
     looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
     if not looks:
         raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
+    effort = Effort(
+        device=device, jobs=jobs, plugins=tuple(plugins), progress=progress, on=on, store=store
+    )
     tables = collect(
         Plan(trials=trials, measures=looks),
         choose_seeds(seeds, 0),
-        Store(Path(runs or default_root()) / "store"),
-        Effort(device=device, jobs=jobs, plugins=tuple(plugins), progress=progress),
+        effort.open_store(runs or default_root()),
+        effort,
     )
     names = list(dict.fromkeys(look.name for look in looks))
     if len(names) == 1:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
+from inweights.errors import ConfigError, InweightsError
+from inweights.lab.executors import Job, installed_version
+from inweights.lab.lease import LostError
 from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task, measure_key
+from inweights.lab.plugins import load_plugins
+from inweights.lab.schedule import End
 from inweights.lab.store import Store
 from inweights.lab.trial import Measure
+from inweights.lab.wire import from_wire
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
 
-__all__ = ["use_threads", "work_on"]
+__all__ = ["attempt", "attempt_sent", "open_store", "use_threads", "work_on"]
 
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take.
 MAX_BYTES = 4 * 2**30
@@ -29,6 +38,57 @@ MAX_BYTES = 4 * 2**30
 Progress = Callable[[int], None]
 #: A run, the keys of what is stored of it, and its world.
 Member = tuple[Run, tuple[str, ...], World]
+
+
+def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
+    """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
+    try:
+        with store.lock(task.key) as hold:
+            if hold is None:
+                return End("busy")
+
+            def held(step: int) -> None:
+                hold.check()
+                progress(step)
+
+            work_on(task, store, device, held)
+    except LostError:
+        return End("busy")
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    except Exception as error:  # noqa: BLE001  # somebody's probe, or the memory
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        text = f"{task.title}: {type(error).__name__}: {error} ({where})"
+        return End("memory" if _is_memory(error) else "failed", message=text)
+    return End("done")
+
+
+def attempt_sent(job: Job, line: str, progress: Progress) -> End:
+    """Try a task that another process sent as JSON; see :func:`attempt`."""
+    try:
+        if job.version != (here := installed_version()):
+            raise ConfigError(
+                f"this machine has inweights {here}, and the work was sent by {job.version}; "
+                "install that version everywhere"
+            )
+        load_plugins(job.plugins)
+        task = from_wire(msgspec.json.decode(line), job.plugins)
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    with use_threads(job.threads):
+        return attempt(task, open_store(job), job.device, progress)
+
+
+def open_store(job: Job) -> Store:
+    """Return the store that a job fills."""
+    return Store(job.store, lease=job.lease, owner=job.owner)
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether the memory was full; torch says so of a CPU in an error without a class."""
+    allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
@@ -103,8 +163,8 @@ def _train(
     observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     key = digest([wanted, [measure_key(m) for m in measures]], 20)
-    with store.unfinished(key, wanted) as file:
-        checkpoint = Checkpoint(file, key=key)
+    with store.unfinished(key, wanted) as (file, saved):
+        checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
         result = train(
             model,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import FolderError, WriteError
 
 __all__ = [
     "hash_of",
@@ -34,7 +34,7 @@ def told(path: Path) -> Iterator[None]:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise RunError(
+        raise WriteError(
             f"cannot write {path}: {why}; nothing is lost, "
             "the run goes on from here when it is started again"
         ) from error
