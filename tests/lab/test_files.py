@@ -51,10 +51,11 @@ def test_names_are_those_below_a_folder(files) -> None:
         files.write(name, b"")
     assert files.names("a") == ["a/2", "a/b/1"]
     assert files.names("") == ["a/2", "a/b/1", "ab/3"]
-    files.remove("a")
+    files.remove_folder("a")
     assert files.names("") == ["ab/3"]
     files.remove("ab/3")
     files.remove("never/there")
+    files.remove_folder("never")
     assert files.names("") == []
 
 

@@ -56,7 +56,7 @@ def test_one_holds_and_the_next_gets_it_when_it_is_free(tmp_path) -> None:
 def test_a_dead_holder_is_taken_over_after_the_lease_and_not_before(tmp_path, clock) -> None:
     files = Folder(tmp_path)
     dead, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
-    assert dead._take("t")  # and never a beat again
+    assert dead._take("t")[1]  # and never a beat again
     assert not held(other)
     seen = wait(clock, other, 12)
     assert not any(seen[:10])
@@ -66,7 +66,7 @@ def test_a_dead_holder_is_taken_over_after_the_lease_and_not_before(tmp_path, cl
 def test_a_holder_that_beats_is_never_taken_over(tmp_path, clock) -> None:
     files = Folder(tmp_path)
     alive, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
-    name = alive._take("t")
+    _, name = alive._take("t")
     for _ in range(20):
         assert not any(wait(clock, other, 5))
         files.write(name, alive._content())
@@ -76,7 +76,7 @@ def test_no_time_of_two_machines_is_compared(tmp_path, monkeypatch, clock) -> No
     """A clock that is a year ahead takes over nothing; nothing that is written holds a time."""
     files = Folder(tmp_path)
     alive, ahead = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
-    name = alive._take("t")
+    _, name = alive._take("t")
     clock.now += 365 * 24 * 3600.0
     assert not held(ahead)
     for _ in range(10):
@@ -102,7 +102,7 @@ def test_of_many_that_take_over_one_does(tmp_path, clock) -> None:
     won = []
     for _ in range(12):
         clock.now += 1.0
-        won += [one.owner for one in others if one._take("t")]
+        won += [one.owner for one in others if one._take("t")[1]]
     assert len(won) == 1
 
 

@@ -33,8 +33,12 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
         out.print(line(("✗ ", "red"), f"{why[0]}: {why[1]}"), soft_wrap=True)
     if now.failed:
-        out.print(f"'inweights work {planned.place} --retry' tries what failed again")
+        out.print(
+            f"'inweights work {planned.place} --retry' tries what failed again", soft_wrap=True
+        )
     if now.waiting:
-        out.print(f"'inweights work {planned.place}', on as many machines as you like")
+        out.print(
+            f"'inweights work {planned.place}', on as many machines as you like", soft_wrap=True
+        )
     elif now.done == now.tasks:
         out.print(f"all is stored; collect it with\n{collect}", soft_wrap=True)

@@ -32,8 +32,8 @@ class Ray:
     """Tasks on a cluster, as many as fit; it is begun on this machine where no address is given.
 
     Attributes:
-        address: ``HOST:PORT`` of Ray's client server, ``auto`` for the cluster that this machine
-            belongs to; a cluster of this process if left out.
+        address: ``HOST:PORT`` of Ray's client server. If left out, the cluster of ``$RAY_ADDRESS``,
+            and without that one of this process.
         jobs: Processes of a cluster of this process; others have as many as their CPUs allow.
         gpus: Share of a GPU that a task takes, where models live on one.
         lease: Seconds until what a dead machine held is taken over.
@@ -46,9 +46,10 @@ class Ray:
 
     def __call__(self, job: Job, schedule: Schedule) -> None:
         ray = _import()
-        if self.address:
+        address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
+        if address:  # other machines: no lock of a file tells whether their processes live
             job = msgspec.structs.replace(job, lease=job.lease or self.lease)
-        with _Connection(ray, self.address, self.jobs * job.threads):
+        with _Connection(ray, address, self.jobs * job.threads):
             _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
 
 
@@ -59,18 +60,15 @@ class _Connection:
         self.ray, self.address, self.cpus = ray, address, cpus
 
     def __enter__(self) -> None:
-        # Workers of this machine import from where this process does.
-        path = os.pathsep.join(filter(None, sys.path))
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        if self.address in ("", "auto"):
-            options["runtime_env"] = {"env_vars": {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}}
-        if self.address == "":
-            options |= {"address": "local", "include_dashboard": False, "num_cpus": self.cpus}
-            options |= {"_node_ip_address": "127.0.0.1"}
-        elif self.address == "auto":
-            options |= {"address": "auto"}
+        if self.address:
+            options |= {"address": self.address}
         else:
-            options |= {"address": f"ray://{self.address}"}
+            # Its processes import from where this one does, and nobody else can reach it.
+            path = os.pathsep.join(filter(None, sys.path))
+            options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
+            options |= {"_node_ip_address": "127.0.0.1"}
+            options |= {"runtime_env": {"env_vars": {"PYTHONPATH": path}}}
         self.mine = not self.ray.is_initialized()
         if not self.mine:
             return

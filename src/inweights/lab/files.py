@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -53,7 +54,11 @@ class Files(Protocol):
         ...
 
     def remove(self, name: str) -> None:
-        """Remove a file, or a folder with all that it holds."""
+        """Remove a file, if it is there."""
+        ...
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove all that is below a folder."""
         ...
 
     @contextmanager
@@ -104,12 +109,10 @@ class Folder:
 
     def remove(self, name: str) -> None:
         path = self.root / name
-        if not path.is_dir():
-            path.unlink(missing_ok=True)
-            return
-        for child in path.iterdir():
-            self.remove(f"{name}/{child.name}")
-        path.rmdir()
+        path.unlink(missing_ok=True)
+
+    def remove_folder(self, folder: str) -> None:
+        shutil.rmtree(self.root / folder, ignore_errors=True)
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
@@ -187,9 +190,16 @@ class ObjectStore:
             raise self._unreachable(folder, error) from error
 
     def remove(self, name: str) -> None:
-        gone = [*self.names(name), name]
-        with suppress(self._errors.NotFoundError, FileNotFoundError):
-            self._obstore.delete(self._store, gone)
+        try:
+            self._obstore.delete(self._store, name)
+        except (self._errors.NotFoundError, FileNotFoundError):
+            pass
+        except self._errors.BaseError as error:
+            raise self._unreachable(name, error) from error
+
+    def remove_folder(self, folder: str) -> None:
+        for name in self.names(folder):
+            self.remove(name)
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:

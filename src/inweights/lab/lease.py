@@ -79,7 +79,7 @@ class Leases:
     @contextmanager
     def hold(self, task: str) -> Iterator[Hold | None]:
         """Hold a task while the block runs; ``None`` where another process holds it."""
-        name = self._take(task)
+        older, name = self._take(task)
         if name is None:
             yield None
             return
@@ -92,9 +92,8 @@ class Leases:
             over.set()
             beating.join()
             with suppress(InweightsError, OSError):  # what is left is taken over when it expires
-                for older in self._generations(task):
-                    if older <= name:
-                        self.files.remove(older)
+                for mine in (*older, name):
+                    self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
         """Return the leases that are there, by task; some may have expired."""
@@ -105,16 +104,17 @@ class Leases:
                 found[task] = msgspec.json.decode(self.files.read(name) or b"", type=Lease)
         return found
 
-    def _take(self, task: str) -> str | None:
+    def _take(self, task: str) -> tuple[list[str], str | None]:
+        """Return earlier generations, and the one that is now one's own, if one got it."""
         generations = self._generations(task)
         number = 1
         if generations:
             content = self.files.read(generations[-1])
             if content is None or not (self._own(content) or self._expired(task, content)):
-                return None
+                return [], None
             number = int(generations[-1].rpartition("/")[2]) + 1
         name = f"{_FOLDER}/{task}/{number:08d}"
-        return name if self.files.create(name, self._content()) else None
+        return generations, name if self.files.create(name, self._content()) else None
 
     def _generations(self, task: str) -> list[str]:
         return self.files.names(f"{_FOLDER}/{task}")

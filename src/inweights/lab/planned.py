@@ -224,6 +224,7 @@ def write_plan(
     parts = range(0, len(tasks), PART)
     for number, start in enumerate(parts):
         lines = [msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]]
+        from_wire(msgspec.json.decode(lines[0]), plugins)  # what no worker finds is refused now
         files.write(_part(number), b"\n".join(lines))
     index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
     files.write(_INDEX, msgspec.json.encode(index))
@@ -309,12 +310,10 @@ def _left(tasks: Sequence[Task], planned: Planned) -> Iterator[Task]:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed.keys():
             continue
-        whole = not lacking & failed.keys() or not isinstance(task, LearnTask)
-        yield (
-            task
-            if whole
-            else task.part(i for i, run in enumerate(task.runs) if run.key not in failed)
-        )
+        if isinstance(task, LearnTask) and lacking & failed.keys():
+            yield task.part(i for i, run in enumerate(task.runs) if run.key not in failed)
+        else:
+            yield task
 
 
 def _owners(task: Task) -> list[str]:

@@ -134,7 +134,7 @@ class Store:
         with self.files.near(f"{folder}/state") as near:
             yield near
         with suppress(OSError):
-            self.files.remove(folder)
+            self.files.remove_folder(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
@@ -143,7 +143,7 @@ class Store:
                 with suppress(OSError, msgspec.DecodeError):
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
-                        self.files.remove(name.removesuffix("/wanted.json"))
+                        self.files.remove_folder(name.removesuffix("/wanted.json"))
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
