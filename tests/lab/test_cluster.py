@@ -40,6 +40,8 @@ def home(tmp_path_factory):
         patch.setenv("HOME", short)
         patch.setenv("RAY_TMPDIR", short)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # By it Ray stays on 127.0.0.1, where it would take this machine's own address instead.
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -53,11 +55,8 @@ def same(one, other) -> bool:
 def processes(name: str) -> list:
     import psutil
 
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        if name in " ".join(process.info["cmdline"] or []):
-            found.append(process)
-    return found
+    every = psutil.process_iter(["cmdline"])
+    return [one for one in every if name in " ".join(one.info["cmdline"] or [])]
 
 
 @pytest.mark.slow
@@ -99,15 +98,13 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
             workers = processes("ray::_attempt")
             told.append(f"{len(workers)} processes at work")
             workers[0].kill()
-            while len(store.leases.live()) < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
             cluster.remove_node(second, allow_graceful=False)
             told.append("node gone")
 
         spoiler = threading.Thread(target=spoil)
         spoiler.start()
         effort = Effort(on="ray", plugins=PLUGINS)
-        plan = TRAININGS.plan(Trainings(kinds=4, steps=2500))
+        plan = TRAININGS.plan(Trainings(kinds=3, steps=1500))
         mine = collect(plan, range(3), store, effort)
         spoiler.join(60)
         assert told == ["2 processes at work", "node gone"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,17 +64,15 @@ class _Connection:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if self.address:
             options |= {"address": self.address}
-        else:
-            # Its processes import from where this one does, and nobody else can reach it.
-            path = os.pathsep.join(filter(None, sys.path))
+        else:  # nobody else can reach it
             options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
             options |= {"_node_ip_address": "127.0.0.1"}
-            options |= {"runtime_env": {"env_vars": {"PYTHONPATH": path}}}
         self.mine = not self.ray.is_initialized()
         if not self.mine:
             return
         try:
-            self.ray.init(**options)
+            with _as_path(sys.path):  # its processes import from where this one does
+                self.ray.init(**options)
         except (ConnectionError, OSError, RuntimeError, ValueError) as error:
             why = str(error).partition("\n")[0]
             raise RunError(
@@ -83,6 +82,19 @@ class _Connection:
     def __exit__(self, *_: object) -> None:
         if self.mine:
             self.ray.shutdown()
+
+
+@contextmanager
+def _as_path(folders: Iterable[str]) -> Iterator[None]:
+    """Let processes that begin in the block, and their own, import from these folders."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 class _Driver:

@@ -96,7 +96,7 @@ def collect(
     if fresh:
         for one in work.asked:
             store.forget(one.owner, one.part)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)
     return _assemble(work.asked, store)
 

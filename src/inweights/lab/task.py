@@ -32,7 +32,8 @@ from inweights.worlds.world import World
 
 __all__ = ["attempt", "attempt_sent", "open_store", "use_threads", "work_on"]
 
-#: Bytes that the parameters, gradients and optimizer of runs that train together may take.
+#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU;
+#: on a GPU it is a third of what is free, as what a step holds in between is not counted.
 MAX_BYTES = 4 * 2**30
 
 Progress = Callable[[int], None]
@@ -108,7 +109,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         store.write(task.key, "table", one.compute(**options))
         return
     done = 0
-    for members in _blocks(task):
+    for members in _blocks(task, _room(device)):
         learner = members[0][0].trial.learner
         if isinstance(learner, Curriculum):
             _train(members, task.measures, store, device, partial(_add, progress, done))
@@ -124,14 +125,14 @@ def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
-def _blocks(task: LearnTask) -> Iterator[list[Member]]:
+def _blocks(task: LearnTask, room: int) -> Iterator[list[Member]]:
     """Build the worlds; runs of one shape of world are a block, as large as the memory allows."""
     shapes: dict[str, list[Member]] = {}
     for run, parts in zip(task.runs, task.parts, strict=True):
         world = run.trial.world.build(run.seed)
         shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
     for members in shapes.values():
-        size = _capacity(members[0])
+        size = _capacity(members[0], room)
         for start in range(0, len(members), size):
             yield members[start : start + size]
 
@@ -217,15 +218,20 @@ def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
     store.write(run.key, part, table)
 
 
-def _capacity(member: Member) -> int:
-    """How many runs like this one train together without filling the memory."""
+def _room(device: str) -> int:
+    """Bytes that runs that train together may take."""
+    return torch.cuda.mem_get_info(device)[0] // 3 if device.startswith("cuda") else MAX_BYTES
+
+
+def _capacity(member: Member, room: int) -> int:
+    """How many runs like this one train together in so many bytes."""
     run, _, world = member
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
-    return max(1, MAX_BYTES // max(1, state))
+    return max(1, room // max(1, state))
 
 
 def _shape(world: World) -> list[Any]:
