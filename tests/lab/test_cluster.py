@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
@@ -52,6 +55,13 @@ def same(one, other) -> bool:
     return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
 
 
+def too_busy(error: Exception) -> NoReturn:
+    """Ray gives a node 30 seconds to begin, and there is no setting for that."""
+    if "timed out during startup" in str(error):
+        pytest.skip("Ray could not begin in its 30 s; run it on a machine that is less busy")
+    raise error
+
+
 def processes(name: str) -> list:
     import psutil
 
@@ -65,15 +75,23 @@ def test_a_cluster_of_this_process(home, tmp_path) -> None:
     """Equal to a local run bit for bit; what fails is told, and the others are stored."""
     seen: list[int] = []
     effort = Effort(on="ray", jobs=2, plugins=PLUGINS, progress=lambda done, *_: seen.append(done))
-    plan = TRAININGS.plan(Trainings(kinds=2, steps=300))
-    mine = collect(plan, range(3), Store(tmp_path / "a"), effort)
-    assert same(mine, collect(plan, range(3), Store(tmp_path / "b")))
-    assert seen == sorted(seen)
-    assert seen[-1] == 2 * 3 * 300
-    bad = DRAWS.plan(Draws(poison=1))
-    with pytest.raises(RunError, match=r"1 of 3 tasks failed.*seed of trouble"):
+    good = TRAININGS.plan(Trainings(kinds=2, steps=300))
+    bad = replace(good, computations=DRAWS.plan(Draws(poison=1)).computations)
+    with pytest.raises(RunError) as caught:
         collect(bad, range(3), Store(tmp_path / "a"), effort)
-    assert len(Store(tmp_path / "a").listed()) == 2 * 3 * 2 + 2
+    if "no Ray cluster answers" in str(caught.value):
+        too_busy(caught.value)
+    assert re.search(r"1 of 5 tasks failed.*seed of trouble", str(caught.value))
+    assert seen == sorted(seen)
+    assert seen[-1] >= 2 * 3 * 300
+    store = Store(tmp_path / "a")
+    assert len(store.listed()) == 2 * 3 * 2 + 2
+    mine = collect(good, range(3), store, Effort(executor=refuse))
+    assert same(mine, collect(good, range(3), Store(tmp_path / "b")))
+
+
+def refuse(job: object, schedule: object) -> None:
+    raise AssertionError("work that was done is done again")
 
 
 @pytest.mark.slow
@@ -83,7 +101,10 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
     from ray.cluster_utils import Cluster
 
     address = {"node_ip_address": "127.0.0.1", "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **address})
+    try:
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **address})
+    except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+        too_busy(error)
     store = Store(tmp_path / "a")
     told: list[str] = []
     try:

@@ -73,7 +73,7 @@ class _Connection:
         try:
             with _as_path(sys.path):  # its processes import from where this one does
                 self.ray.init(**options)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray raises bare ones, too
             why = str(error).partition("\n")[0]
             raise RunError(
                 f"no Ray cluster answers at '{self.address or 'this machine'}': {why}"
