@@ -24,7 +24,7 @@ from inweights.lab.wire import to_wire
 from inweights.recipes import recipe_names, register
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = Path(__file__).with_name("random_kills.py")
+PROGRAM = Path(__file__).with_name("worker_kills.py")
 
 
 def test_memory_that_is_full_is_known_from_its_errors() -> None:
@@ -84,7 +84,7 @@ def test_errors_of_other_processes_leave_the_others_at_work(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 def test_random_kills_of_workers(tmp_path) -> None:
-    """The short form; ``random_kills.py FOLDER 50 100`` is the long one."""
+    """The short form; ``worker_kills.py FOLDER 50 100`` is the long one."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "OMP_NUM_THREADS": "1",

@@ -98,6 +98,21 @@ def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
     assert made.status().done == 3
 
 
+def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
+    made = write(tmp_path / "p", seeds=3)
+    entry = made.index()[-1]
+    assert made.store.leases._take(entry.key)[1]  # by a process of its own that was killed
+    other = open_plan(made.place)
+    other.store.leases._take(made.index()[0].key)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work(made, progress=stop)
+    assert list(made.store.leases.live()) == [made.index()[0].key]
+
+
 def test_ten_thousand_trials_are_planned_in_seconds(tmp_path) -> None:
     """Only that it is not quadratic, at a tenth: benchmarks/many_machines.py has the time."""
     started = time.monotonic()

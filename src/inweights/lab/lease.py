@@ -104,6 +104,12 @@ class Leases:
                 found[task] = msgspec.json.decode(self.files.read(name) or b"", type=Lease)
         return found
 
+    def give_back(self) -> None:
+        """Free what processes of this owner held, once all of them are gone."""
+        for task, lease in self.live().items():
+            if lease.owner == self.owner:
+                self.files.remove_folder(f"{_FOLDER}/{task}")
+
     def _take(self, task: str) -> tuple[list[str], str | None]:
         """Return earlier generations, and the one that is now one's own, if one got it."""
         generations = self._generations(task)

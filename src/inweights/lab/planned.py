@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
-from inweights.errors import ConfigError, FolderError
+from inweights.errors import ConfigError, FolderError, InweightsError
 from inweights.lab.executors import Job, choose_executor, installed_version
 from inweights.lab.files import open_files
 from inweights.lab.plan import LearnTask, Task, asked_of, tasks_of
@@ -294,11 +295,15 @@ def work(
 
     first = random.SystemRandom().randrange(max(1, planned.about.parts))
     skipped: list[Task] = []
-    for step in range(planned.about.parts):
-        tasks = list(planned.tasks((first + step) % planned.about.parts))
-        middle = random.SystemRandom().randrange(max(1, len(tasks)))
-        skipped += do(tasks[middle:] + tasks[:middle], None)
-    do(skipped, job.lease / 10)
+    try:
+        for step in range(planned.about.parts):
+            tasks = list(planned.tasks((first + step) % planned.about.parts))
+            middle = random.SystemRandom().randrange(max(1, len(tasks)))
+            skipped += do(tasks[middle:] + tasks[:middle], None)
+        do(skipped, job.lease / 10)
+    finally:  # stopped: its processes are gone, and the others need not wait
+        with suppress(InweightsError, OSError):
+            planned.store.leases.give_back()
     planned.store.tidy()
     return planned.status()
 

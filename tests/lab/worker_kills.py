@@ -1,6 +1,6 @@
 """A program that kills workers of a plan at random, and looks what is left.
 
-``python tests/lab/random_kills.py FOLDER KILLS RUNS [SEED]`` lets three workers do a plan, each on
+``python tests/lab/worker_kills.py FOLDER KILLS RUNS [SEED]`` lets three workers do a plan, each on
 its own as on three machines, kills one with SIGKILL after a random time, again and again, and
 begins another in its place. In the end every run has to be stored once, and the tables have to be
 those of a sweep that nothing disturbed. It prints how many were killed. Workers are forked, so that
