@@ -43,8 +43,10 @@ def home(tmp_path_factory):
         patch.setenv("HOME", short)
         patch.setenv("RAY_TMPDIR", short)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # By it Ray stays on 127.0.0.1, where it would take this machine's own address instead.
+        # By these Ray stays on 127.0.0.1, where it would take this machine's own address instead:
+        # one for processes that begin, one for this one, which has imported it already.
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.delenv("RAY_ADDRESS", raising=False)
