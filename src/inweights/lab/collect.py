@@ -10,9 +10,9 @@ import polars as pl
 
 from inweights.config import check_size
 from inweights.lab.executors import Executor, Job, choose_executor
-from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.schedule import Schedule
-from inweights.lab.store import Store
+from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
 from inweights.progress import Progress
 
@@ -73,6 +73,7 @@ def collect(
     *,
     version: int = 1,
     fresh: bool = False,
+    keep_models: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Make what is missing of a plan, and return its tables, by name.
 
@@ -85,20 +86,30 @@ def collect(
         store: Where the tables of single runs are kept.
         effort: Who does the work, and with what.
         version: The recipe's.
-        fresh: Whether what is stored is made again.
+        fresh: Whether what is stored is made again; weights that were kept are kept again.
+        keep_models: Whether the trained weights are stored, too.
 
     Raises:
         InweightsError: What tasks raised. The others were done and are stored; the same call again
             tries those alone.
     """
     effort = effort or Effort()
-    work = asked_of(plan, seeds, version)
+    work = asked_of(plan, seeds, version, keep_models=keep_models)
     if fresh:
-        for one in work.asked:
-            store.forget(one.owner, one.part)
+        _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)
     return _assemble(work.asked, store)
+
+
+def _forget(work: Work, store: Store) -> None:
+    for key, parts in work.measures.items():
+        if store.has(key, MODEL_PART):
+            parts[MODEL_PART] = MODEL
+        for part in parts:
+            store.forget(key, part)
+    for key in work.computations:
+        store.forget(key, "table")
 
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
@@ -110,7 +121,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     job = Job(
         store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
     )
-    executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks)
+    executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
     executor(job, schedule)
     store.tidy()
     schedule.finish()

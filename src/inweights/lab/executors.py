@@ -107,13 +107,16 @@ class Processes:
         crew.watch()
 
 
-def choose_executor(on: str, jobs: int, tasks: Sequence[Task]) -> Executor:
+def choose_executor(
+    on: str, jobs: int, tasks: Sequence[Task], plugins: Sequence[str] | None = None
+) -> Executor:
     """Return who does the tasks.
 
     Args:
         on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
         jobs: Processes on this machine.
         tasks: What is to be done.
+        plugins: Modules of others that tasks may name; any if left out.
 
     Raises:
         ConfigError: There is no such place, or it could not find what the tasks name.
@@ -126,13 +129,13 @@ def choose_executor(on: str, jobs: int, tasks: Sequence[Task]) -> Executor:
         from inweights.lab.cluster import Ray
 
         for task in tasks:
-            if not sendable(task):
+            if not sendable(task, plugins):
                 raise ConfigError(
                     f"{task.title}: other machines do not find what a script or a notebook "
                     "defines; put it into a module and name that with --plugin"
                 )
         return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
-    several = jobs > 1 and len(tasks) > 1 and all(map(sendable, tasks))
+    several = jobs > 1 and len(tasks) > 1 and all(sendable(task, plugins) for task in tasks)
     return Processes(jobs) if several else SameProcess()
 
 

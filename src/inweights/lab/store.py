@@ -1,6 +1,7 @@
 """The store: tables by run and measure, each whole or not there, and checked when it is read.
 
-A table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run. It is written
+A table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so are the
+weights of a run, where they are kept (``model-<hash>.safetensors``). A file is written
 under another name and then renamed, which is all of publishing: there is no list to keep in step,
 any number of processes may fill one store, and nothing is ever deleted to make room for something
 new. A file whose bytes are not those of its name counts as missing, and is made again.
@@ -25,10 +26,12 @@ from inweights.lab.files import open_files
 from inweights.lab.lease import Hold, Leases
 from inweights.runs import told
 
-__all__ = ["Store"]
+__all__ = ["MODEL_PART", "Store"]
 
 #: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
 LEASE = 60.0
+#: The part of a run that is no table: its trained weights.
+MODEL_PART = "model"
 _HASH = 16
 _UNFINISHED = "unfinished"
 _Wanted = list[tuple[str, str]]
@@ -67,7 +70,7 @@ class Store:
         return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
-        """Whether a table is stored, whole and as it was written."""
+        """Whether a table, or the weights, are stored, whole and as they were written."""
         return self._bytes(owner, part) is not None
 
     def read(self, owner: str, part: str) -> pl.DataFrame:
@@ -93,8 +96,29 @@ class Store:
         buffer = BytesIO()
         table.write_parquet(buffer)
         content = buffer.getvalue()
-        name = f"{part}-{hashlib.sha256(content).hexdigest()[:_HASH]}.parquet"
-        self.files.write(f"{self.folder(owner)}/{name}", content)
+        self.files.write(self._name(owner, part, content), content)
+
+    def read_model(self, owner: str) -> bytes:
+        """Return the weights of a run, as the bytes of a file.
+
+        Raises:
+            FolderError: They were not kept, or are not what was written.
+        """
+        content = self._bytes(owner, MODEL_PART)
+        if content is None:
+            raise FolderError(
+                f"the weights of {self.root}/{self.folder(owner)} were not kept, or are "
+                "damaged; run it again with --keep-models (in Python, keep_models=True)"
+            )
+        return content
+
+    def write_model(self, owner: str, content: bytes) -> None:
+        """Keep the weights of a run, whole or not at all.
+
+        Raises:
+            RunError: They cannot be written (a full disk, say).
+        """
+        self.files.write(self._name(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
         """Keep beside the tables what made them, for people: nothing reads it back."""
@@ -113,7 +137,7 @@ class Store:
         found = set()
         for name in self.files.names(""):
             file = name.rpartition("/")[2]
-            if file.endswith(".parquet"):
+            if file.endswith((".parquet", ".safetensors")):
                 found.add((name.split("/")[-2], file.rpartition("-")[0]))
         return found
 
@@ -174,14 +198,22 @@ class Store:
                 lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[str]:
-        start = f"{self.folder(owner)}/{part}-"
-        length = len(start) + _HASH + len(".parquet")
+        start, end = f"{self.folder(owner)}/{part}-", f".{_suffix(part)}"
+        length = len(start) + _HASH + len(end)
         names = self.files.names(self.folder(owner))
-        return [n for n in names if n.startswith(start) and len(n) == length]
+        return [n for n in names if n.startswith(start) and n.endswith(end) and len(n) == length]
+
+    def _name(self, owner: str, part: str, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()[:_HASH]
+        return f"{self.folder(owner)}/{part}-{digest}.{_suffix(part)}"
 
     def _bytes(self, owner: str, part: str) -> bytes | None:
         for name in self._candidates(owner, part):
             content = self.files.read(name) or b""
-            if name.endswith(f"-{hashlib.sha256(content).hexdigest()[:_HASH]}.parquet"):
+            if name == self._name(owner, part, content):
                 return content
         return None
+
+
+def _suffix(part: str) -> str:
+    return "safetensors" if part == MODEL_PART else "parquet"
