@@ -3,6 +3,7 @@
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.prediction import Advice, Prediction, bridges, predict, predicted_queries
 from inweights.theory.program import Program
+from inweights.theory.soft_program import SoftSolution, decay_path, solve_soft
 from inweights.theory.symmetric import (
     Parameters,
     SymmetricSolution,
@@ -16,13 +17,16 @@ __all__ = [
     "Parameters",
     "Prediction",
     "Program",
+    "SoftSolution",
     "Solution",
     "SymmetricSolution",
     "average",
     "bridges",
+    "decay_path",
     "predict",
     "predicted_queries",
     "solve",
+    "solve_soft",
     "solve_symmetric",
     "without_identity",
 ]

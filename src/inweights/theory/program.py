@@ -20,7 +20,8 @@ from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["Answers", "Program"]
 
-Answers = Literal["one", "several"]
+Answers = Literal["one", "several", "any"]
+_ANSWERS = ("one", "several", "any")
 Array = NDArray[np.float64]
 
 
@@ -34,7 +35,7 @@ class Program:
     Attributes:
         world: What the constraints come from.
         counts: How often each input occurs in each distinct prompt, ``[M, P]``.
-        right: Which outputs are right answers of each prompt, ``[M, K]``.
+        stated: How many facts state each output as the answer to each prompt, ``[M, K]``.
         row: The distinct prompt of every fact, ``[facts]``.
 
     Example:
@@ -46,7 +47,7 @@ class Program:
 
     world: World
     counts: sparse.csr_array
-    right: NDArray[np.bool_]
+    stated: Array
     row: Ids
 
     @classmethod
@@ -56,15 +57,17 @@ class Program:
         Args:
             world: Facts with answers of one token.
             answers: ``one``: two different answers to one prompt contradict each other.
-                ``several``: they are all right.
+                ``several``: they are all right. ``any``: so they are, and nothing else is refused
+                either: prompts that differ in their order only are one, and nothing need be wrong.
+                That is for a soft program, which no facts contradict.
 
         Raises:
-            ConfigError: ``answers`` is neither.
+            ConfigError: ``answers`` is none of these.
             DataError: Answers have several tokens; or two facts contradict each other; or no
                 output is ever wrong, so that there is nothing to learn.
         """
-        if answers not in ("one", "several"):
-            raise unknown_name("value of answers", answers, ("one", "several"), error=ConfigError)
+        if answers not in _ANSWERS:
+            raise unknown_name("value of answers", answers, _ANSWERS, error=ConfigError)
         facts = world.facts
         _single_answers(facts, "fact")
         _single_answers(world.queries, "query")
@@ -77,10 +80,16 @@ class Program:
                 bags[bag] = len(firsts)
                 firsts.append(fact)
             row[fact] = bags[bag]
-        right = np.zeros((len(firsts), len(world.outputs)), dtype=bool)
-        right[row, np.searchsorted(world.outputs, facts.answers)] = True
-        _check(world, row, right, answers)
-        return cls(world, counts[firsts], right, row)
+        stated = np.zeros((len(firsts), len(world.outputs)))
+        np.add.at(stated, (row, np.searchsorted(world.outputs, facts.answers)), 1.0)
+        if answers != "any":
+            _check(world, row, stated > 0, answers)
+        return cls(world, counts[firsts], stated, row)
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Which outputs are right answers of each prompt, ``[M, K]``."""
+        return self.stated > 0
 
     @cached_property
     def single(self) -> Ids:
@@ -90,7 +99,7 @@ class Program:
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of ``W``: inputs and outputs."""
-        return self.counts.shape[1], self.right.shape[1]
+        return self.counts.shape[1], self.stated.shape[1]
 
     @property
     def constraints(self) -> int:
@@ -108,6 +117,30 @@ class Program:
         """Logits ``[Q, K]`` that the row-wise templates ``W`` ``[P, K]`` give to prompts."""
         logits: Array = count_tokens(self.world, statements) @ templates
         return logits
+
+    def margins(self, templates: Array, statements: Statements) -> Array:
+        """Margin of the stated answer against every output that is not stated as right, ``[Q]``."""
+        logits, columns, rivals = self.compare(templates, statements)
+        own: Array = logits[np.arange(len(logits)), columns]
+        margins: Array = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
+        return margins
+
+    def compare(
+        self, templates: Array, statements: Statements
+    ) -> tuple[Array, Ids, NDArray[np.bool_]]:
+        """Return logits ``[Q, K]``, the column of each answer ``[Q]``, and its rivals ``[Q, K]``.
+
+        Rivals are all outputs but those that some statement gives as an answer to the same prompt.
+        """
+        outputs = self.world.outputs
+        columns = np.searchsorted(outputs, statements.answers)
+        rivals = np.ones((len(statements), len(outputs)), dtype=bool)
+        same: dict[bytes, list[int]] = {}
+        for query, key in enumerate(_keys(statements)):
+            same.setdefault(key, []).append(query)
+        for queries in same.values():
+            rivals[np.array(queries)[:, None], columns[queries]] = False
+        return self.logits(templates, statements), columns, rivals
 
     def __repr__(self) -> str:
         return (
