@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from inweights.errors import ConfigError, SolverError
 from inweights.theory.anderson import Anderson
 from inweights.theory.operators import MarginProjection, operator_norm, shrink
 from inweights.theory.program import Program
-from inweights.worlds.world import Ids, Statements, World
+from inweights.worlds.world import Statements, World
 
 __all__ = ["Solution", "Status", "solve"]
 
@@ -72,6 +72,9 @@ class Solution:
         rank: Rank of ``templates``.
     """
 
+    #: The unit of margins: that of the facts.
+    scale: ClassVar[float] = 1.0
+
     program: Program
     status: Status
     templates: Array
@@ -89,10 +92,6 @@ class Solution:
         Margins are normalised: the least one over all facts is 1.
         """
         return self.program.margins(self.templates, statements)
-
-    def compare(self, statements: Statements) -> tuple[Array, Ids, NDArray[np.bool_]]:
-        """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
-        return self.program.compare(self.templates, statements)
 
 
 def solve(
@@ -312,7 +311,7 @@ def _excluded(program: Program, run: _Iteration) -> str:
     texts = []
     for m in heavy[:6]:
         fact = int(np.flatnonzero(program.row == m)[0])
-        texts.append(f"{fact} ({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
+        texts.append(f"({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "

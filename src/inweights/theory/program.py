@@ -7,6 +7,7 @@ Shapes: ``M`` distinct prompts, ``P`` input tokens, ``K`` outputs, ``Q`` stateme
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -72,14 +73,9 @@ class Program:
         _single_answers(facts, "fact")
         _single_answers(world.queries, "query")
         counts = count_tokens(world, facts)
-        bags: dict[bytes, int] = {}
-        firsts: list[int] = []
-        row = np.empty(len(facts), dtype=np.int64)
-        for fact, bag in enumerate(_keys(facts)):
-            if bag not in bags:
-                bags[bag] = len(firsts)
-                firsts.append(fact)
-            row[fact] = bags[bag]
+        _, firsts, place = np.unique(_prompt_groups(facts), return_index=True, return_inverse=True)
+        order = np.argsort(firsts)  # prompts in the order of their first fact
+        firsts, row = firsts[order], np.argsort(order)[place.reshape(-1)]
         stated = np.zeros((len(firsts), len(world.outputs)))
         np.add.at(stated, (row, np.searchsorted(world.outputs, facts.answers)), 1.0)
         if answers != "any":
@@ -120,27 +116,30 @@ class Program:
 
     def margins(self, templates: Array, statements: Statements) -> Array:
         """Margin of the stated answer against every output that is not stated as right, ``[Q]``."""
-        logits, columns, rivals = self.compare(templates, statements)
-        own: Array = logits[np.arange(len(logits)), columns]
-        margins: Array = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-        return margins
+        margins = [
+            logits[np.arange(len(logits)), columns]
+            - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
+            for logits, columns, rivals in self.compare(templates, statements)
+        ]
+        return np.concatenate([np.zeros(0), *margins])
 
     def compare(
-        self, templates: Array, statements: Statements
-    ) -> tuple[Array, Ids, NDArray[np.bool_]]:
-        """Return logits ``[Q, K]``, the column of each answer ``[Q]``, and its rivals ``[Q, K]``.
+        self, templates: Array, statements: Statements, most: int = 4096
+    ) -> Iterator[tuple[Array, Ids, NDArray[np.bool_]]]:
+        """Yield logits ``[q, K]``, the column of each answer ``[q]``, and its rivals ``[q, K]``.
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
+        Statements come in their order, ``most`` at a time.
         """
-        outputs = self.world.outputs
-        columns = np.searchsorted(outputs, statements.answers)
-        rivals = np.ones((len(statements), len(outputs)), dtype=bool)
-        same: dict[bytes, list[int]] = {}
-        for query, key in enumerate(_keys(statements)):
-            same.setdefault(key, []).append(query)
-        for queries in same.values():
-            rivals[np.array(queries)[:, None], columns[queries]] = False
-        return self.logits(templates, statements), columns, rivals
+        columns = np.searchsorted(self.world.outputs, statements.answers)
+        group = _prompt_groups(statements)
+        shape = (int(group.max(initial=-1)) + 1, len(self.world.outputs))
+        right = sparse.csr_array((np.ones(len(group)), (group, columns)), shape=shape)
+        counts = count_tokens(self.world, statements)
+        for start in range(0, len(group), most):
+            rows = slice(start, start + most)
+            rivals = right[group[rows]].toarray() == 0
+            yield counts[rows] @ templates, columns[rows], rivals
 
     def __repr__(self) -> str:
         return (
@@ -158,9 +157,15 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def _keys(statements: Statements) -> list[bytes]:
-    """A key of every prompt as a bag of tokens."""
-    return [np.sort(statements.prompt(i)).tobytes() for i in range(len(statements))]
+def _prompt_groups(statements: Statements) -> Ids:
+    """The number of every statement's prompt, the same for all with the same tokens."""
+    lengths = np.diff(statements.prompt_ends, prepend=0)
+    starts = statements.prompt_ends - lengths
+    padded = np.full((len(statements), int(lengths.max(initial=0))), -1, dtype=np.int64)
+    rows = np.repeat(np.arange(len(statements)), lengths)
+    padded[rows, np.arange(len(rows)) - starts[rows]] = statements.prompts
+    group: Ids = np.unique(np.sort(padded, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    return group
 
 
 def _single_answers(statements: Statements, kind: str) -> None:

@@ -29,7 +29,7 @@ from inweights.errors import ConfigError
 from inweights.theory.nuclear_norm import Status, few_threads
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program
-from inweights.worlds.world import Ids, Statements
+from inweights.worlds.world import Statements
 
 __all__ = ["SoftSolution", "decay_path", "solve_soft"]
 
@@ -103,11 +103,6 @@ class SoftSolution:
     def margins(self, statements: Statements) -> Array:
         """Margin of the stated answer, in units of :attr:`scale`, ``[Q]``."""
         return self.program.margins(self.templates, statements) / self.scale
-
-    def compare(self, statements: Statements) -> tuple[Array, Ids, NDArray[np.bool_]]:
-        """Return logits in units of :attr:`scale`, columns and rivals."""
-        logits, columns, rivals = self.program.compare(self.templates, statements)
-        return logits / self.scale, columns, rivals
 
 
 def solve_soft(
