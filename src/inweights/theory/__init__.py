@@ -13,6 +13,7 @@ from inweights.theory.symmetric import (
     solve_symmetric,
     without_identity,
 )
+from inweights.theory.transfer import transfer_margin
 
 __all__ = [
     "Advice",
@@ -32,5 +33,6 @@ __all__ = [
     "solve",
     "solve_soft",
     "solve_symmetric",
+    "transfer_margin",
     "without_identity",
 ]

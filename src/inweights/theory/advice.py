@@ -181,7 +181,9 @@ def advise_identities(
     while goal and size and solved < TRIALS and _in_time(late):
         for start in range(0, len(kept), size):
             fewer = [*kept[:start], *kept[start + size :]]
-            if not fewer or solved >= TRIALS or not _in_time(late):
+            if not fewer:
+                continue
+            if solved >= TRIALS or not _in_time(late):
                 break
             trial, then, excuse = attempt(fewer)
             if goal <= then:
