@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -28,6 +28,7 @@ from inweights.theory.advice import (
     stated_identities,
 )
 from inweights.theory.largest_part import largest_part
+from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program
 from inweights.theory.soft_program import SoftSolution, solve_soft
@@ -100,6 +101,41 @@ class Prediction:
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
 
+    def with_intervals(
+        self,
+        accuracy: float | None = 0.02,
+        *,
+        queries: Sequence[int] | None = None,
+        tie: float = 0.02,
+        seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Prediction:
+        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+
+        The interval holds the query's margin at every optimum; the arguments are those of
+        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
+
+        Raises:
+            ConfigError: The forecast is that of the soft program.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
+            >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
+            ['follows', None, None]
+        """
+        if not isinstance(self.solution, Solution):
+            raise ConfigError(
+                "intervals are proved for program (2); this forecast is of the soft program "
+                "(no decay, and facts that do not exclude each other, give the other one)"
+            )
+        bounds = margin_bounds(
+            self.solution, queries=queries, accuracy=accuracy, tie=tie, seconds=seconds,
+            progress=progress,
+        ).drop("margin")  # fmt: skip
+        table = self.queries.join(bounds, on="query", how="left", maintain_order="left")
+        return replace(self, queries=table)
+
 
 def predict(
     world: World,
@@ -127,8 +163,9 @@ def predict(
         gap: Certified gap asked of every solution.
         seconds: Time limit of all solutions together.
         iterations: Iteration limit of every solution.
-        tie: Margins of at most this size, up or down, are ties. The margins of a solution with a
-            gap of 1e-3 are mostly that accurate.
+        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
+            how far each is known.
         advise: Whether to look for statements that mend what fails, in what time is left.
         progress: Told about every solution.
 
@@ -243,7 +280,7 @@ def _table(solution: Solved, tie: float) -> pl.DataFrame:
     """A row a query: what is answered, by which margin, and what that comes to."""
     world = solution.program.world
     queries, words = world.queries, world.vocabulary
-    parts = solution.program.compare(solution.templates, queries)
+    parts = solution.program.compare_in_parts(solution.templates, queries)
     columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
     best, margin, tied, expected, lead = (
         np.concatenate([np.zeros(0), *(part[i] for part in columns)]) for i in range(5)

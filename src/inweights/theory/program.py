@@ -119,18 +119,27 @@ class Program:
         margins = [
             logits[np.arange(len(logits)), columns]
             - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-            for logits, columns, rivals in self.compare(templates, statements)
+            for logits, columns, rivals in self.compare_in_parts(templates, statements)
         ]
         return np.concatenate([np.zeros(0), *margins])
 
     def compare(
-        self, templates: Array, statements: Statements, most: int = 4096
-    ) -> Iterator[tuple[Array, Ids, NDArray[np.bool_]]]:
-        """Yield logits ``[q, K]``, the column of each answer ``[q]``, and its rivals ``[q, K]``.
+        self, templates: Array, statements: Statements
+    ) -> tuple[Array, Ids, NDArray[np.bool_]]:
+        """Return logits ``[Q, K]``, the column of each answer ``[Q]``, and its rivals ``[Q, K]``.
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
-        Statements come in their order, ``most`` at a time.
         """
+        whole = max(len(statements), 1)
+        for part in self.compare_in_parts(templates, statements, whole):
+            return part
+        empty = np.zeros((0, self.shape[1]))
+        return empty, np.zeros(0, dtype=np.int64), empty > 0
+
+    def compare_in_parts(
+        self, templates: Array, statements: Statements, most: int = 4096
+    ) -> Iterator[tuple[Array, Ids, NDArray[np.bool_]]]:
+        """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
         columns = np.searchsorted(self.world.outputs, statements.answers)
         group = _prompt_groups(statements)
         shape = (int(group.max(initial=-1)) + 1, len(self.world.outputs))

@@ -15,7 +15,7 @@ from inweights.worlds.storage import load_world, save_world
 from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
 from inweights.worlds.wording import Wording
-from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabulary, World
+from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statement, Statements, Vocabulary, World
 
 __all__ = [
     "FACT_ROLES",
@@ -32,6 +32,7 @@ __all__ = [
     "PathStar",
     "Remark",
     "Reversal",
+    "Statement",
     "Statements",
     "Triples",
     "TwoHop",
