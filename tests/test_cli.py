@@ -204,7 +204,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
     assert code == 0
     assert "90 facts" in out
     assert "55 of 55 bridges have no identity statement" in out
-    assert "of 70 compositions 0 follow" in out
+    assert "composition: of 70 0 follow" in out
     _, text, _ = call(capsys, "audit", "@people", "--no-forecast", "--json")
     made = json.loads(text)
     assert made["facts"] == 90

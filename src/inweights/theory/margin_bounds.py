@@ -193,7 +193,7 @@ def margin_bounds(
     if solution.gap > needed:
         finer = solve(solution.program, gap=needed, start=solution.templates, seconds=seconds)
         solution = finer if finer.gap < solution.gap else solution
-    logits, columns, rivals = solution.program.compare(solution.templates, world.queries)
+    logits, columns, rivals = solution.compare(world.queries)
     counts = count_tokens(world, world.queries)
     inverse = _inverse(solution.program)
     rows = []

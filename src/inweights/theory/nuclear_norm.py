@@ -31,7 +31,7 @@ from inweights.errors import ConfigError, SolverError
 from inweights.theory.anderson import Anderson
 from inweights.theory.operators import MarginProjection, operator_norm, shrink
 from inweights.theory.program import Program
-from inweights.worlds.world import Statements, World
+from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["Solution", "Status", "solve"]
 
@@ -92,6 +92,10 @@ class Solution:
         Margins are normalised: the least one over all facts is 1.
         """
         return self.program.margins(self.templates, statements)
+
+    def compare(self, statements: Statements) -> tuple[Array, Ids, NDArray[np.bool_]]:
+        """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
+        return self.program.compare(self.templates, statements)
 
 
 def solve(
