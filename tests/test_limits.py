@@ -187,4 +187,4 @@ def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:
         learner=Curriculum(),
     )  # fmt: skip
     with pytest.raises(ConfigError, match=r"training a model of 38,\d+,\d+,\d+ parameters takes"):
-        capacity((Run("key", trial, 0), (), world))
+        capacity(Run("key", trial, 0), world)
