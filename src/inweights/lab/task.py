@@ -102,7 +102,8 @@ def _train(
     looks = [m for m in measures if m is not LOSSES]
     observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
-    key = digest([wanted, [measure_key(m) for m in measures]], 20)
+    # The last part says what the columns of a checkpoint are: an earlier one had another order.
+    key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
     with store.unfinished(key, wanted) as file:
         checkpoint = Checkpoint(file, key=key)
         checkpoint.clear_if_damaged()
