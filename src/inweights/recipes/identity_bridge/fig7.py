@@ -8,13 +8,23 @@ import polars as pl
 
 from inweights import probes
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, through_time
-from inweights.recipes.derived import compositions, correlation, half_time, memorised, over_blocks
+from inweights.lab import Measure, Plan, cosine, lines, number, share, through_time
+from inweights.recipes.derived import (
+    compositions,
+    correlation,
+    first_step,
+    half_time,
+    memorised,
+    over_blocks,
+)
 from inweights.recipes.identity_bridge import common as ib
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
+__all__ = ["KNOWN", "RECIPE", "Settings"]
+
+#: Recall from which on the facts count as memorised.
+KNOWN = 0.99
 
 
 class Settings(Config):
@@ -60,20 +70,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of one unit for the film, half-times, and correlations over training."""
     keys = ["model", "seed", "step"]
     answered = compositions(tables["accuracy"]).select(*keys, "accuracy")
-    aligned = over_blocks(tables["alignment"], ("cosine", "nearest"), (*keys, "place"))
+    aligned = over_blocks(tables["alignment"], ("cosine", "contrast", "nearest"), (*keys, "place"))
     at_r1, at_r2 = (aligned.filter(pl.col("place") == place) for place in ("first_hop", "query"))
     without_r1 = tables["memory"].filter(pl.col("prompt") == "subject_relation")
+    recalled = memorised(tables["accuracy"], ("model", "step")).select(*keys, recall="accuracy")
+    runs = ["model", "seed"]
+    known = first_step(recalled, "recall", runs, least=KNOWN).rename({"first": "step"})
     shares = (
         answered,
-        memorised(tables["accuracy"], ("model", "step")).select(*keys, recall="accuracy"),
+        recalled,
         at_r1.select(*keys, pl.col("nearest").alias("alignment at r1")),
         at_r2.select(*keys, pl.col("nearest").alias("alignment at r2")),
         without_r1.select(*keys, pl.col("reached").alias("memory a → c")),
     )
     wide = reduce(lambda table, other: table.join(other, on=keys), shares)
     curves = wide.unpivot(index=keys, variable_name="series", value_name="value")
-    half = half_time(curves, "value", ["model", "seed", "series"])
-    times = half.pivot("series", index=["model", "seed"], values="half_time")
+    half = half_time(curves, "value", [*runs, "series"])
+    times = half.pivot("series", index=runs, values="half_time")
     filmed = tables["states"]["model"][0]
     return {
         "curves": curves,
@@ -81,10 +94,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "leads": times.with_columns(
             alignment_r1_leads=pl.col("accuracy") - pl.col("alignment at r1"),
             memory_leads=pl.col("accuracy") - pl.col("memory a → c"),
-            recall_leads=pl.col("accuracy") - pl.col("recall"),
         ),
-        "in_step": correlation(
-            answered.join(aligned, on=keys), "accuracy", "cosine", ["model", "seed", "place"]
+        "at_recall": answered.join(known.cast({"step": answered["step"].dtype}), on=keys),
+        "in_step": pl.concat(
+            correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
+            for both in [answered.join(aligned, on=keys)]
+            for by in ("cosine", "contrast")
         ),
         "states": probes.align_frames(tables["states"], by=["model", "seed"]),
     }
@@ -103,22 +118,31 @@ CLAIMS = (
     ),
     state(
         "recall-first",
-        "Memorisation of the facts ends while generalisation is missing (steps by which the "
-        "half-time of recall leads that of accuracy).",
-        number("leads", "recall_leads", model="gpt-small") >= 5.0,
+        "Memorisation of the facts ends while generalisation is missing (accuracy at the first "
+        f"measurement where recall of every role is at least {KNOWN}).",
+        share("at_recall", "accuracy").over("model") <= 0.2,
     ),
-    state(
-        "in-step",
-        "Accuracy rises in step with alignment of (e1, r1) and e2 (correlation over training with "
-        "the mean cosine over the blocks).",
-        in_step.at(place="first_hop") >= 0.8,
-    ),
-    state(
-        "in-step-at-answer",
-        "Accuracy rises in step with alignment of (e1, r1, r2) and (e2, r2) (correlation over "
-        "training with the mean cosine over the blocks).",
-        in_step.at(place="query") >= 0.8,
-        source="ours",
+    *(
+        state(
+            f"in-step{suffix}",
+            f"Accuracy rises in step with alignment of {pair} (correlation over training with the "
+            f"{words}).",
+            in_step.at(place=place, by=by) >= 0.8,
+            source=source,
+        )
+        for by, words, ending, source in (
+            ("cosine", "mean cosine over the blocks", "", "identity-bridge"),
+            (
+                "contrast",
+                "mean over the blocks of the cosine with the own bridge minus that with others",
+                "-contrast",
+                "ours",
+            ),
+        )
+        for suffix, pair, place, source in (
+            (ending, "(e1, r1) and e2", "first_hop", source),
+            (f"-at-answer{ending}", "(e1, r1, r2) and (e2, r2)", "query", "ours"),
+        )
     ),
     state(
         "alignment-leads",
@@ -173,7 +197,9 @@ RECIPE = ib.PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            n=4, every=2, gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True))
+            n=4,
+            every=2,
+            gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
         ),
         "cpu": Settings(),
         "paper": Settings(every=5),
