@@ -95,9 +95,7 @@ def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, object]]:
 
 
 ZERO: dict[str, dict[str, float]] = {"matrices": {"weight_decay": 0.0}, "all": {}}
-OPTIMIZERS: dict[
-    str, tuple[Optimizer, Callable[[list[dict[str, object]]], torch.optim.Optimizer]]
-]
+OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[list[dict[str, object]]], torch.optim.Optimizer]]]
 OPTIMIZERS = {
     "adamw": (
         Optimizer(rate=3e-3, weight_decay=0.5),

@@ -179,6 +179,7 @@ def _shape(world: World) -> list[Any]:
                 part.roles.tolist(),
                 part.prompt_ends.tolist(),
                 part.answer_ends.tolist(),
+                part.out_of_distribution.tolist(),
             ]
             for part in (world.facts, world.queries)
         ),

@@ -88,7 +88,7 @@ class FlatParameters:
 
 
 def _is_vector(parameter: Tensor) -> bool:
-    """Whether it is one of a norm's or a layer's vectors ``[R, D]``; every other one is a matrix."""
+    """Whether it is a vector ``[R, D]`` of a norm or a layer; every other one is a matrix."""
     return parameter.dim() < 3
 
 
@@ -120,7 +120,9 @@ def build_optimizer(
             # A fused kernel wants contiguous memory: whole rows can be taken together, parts
             # cannot.
             whole = part == [(0, flat.values.shape[1])]
-            blocks = [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
+            blocks = (
+                [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
+            )
             for block in blocks:
                 for start, end in part:
                     parameter = nn.Parameter(flat.values[block, start:end])

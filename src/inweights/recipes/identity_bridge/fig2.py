@@ -86,9 +86,7 @@ state = ib.PAPER.stating("fig2", "Fig. 2, §4.1")
 
 C = "complexity"
 accuracy = share("compositions", "accuracy")
-emb, gpt, small, tied, decay = (
-    accuracy.at(model=model, identity=True) for model in ib.CONDITIONS
-)
+emb, gpt, small, tied, decay = (accuracy.at(model=model, identity=True) for model in ib.CONDITIONS)
 emb_excess, small_excess = (
     cosine("excess", "excess", model=model, identity=True) for model in ("emb-mlp", "gpt-small")
 )

@@ -108,6 +108,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 state = ib.PAPER.stating("fig7", "Fig. 7, §4.4")
 
 in_step = cosine("in_step", "correlation").over("model")
+AT_R1, AT_ANSWER = "(e1, r1) and e2", "(e1, r1, r2) and (e2, r2)"
+MEANT = {
+    "cosine": "the cosine",
+    "contrast": "the cosine with the own bridge minus that with others",
+}
 
 CLAIMS = (
     state(
@@ -124,24 +129,17 @@ CLAIMS = (
     ),
     *(
         state(
-            f"in-step{suffix}",
+            name,
             f"Accuracy rises in step with alignment of {pair} (correlation over training with the "
-            f"{words}).",
+            f"mean over the blocks of {MEANT[by]}).",
             in_step.at(place=place, by=by) >= 0.8,
             source=source,
         )
-        for by, words, ending, source in (
-            ("cosine", "mean cosine over the blocks", "", "identity-bridge"),
-            (
-                "contrast",
-                "mean over the blocks of the cosine with the own bridge minus that with others",
-                "-contrast",
-                "ours",
-            ),
-        )
-        for suffix, pair, place, source in (
-            (ending, "(e1, r1) and e2", "first_hop", source),
-            (f"-at-answer{ending}", "(e1, r1, r2) and (e2, r2)", "query", "ours"),
+        for name, pair, place, by, source in (
+            ("in-step", AT_R1, "first_hop", "cosine", "identity-bridge"),
+            ("in-step-contrast", AT_R1, "first_hop", "contrast", "ours"),
+            ("in-step-at-answer", AT_ANSWER, "query", "cosine", "ours"),
+            ("in-step-at-answer-contrast", AT_ANSWER, "query", "contrast", "ours"),
         )
     ),
     state(
