@@ -37,7 +37,7 @@ class Settings(Config):
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)
-    controls: tuple[int, ...] = (1, 3)
+    controls: tuple[int, ...] = (1,)
     models: tuple[str, ...] = ib.CONDITIONS[:3]
     tied_models: tuple[str, ...] = ib.CONDITIONS[3:]
     tied_complexities: tuple[int, ...] = (3,)
