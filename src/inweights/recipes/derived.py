@@ -29,6 +29,7 @@ __all__ = [
     "own_peaks",
     "path_ends",
     "token_names",
+    "where_known",
     "whole",
 ]
 
@@ -42,6 +43,26 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     """Accuracy on the facts, of the role that is known least, for each trial."""
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").min())
+
+
+def where_known(
+    table: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
+) -> pl.DataFrame:
+    """Rows of the runs that know their facts, so that a failure is none to remember.
+
+    Args:
+        table: Has the labels and ``seed``.
+        accuracy: Accuracies by role, of the same runs.
+        labels: What tells trials apart.
+        least: Accuracy on the least known role of facts.
+
+    Example:
+        >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
+        >>> where_known(runs, runs.with_columns(part=pl.lit("facts")), ["model"])["model"].to_list()
+        ['a']
+    """
+    known = memorised(accuracy, labels).filter(pl.col("accuracy") >= least)
+    return table.join(known, on=[*labels, "seed"], how="semi")
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
