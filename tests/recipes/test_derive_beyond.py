@@ -116,8 +116,13 @@ def test_when_to_decay() -> None:
         ("tied head, width 32", "throughout", 0.99),
     ]
     gains = found["gain"].filter(when="throughout")
-    assert rows(gains, "width seed gain") == [(64, 7, 0.5), (32, 7, -0.2)]
-    assert found["gain"].filter(decayed=everything).is_empty()
+    known = gains.filter(pl.col("gain").is_not_nan())
+    assert rows(known, "width seed gain") == [(64, 7, 0.5), (32, 7, -0.2)]
+    assert rows(gains.filter(pl.col("gain").is_nan()), "decayed seed") == [
+        (everything, 7),
+        (spared, 8),
+    ]
+    assert found["runs"]["accuracy"].is_not_nan().all()
 
 
 def test_predicted_composition() -> None:

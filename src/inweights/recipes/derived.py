@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -46,23 +47,31 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 
 
 def where_known(
-    table: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
+    queries: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
 ) -> pl.DataFrame:
-    """Rows of the runs that know their facts, so that a failure is none to remember.
+    """``accuracy`` of queries; not a number for runs that do not know their facts.
+
+    A claim that rests on one of these is not judged: what fails there may have failed to remember.
 
     Args:
-        table: Has the labels and ``seed``.
+        queries: Has the labels, ``seed`` and ``accuracy``.
         accuracy: Accuracies by role, of the same runs.
         labels: What tells trials apart.
         least: Accuracy on the least known role of facts.
 
+    Returns:
+        ``queries`` with a column ``recall``.
+
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
-        >>> where_known(runs, runs.with_columns(part=pl.lit("facts")), ["model"])["model"].to_list()
-        ['a']
+        >>> facts = runs.with_columns(part=pl.lit("facts"))
+        >>> where_known(runs, facts, ["model"])["accuracy"].to_list()
+        [1.0, nan]
     """
-    known = memorised(accuracy, labels).filter(pl.col("accuracy") >= least)
-    return table.join(known, on=[*labels, "seed"], how="semi")
+    keys = [*labels, "seed"]
+    recall = memorised(accuracy, labels).select(*keys, recall="accuracy")
+    known = pl.when(pl.col("recall") >= least).then("accuracy").otherwise(math.nan)
+    return queries.join(recall, on=keys, maintain_order="left").with_columns(accuracy=known)
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:

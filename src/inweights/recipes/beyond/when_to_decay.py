@@ -14,7 +14,7 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, Score, Trial, cosine, share, sweeps
 from inweights.models.gpt import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
-from inweights.recipes.derived import compositions, gain, memorised
+from inweights.recipes.derived import compositions, gain, where_known
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.two_hop import TwoHop
 
@@ -123,23 +123,16 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy beside recall, and the gain over the same GPT that never decays.
 
-    ``gain`` has only runs that know their facts, and whose control does.
+    ``gain`` is not a number for runs that do not know their facts, or whose control does not.
     """
-    known = memorised(tables["accuracy"], LABELS).rename({"accuracy": "recall"})
-    answered = compositions(tables["accuracy"]).select(*LABELS, "seed", "accuracy")
-    runs = answered.join(known, on=[*LABELS, "seed"]).with_columns(
-        panel=pl.format("{} head, width {}", "head", "width")
-    )
+    answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})
-    runs = runs.sort(place, maintain_order=True)
+    known = where_known(answered, tables["accuracy"], LABELS, least=KNOWN)
     return {
-        "runs": runs,
-        "gain": gain(
-            runs.filter(pl.col("recall") >= KNOWN),
-            "accuracy",
-            {"when": NEVER},
-            ["head", "width", "seed"],
-        ),
+        "runs": known.with_columns(
+            answered["accuracy"], panel=pl.format("{} head, width {}", "head", "width")
+        ).sort(place, maintain_order=True),
+        "gain": gain(known, "accuracy", {"when": NEVER}, ["head", "width", "seed"]),
     }
 
 

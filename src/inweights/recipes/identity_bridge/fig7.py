@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial, reduce
 
 import polars as pl
@@ -95,7 +96,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             alignment_r1_leads=pl.col("accuracy") - pl.col("alignment at r1"),
             memory_leads=pl.col("accuracy") - pl.col("memory a → c"),
         ),
-        "at_recall": answered.join(known.cast({"step": answered["step"].dtype}), on=keys),
+        # Not a number where the facts are never known.
+        "at_recall": known.cast({"step": answered["step"].dtype})
+        .join(answered, on=keys, how="left")
+        .with_columns(pl.col("accuracy").fill_null(math.nan)),
         "in_step": pl.concat(
             correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
             for both in [answered.join(aligned, on=keys)]
