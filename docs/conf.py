@@ -1,8 +1,17 @@
-"""Sphinx: MyST pages, furo, and the reference from docstrings."""
+"""Sphinx: MyST pages, notebooks, furo, the reference from docstrings, a gallery of the recipes."""
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+# Notebooks keep what they run below the build, and train with one thread each.
+os.environ.setdefault("INWEIGHTS_RUNS", str(HERE / "_build" / "runs"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 project = "inweights"
 author = "the inweights authors"
@@ -10,21 +19,34 @@ copyright = "the inweights authors"
 release = version = installed_version("inweights")
 
 extensions = [
-    "myst_parser",
+    "inweights_site",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
 ]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+source_suffix = {".md": "myst-nb"}
+exclude_patterns = ["_build", "_ext", "_static"]
 
 html_theme = "furo"
 html_title = f"inweights {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_theme_options = {"top_of_page_buttons": []}
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+# A page whose code did not change is not run again; a cell that fails ends the build.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "notebooks")
+nb_execution_raise_on_error = True
+nb_execution_timeout = 240
+nb_merge_streams = True
 
 # Attributes are described once, in the docstring of their class.
 napoleon_use_ivar = True
@@ -37,3 +59,4 @@ autodoc_class_signature = "separated"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"

@@ -18,6 +18,7 @@ from torch import Tensor
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.models import Model, Packed, pack
+from inweights.probes import accuracy, patch
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import (
     FACT_ROLES,
@@ -96,6 +97,25 @@ class WorldCase:
         assert ids.tolist() == list(range(len(words)))
         assert [words.id(name) for name in words.names] == ids.tolist()
 
+    def test_statements_in_words_and_one_by_one(self, config: Any) -> None:
+        world = config.build(seed=3)
+        table, name = world.table(), world.vocabulary.names
+        assert table.columns == ["part", "role", "prompt", "answer", "out_of_distribution"]
+        for part in ("facts", "queries"):
+            rows, statements = table.filter(part=part), getattr(world, part)
+            assert rows["out_of_distribution"].to_list() == statements.out_of_distribution.tolist()
+            for index, one in enumerate(statements):
+                assert one == statements[index] == statements[index - len(statements)]
+                assert index in statements.with_role(one.role)
+                assert one.prompt == tuple(statements.prompt(index))
+                prompt, answer = (" ".join(name[i] for i in ids) for ids in one[1:])
+                assert rows.row(index)[1:4] == (one.role, prompt, answer)
+            assert statements[1:5:2] == list(statements)[1:5:2]
+            for outside in (len(statements), -len(statements) - 1):
+                with pytest.raises(IndexError, match=f"no statement {outside}; there are"):
+                    statements[outside]
+        assert max(len(repr(x)) for x in (world, world.facts, world.vocabulary)) < 200
+
     def test_no_query_is_a_fact(self, config: Any) -> None:
         world = config.build(seed=3)
         assert bool(len(world.queries)) == self.asked
@@ -131,6 +151,10 @@ class ModelCase:
 
     config: ClassVar[Any]
     candidates: ClassVar[list[int]] = [3, 4, 5, 9]
+    #: Whether there are attention patterns.
+    attends: ClassVar[bool] = False
+    #: Layers whose states decide the logits by themselves; all if empty.
+    decisive: ClassVar[tuple[str, ...]] = ()
 
     vocabulary: ClassVar[int] = 11
     seeds: ClassVar[tuple[int, ...]] = (5, 0, 9)
@@ -246,11 +270,105 @@ class ModelCase:
         torch.testing.assert_close(model.unembed(deepest), model(batch))
 
     @torch.no_grad()
+    def test_hidden_states_at_every_position(self) -> None:
+        model = self.build()
+        for lead in ((), (3,)):
+            tokens = self.tokens(*lead, 4, 3)
+            everywhere = model.hidden(tokens, at="all")
+            assert tuple(everywhere) == model.layer_names
+            for name, state in everywhere.items():
+                assert state.shape[:3] == (3, 4, 3)
+                assert torch.equal(state[:, :, -1], model.hidden(tokens)[name])
+                assert torch.equal(state.flatten(1, 2), model.states(pack([tokens]))[name])
+        groups = pack([self.tokens(2, 1), self.tokens(4, 3)])
+        assert all(s.shape[:2] == (3, 14) for s in model.hidden(groups, at="all").values())
+
+    @torch.no_grad()
+    def test_the_logit_lens_ends_in_the_logits(self) -> None:
+        model, tokens = self.build(), self.tokens(4, 3)
+        lens, logits = model.logit_lens(tokens, at="all"), model(tokens)
+        assert tuple(lens) == model.layer_names
+        assert all(said.shape == logits.shape for said in lens.values())
+        torch.testing.assert_close(lens[model.layer_names[-1]], logits, atol=1e-6, rtol=1e-5)
+        last = model.logit_lens(tokens, layers=model.layer_names[:1])
+        assert list(last) == [model.layer_names[0]]
+        for name, said in last.items():
+            torch.testing.assert_close(said, lens[name][:, :, -1], atol=1e-6, rtol=1e-5)
+            read = model.hidden(tokens)[name]
+            read = read if name == model.layer_names[-1] else model.final_norm(read)
+            torch.testing.assert_close(said, model.unembed(read), atol=1e-6, rtol=1e-5)
+
+    @torch.no_grad()
+    def test_a_state_that_is_replaced_decides_what_follows(self) -> None:
+        """Its own state changes nothing; another prompt's brings that prompt's logits along."""
+        model, tokens, other = self.build(), self.tokens(4, 3), self.tokens(4, 3).flip(0)
+        mine, theirs = model(tokens), model(other)
+        assert not torch.allclose(mine, theirs)
+        own, new = model.hidden(tokens, at="all"), model.hidden(other, at="all")
+        for layer in model.layer_names:
+            same = patch(model, tokens, own[layer], layer=layer)
+            torch.testing.assert_close(same, mine, atol=1e-6, rtol=1e-5)
+            if layer in self.decisive or not self.decisive:
+                patched = patch(model, tokens, new[layer], layer=layer)
+                torch.testing.assert_close(patched, theirs, atol=1e-6, rtol=1e-5)
+            # At the last position nothing before it moves; in one replica no other one does.
+            last = patch(model, tokens, new[layer][:, :, -1], layer=layer, position=-1)
+            torch.testing.assert_close(last[:, :, :-1], mine[:, :, :-1], atol=1e-6, rtol=1e-5)
+            mixed = own[layer].clone()
+            mixed[1] = new[layer][1]
+            one = patch(model, tokens, mixed, layer=layer)
+            torch.testing.assert_close(one[[0, 2]], mine[[0, 2]], atol=1e-6, rtol=1e-5)
+            assert not torch.allclose(one[1], mine[1])
+        assert torch.equal(model(tokens), mine)
+        deepest = model.layer_names[-1]
+        end = patch(model, tokens, new[deepest][:, :, -1], layer=deepest, position=2, at="last")
+        torch.testing.assert_close(end, theirs[:, :, -1], atol=1e-6, rtol=1e-5)
+
+    @torch.no_grad()
+    def test_attention_patterns(self) -> None:
+        model = self.build()
+        if not self.attends:
+            with pytest.raises(ConfigError, match="no attention"):
+                model.attention_patterns(self.tokens(4, 3))
+            return
+        tokens = self.tokens(4, 5)
+        patterns = model.attention_patterns(tokens)
+        assert set(patterns) <= set(model.layer_names)
+        own = model.attention_patterns(tokens.expand(3, -1, -1))
+        short = model.attention_patterns(tokens[:, :3])
+        for layer, pattern in patterns.items():
+            assert pattern.shape[:2] == (3, 4)
+            assert pattern.shape[3:] == (5, 5)
+            assert pattern.min() >= 0
+            torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
+            assert not pattern.triu(1).any()
+            torch.testing.assert_close(own[layer], pattern)
+            torch.testing.assert_close(short[layer], pattern[..., :3, :3], atol=1e-6, rtol=1e-5)
+
+    def test_its_repr_says_replicas_parameters_and_shapes(self) -> None:
+        model = self.build()
+        text, each = repr(model), sum(p[0].numel() for p in model.parameters())
+        assert f"3 replicas of {each:,} parameters, 11 tokens" in text
+        for name, parameter in model.named_parameters():
+            assert f"{name.rpartition('.')[2]} {list(parameter.shape)}" in text, name
+        assert "1 replica of" in repr(self.build(0))
+
+    def test_a_world_with_more_tokens_is_refused(self) -> None:
+        model = self.config.build(vocabulary=10, seeds=[0], candidates=self.candidates)
+        message = "'contract' has 11 tokens and the model 10; build the model with vocabulary="
+        for use in (accuracy, lambda m, w: train(m, w, Curriculum(), seeds=[0])):
+            with pytest.raises(DataError, match=message):
+                use(model, self.world)
+
+    @torch.no_grad()
     def test_an_unknown_layer_names_the_nearest(self) -> None:
         model = self.build()
         given = model.layer_names[0] + "x"
-        with pytest.raises(ConfigError, match=f"'{given}'; did you mean '{model.layer_names[0]}'"):
+        message = f"'{given}'; did you mean '{model.layer_names[0]}'"
+        with pytest.raises(ConfigError, match=message):
             model.hidden(self.tokens(1, 2), layers=[given])
+        with pytest.raises(ConfigError, match=message), model.hooks({given: torch.zeros_like}):
+            pass
 
     def test_deterministic_from_seeds(self) -> None:
         one, other, another = self.build(), self.build(), self.build(6, 1, 10)

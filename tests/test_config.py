@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,39 @@ def test_streams_are_counters() -> None:
     assert len(set(seeds)) == len(seeds)
     with pytest.raises(ValueError, match="from 0 upwards"):
         Streams(-1)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: TwoHop(n="10"), "two-hop.n: expected `int`, got `str`"),
+        (lambda: TwoHop(n=2.5), "two-hop.n: expected `int`, got `float`"),
+        (lambda: TwoHop(n=True), "two-hop.n: expected `int`, got `bool`"),
+        (lambda: TwoHop(identity="yes"), "two-hop.identity: expected `bool | float`, got `str`"),
+        (
+            lambda: TwoHop(maps="shfit"),
+            "'shfit'; did you mean 'shift'? Known: permutation",
+        ),
+        (lambda: GPTConfig(init=0.1), "gpt.init: expected `object`, got `float`"),
+        (lambda: Outer(steps=Inner()), "Outer.steps: expected `array`, got `Inner`"),
+        (lambda: Outer(names=np.array([1, 2])), "Outer.names: expected `array`"),
+        (lambda: Ring(nodes=None), "ring.nodes: expected `int`, got `None`"),
+    ],
+)
+def test_what_is_built_in_python_is_as_strict_as_what_is_read(build, says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        build()
+
+
+def test_numbers_of_numpy_and_lists_become_plain() -> None:
+    config = Inner(width=np.int64(3), rate=np.float64(0.5))
+    assert (type(config.width), type(config.rate)) == (int, float)
+    assert config == Inner(width=3, rate=0.5)
+    listed = Outer(names=["b"], steps=[Inner()])
+    assert listed == Outer(names=("b",), steps=(Inner(),))
+    assert len({listed, Outer(names=("b",), steps=(Inner(),))}) == 1
+    assert Inner(rate=1).rate == 1
+    assert type(Inner(rate=1).rate) is int  # as it was written: the names of runs depend on it
 
 
 def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:

@@ -20,11 +20,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
+    from inweights.config import Config
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
-    from inweights.lab.sweep import sweep
+    from inweights.lab.sweep import Study, sweep
     from inweights.laboratory import board, find, run
-    from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model
+    from inweights.models import (
+        GPT,
+        EmbMLP,
+        EmbMLPConfig,
+        GPTConfig,
+        Init,
+        Model,
+        load_model,
+        save_model,
+    )
+    from inweights.report.figures import plot
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
@@ -53,6 +64,7 @@ __all__ = [
     "GPT",
     "Checkpoint",
     "Computation",
+    "Config",
     "ConfigError",
     "Curriculum",
     "DataError",
@@ -78,6 +90,7 @@ __all__ = [
     "SolverError",
     "Statements",
     "Stop",
+    "Study",
     "Trial",
     "Triples",
     "TwoHop",
@@ -87,15 +100,18 @@ __all__ = [
     "board",
     "find",
     "lab",
+    "load_model",
     "load_world",
     "models",
     "open_world",
+    "plot",
     "predict",
     "probes",
     "recipes",
     "report",
     "run",
     "runs",
+    "save_model",
     "save_world",
     "solve",
     "sweep",
@@ -112,11 +128,22 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
 _HOMES = {
+    "config": ("Config",),
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
-    "lab.sweep": ("sweep",),
+    "lab.sweep": ("Study", "sweep"),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
-    "models": ("GPT", "EmbMLP", "EmbMLPConfig", "GPTConfig", "Init", "Model"),
+    "report": ("plot",),
+    "models": (
+        "GPT",
+        "EmbMLP",
+        "EmbMLPConfig",
+        "GPTConfig",
+        "Init",
+        "Model",
+        "load_model",
+        "save_model",
+    ),
     "theory": ("Prediction", "Solution", "predict", "solve"),
     "training": (
         "Checkpoint",

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
+from types import UnionType
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
@@ -47,6 +59,20 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Names of later options that have no effect beside the others, left out likewise."""
         return ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = cls.__dict__.get("__post_init__")
+        if own is not None:  # which reads the values, and so comes second
+
+            def checked(self: Config) -> None:
+                _check_types(self)
+                own(self)
+
+            cls.__post_init__ = checked  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+
 
 #: The largest number that a size may be, unless something else is said.
 MOST = 65_536
@@ -55,6 +81,50 @@ C = TypeVar("C", bound=msgspec.Struct)
 
 _UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<path>[^`]*)`)?")
 _PLACED = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
+
+
+def _check_types(config: Config) -> None:
+    """Refuse values that do not fit their types, as reading from a file does.
+
+    Numbers of numpy become plain ones, and lists become tuples: so that a config can be hashed and
+    written.
+    """
+    for name, (kind, quick) in _types(type(config)).items():
+        value = getattr(config, name)
+        if type(value) in quick:
+            continue
+        plain = value.item() if getattr(value, "ndim", None) == 0 else value
+        try:
+            converted = msgspec.convert(plain, kind)
+        except msgspec.ValidationError as error:
+            where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
+            known = [str(one) for one in get_args(kind)]
+            if get_origin(kind) is Literal and isinstance(plain, str):
+                raise unknown_name("value of " + where, plain, known) from None
+            text = str(error).replace("`null`", "`None`")
+            raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None
+        listed = isinstance(value, list) and isinstance(converted, tuple)
+        if listed or plain is not value:
+            kept = tuple(value) if listed else plain
+            msgspec.structs.force_setattr(config, name, kept)
+
+
+@functools.cache
+def _types(kind: type[Config]) -> dict[str, tuple[Any, frozenset[type]]]:
+    """Type of each field that can be checked, and which plain types fit without a closer look."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # of a name that only a type checker imports
+        return {}
+    checkable = {}
+    for name in kind.__struct_fields__:
+        hint = hints[name]
+        with contextlib.suppress(TypeError):  # such as a protocol, which is left alone
+            msgspec.json.Decoder(hint)
+            parts = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
+            plain = parts & {int, float, str, bool, type(None)}
+            checkable[name] = hint, frozenset(plain | ({int} if float in plain else set()))
+    return checkable
 
 
 def to_dict(config: msgspec.Struct) -> dict[str, Any]:
@@ -84,9 +154,7 @@ def identity(value: Any) -> Any:
     tagged = {about.tag_field: about.tag} if about.tag_field else {}
     later, idle = getattr(value, "later", {}), getattr(value, "idle", ())
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    kept = {
-        n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])
-    }
+    kept = {n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])}
     return tagged | {name: identity(inner) for name, inner in kept.items()}
 
 

@@ -15,6 +15,7 @@ from inweights.lab.engine import Outcome, execute, judge_all, load, refresh, unj
 from inweights.lab.recipe import Recipe
 from inweights.lab.settle import Settled
 from inweights.lab.settle import settle as settle_one
+from inweights.lab.study import is_study, study_recipe
 from inweights.lab.verdict import ClaimResult
 from inweights.progress import Progress
 from inweights.recipes import get_recipe, recipe_names
@@ -38,6 +39,7 @@ def run(
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
     command: Sequence[str] = (),
+    keep_models: bool = False,
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
@@ -54,6 +56,7 @@ def run(
         plugins: Modules that the processes import first.
         progress: Called with updates done, all updates, and what is being done.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
+        keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -71,6 +74,7 @@ def run(
         ),
         publish=publish,
         command=command,
+        keep_models=keep_models,
     )
 
 
@@ -194,6 +198,8 @@ def open_run(
         return refresh(outcome.recipe, outcome.folder, publish) if again else outcome
     folders = list(RunStore(runs))
     matches = [folder for folder in folders if folder.path.name.startswith(name)]
+    if is_study(name):
+        matches = [folder for folder in folders if folder.config.get("recipe") == name][:1]
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
     if not matches or not matches[0].complete:
@@ -202,5 +208,6 @@ def open_run(
     home = matches[0].config.get("recipe")
     if not isinstance(home, str):
         raise ConfigError(f"{matches[0].path} does not say of which recipe it is; run it again")
-    recipe = get_recipe(home)
+    settings = matches[0].config.get("settings", {})
+    recipe = study_recipe(home, settings) if is_study(home) else get_recipe(home)
     return refresh(recipe, matches[0], publish) if again else load(recipe, matches[0])

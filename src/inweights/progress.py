@@ -2,11 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress"]
+__all__ = ["Progress", "SolverProgress", "shown"]
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
 #: Called with what is being solved, the iterations made and the certified gap so far.
 SolverProgress = Callable[[str, int, float], None]
+
+#: Seconds before anything is shown, between two looks at a terminal, and between lines of a log.
+_FIRST, _LOOK, _LINE = 1.0, 0.2, 30.0
+
+
+@contextmanager
+def shown(progress: Progress | bool) -> Iterator[Progress | None]:
+    """Give a program that calls the library its progress: its own, none, or one line.
+
+    The line has an estimate. On a terminal it is written on the error stream, over and over;
+    elsewhere, in a log, there is one each half minute.
+
+    Args:
+        progress: What to call; ``True`` for the line, ``False`` for nothing.
+    """
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    if not progress:
+        yield None
+        return
+    terminal = sys.stderr.isatty()
+    began = last = time.monotonic()
+    before: int | None = None
+    wrote = False
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last, before, wrote
+        now = time.monotonic()
+        before = done if before is None else before  # what was there already took no time
+        if now - began < _FIRST or now - last < (_LOOK if terminal else _LINE):
+            return
+        last = now
+        text = f"{100 * done // max(1, total):3d}%  {what}"
+        if done > before:
+            text += f", {_duration((now - began) * (total - done) / (done - before))} left"
+        wrote = True
+        sys.stderr.write(f"\r\x1b[K{text[:100]}" if terminal else f"{text}\n")
+        sys.stderr.flush()
+
+    try:
+        yield report
+    finally:
+        if wrote and terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -8,6 +8,7 @@ others. There is no global seed anywhere in the library.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,12 +18,28 @@ from inweights.errors import ConfigError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DATA_ORDER", "EVALUATION", "INITIALISATION", "WORLD", "Streams"]
+__all__ = ["DATA_ORDER", "EVALUATION", "INITIALISATION", "WORLD", "Streams", "as_seeds"]
 
 WORLD: Final = "world"
 INITIALISATION: Final = "initialisation"
 DATA_ORDER: Final = "data order"
 EVALUATION: Final = "evaluation"
+
+
+def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
+    """Return root seeds: so many, counted from 0, or those that are given.
+
+    Raises:
+        ConfigError: There is none.
+
+    Example:
+        >>> list(as_seeds(3)), as_seeds([7, 9])
+        ([0, 1, 2], [7, 9])
+    """
+    chosen = range(seeds) if isinstance(seeds, int) else seeds
+    if len(chosen) == 0:
+        raise ConfigError(f"seeds are a number of at least 1 (3), or a list ([7, 9]), not {seeds}")
+    return chosen
 
 
 class Streams:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ def blocks(text: str) -> list[tuple[int, str]]:
 def test_pages_are_found() -> None:
     names = {page.stem for page in PAGES}
     extending = {f"extend-{noun}" for noun in ("world", "model", "probe", "recipe")}
-    assert {"README", "index", *extending} <= names
+    assert {"README", *extending} <= names
 
 
 def test_blocks_are_found_with_their_lines() -> None:
@@ -58,3 +60,32 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for above, code in blocks(page.read_text("utf-8")):
         # With the lines above, a traceback names the page's own line.
         exec(compile("\n" * above + code, str(page), "exec", dont_inherit=True), module.__dict__)
+
+
+LANDING = re.findall(
+    r"^```sh\n(printf .*?)^```$",
+    (ROOT / "docs" / "index.md").read_text("utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(3))
+def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> None:
+    """What the landing page prints, pasted into a shell."""
+    commands = LANDING[place].strip().splitlines()
+    assert len(commands) <= 3
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / "inweights").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m inweights "$@"\n')
+    (bin_ / "inweights").chmod(0o755)
+    source = str(ROOT / "src")
+    path = {"PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
+    environment = {k: v for k, v in os.environ.items() if k != "INWEIGHTS_RUNS"} | path
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, (command, done.stderr)
+        assert done.stdout or command.startswith("printf")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 import inweights as iw
+from inweights import progress
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
 from inweights.lab.settle import settle
-from inweights.lab.sweep import grid, sweep
+from inweights.lab.sweep import grid, sweep, worth
 from inweights.runs import RunStore
 from inweights.seeds import Streams
+from inweights.worlds.path_star import PathStar
 
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
 SHORT = iw.Curriculum(phases=(iw.Phase(steps=3), iw.Phase(name="more", steps=2)))
@@ -59,21 +62,119 @@ def test_columns_of_one_name_keep_their_paths() -> None:
     assert [phase.steps for phase in trial.learner.phases] == [1, 2]
 
 
+LINKED = [{"n": 3, "width": 8}, {"n": 4, "width": 16}]
+
+
+@pytest.mark.parametrize(
+    ("over", "labels"),
+    [
+        ({"world.n, model.width": [(3, 8), (4, 16)]}, LINKED),
+        ({("world.n", "model.width"): [[3, 8], [4, 16]]}, LINKED),
+        ([{"world.n": 3, "model.width": 8}, {"world.n": 4, "model.width": 16}], LINKED),
+        ({"world": {"n": [3, 4]}}, [{"n": 3}, {"n": 4}]),  # as TOML reads world.n = [3, 4]
+        ({"learner": {"phases": {"0": {"steps": [5]}}}}, [{"steps": 5}]),
+        ({"world.n": range(3, 5)}, [{"n": 3}, {"n": 4}]),
+        ({"world.n": np.array([3, 4])}, [{"n": 3}, {"n": 4}]),
+        ({"model.init": {"small": iw.Init(std=0.01)}}, [{"init": "small"}]),
+        ({}, [{}]),
+    ],
+)
+def test_ways_to_say_what_is_varied(over, labels) -> None:
+    trials = grid(WORLD, MODEL, SHORT, over)
+    assert [trial.labels for trial in trials] == labels
+    assert all(trial.world.n == trial.labels.get("n", 3) for trial in trials)
+    assert all(trial.model.width == trial.labels.get("width", 8) for trial in trials)
+
+
+RATE = "learner.phases.0.optimizer.rate"
+
+
 @pytest.mark.parametrize(
     ("over", "why"),
     [
-        ({"wrld.n": [3]}, "unknown part 'wrld'; did you mean 'world'"),
-        ({"world.m": [3]}, "unknown key 'm'"),
+        ({"wrld.n": [3]}, r"unknown path 'wrld.n'; did you mean 'world.n'\?"),
+        ({"n": [3]}, r"unknown path 'n'; did you mean 'world.n'\?"),
+        ({"world.m": [3]}, r"unknown path 'world.m'; did you mean 'world.n'\?"),
+        ({"learner.rate": [3]}, f"did you mean '{RATE}' or 'learner.phases.1"),
+        ({RATE[:-1]: [3]}, f"did you mean '{RATE}'"),
         ({"learner.phases.2.steps": [3]}, "has 2 items"),
         ({"learner.phases.first.steps": [3]}, "has 2 items"),
         ({"world.n.m": [3]}, "holds a value, not keys"),
-        ({"world.n": ["three"]}, "int"),
+        ({"world.n": ["three"]}, "world.n = 'three': n: expected `int`"),
+        ({"world.n": [1]}, "world.n = 1: two-hop: n is at least 2"),
+        ({RATE: [-1.0]}, f"{RATE} = -1.0: .* above 0"),
         ({"world.n": []}, "over no value"),
+        ({"world.n": 3}, "over a list of values, not 3"),
+        ({"world.n": "34"}, "over a list of values, not '34'"),
+        ({"world.n": [3, 3]}, "two conditions are called n=3"),
+        ({"world.n, model.width": [3, 4]}, "each value is 2 of them, not 3"),
+        ({"world.n": [3], "world.n, model.width": [(3, 8)]}, "varied by two axes"),
+        ({"model": [3]}, "the model is a config that builds one, not 3"),
+        ({"learner": ["sgd"]}, "the learner is a Curriculum, a Descent or an Optimum"),
+        ([], "list of points is empty"),
+        ([3], "a point is values by path"),
+        ([{"world.n": 3}, {"model.width": 8}], "every point sets the same paths"),
+        (3, "over is values by path"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(over, why: str) -> None:
-    with pytest.raises(ConfigError, match=why):
+    with pytest.raises(ConfigError, match=why) as error:
         grid(WORLD, MODEL, SHORT, over)
+    assert "\n" not in str(error.value)
+
+
+def test_defaults_make_a_model_that_fits_the_largest_world(tmp_path) -> None:
+    study = iw.Study(iw.TwoHop(), over={"world.n": [3, 12]})
+    assert len({trial.model for trial in study.trials}) == 1
+    model = study.trials[0].model
+    assert len(iw.TwoHop(n=12).build().vocabulary) <= model.width == 64
+    assert [m.name for m in study.plan.measures] == ["accuracy"]
+    deep = iw.Study(PathStar(arms=2, nodes=12)).trials[0]
+    assert deep.model.context >= 12
+    assert iw.Study(WORLD, learner=iw.Optimum()).trials[0].model is None
+    wide = iw.Study(WORLD, over={"model.width": [16]}).trials[0].model
+    assert wide.width == 16
+    table = sweep(WORLD, learner=SHORT, seeds=[7], runs=tmp_path, progress=False)
+    assert table["seed"].unique().to_list() == [7]
+    assert set(table["role"]) == {"first_hop", "second_hop", "identity", "composition"}
+
+
+def test_a_forecast_is_what_then_happens(tmp_path) -> None:
+    over = {"world.n": [3, 4]}
+    study = iw.Study(WORLD, MODEL, SHORT, over, seeds=3, runs=tmp_path)
+    ahead = study.forecast()
+    assert (ahead.conditions, ahead.seeds, ahead.runs, ahead.stored) == (2, 3, 6, 0)
+    assert (ahead.trained, ahead.steps) == (6, 6 * 5)
+    assert 0 < ahead.minutes < 1
+    assert ahead.memory > 2**20
+    assert not list(tmp_path.iterdir())  # nothing is stored
+    more = iw.Study(WORLD, MODEL, SHORT, over, seeds=5, runs=tmp_path)
+    study.run(progress=False)
+    left = more.forecast()
+    assert (left.stored, left.trained, left.steps) == (6, 4, 4 * 5)
+    more.run(progress=False)
+    done = more.forecast()
+    assert (done.stored, done.trained, done.minutes) == (10, 0, None)
+    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 of them stored; 0 to train: 0 steps"
+
+
+def test_work_that_is_short_is_done_in_one_process() -> None:
+    plan = iw.Plan(trials=grid(WORLD, MODEL, SHORT, {}), measures=[iw.probes.accuracy])
+    assert worth(plan, 3, "cpu") == 1
+    assert worth(plan, 10**6, "cpu") >= 1
+    assert worth(plan, 10**6, "cuda") == 1
+
+
+def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:
+    now = iter(range(0, 1000, 20))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
+    with progress.shown(True) as report:
+        assert report
+        for done in (0, 25, 50):
+            report(done, 100, "2 × gpt")
+    assert capsys.readouterr().err == " 25%  2 × gpt, 2 min 0 s left\n"
+    with progress.shown(False) as report:
+        assert report is None
 
 
 def test_a_sweep_measures_something(tmp_path) -> None:

@@ -28,6 +28,7 @@ TWICE = Curriculum(phases=(Phase(steps=4), Phase(name="more", steps=4, optimizer
 
 class TestGPTDropout(ModelCase):
     config = GPTConfig(layers=2, heads=2, width=8, dropout=0.3, init=Init(std=0.2))
+    attends = True
 
 
 class TestTinyNNDropout(ModelCase):

@@ -44,6 +44,23 @@ def test_logits_are_equal(tied: bool, positions: str) -> None:
         assert_same(model, replica, exported)
 
 
+@torch.no_grad()
+def test_states_and_patterns_are_equal() -> None:
+    model = gpt()
+    states, patterns = model.hidden(TOKENS, at="all"), model.attention_patterns(TOKENS)
+    for replica in (0, 1):
+        exported = to_transformers(model, replica)
+        exported.set_attn_implementation("eager")
+        said = exported(input_ids=TOKENS, output_hidden_states=True, output_attentions=True)
+        # Theirs: what enters each block, then what leaves the final norm.
+        for layer, theirs in zip(
+            ("embedding", "block.0", "final"), said.hidden_states, strict=True
+        ):
+            torch.testing.assert_close(states[layer][replica], theirs, atol=1e-5, rtol=1e-5)
+        for pattern, theirs in zip(patterns.values(), said.attentions, strict=True):
+            torch.testing.assert_close(pattern[replica], theirs, atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("tied", [True, False])
 def test_saved_and_loaded(tied: bool, tmp_path: Path) -> None:
     model = gpt(tied=tied)

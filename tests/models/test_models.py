@@ -15,18 +15,22 @@ from torch.nn import functional as F
 from inweights import models
 from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model, pack
+from inweights.probes import patch
 
 
 class TestGPT(ModelCase):
     config = GPTConfig(layers=2, width=16, heads=2)
+    attends = True
 
 
 class TestGPTUntiedSinusoidal(ModelCase):
     config = GPTConfig(layers=1, width=16, heads=4, tied=False, positions="sinusoidal")
+    attends = True
 
 
 class TestGPTUniformWithoutPositions(ModelCase):
     config = GPTConfig(layers=2, width=8, heads=1, attention="uniform", positions="none")
+    attends = True
 
 
 class TestEmbMLP(ModelCase):
@@ -169,6 +173,48 @@ def test_what_does_not_fit_is_refused() -> None:
         pack([])
     with pytest.raises(DataError, match="replica axis"):
         pack([torch.zeros(1, 1, dtype=torch.long), torch.zeros(2, 1, 1, dtype=torch.long)])
+
+
+@torch.no_grad()
+def test_a_gpt_without_attention_has_no_patterns() -> None:
+    with pytest.raises(ConfigError, match="attention = 'none' has no patterns"):
+        gpt(attention="none").attention_patterns(TOKENS)
+
+
+class Deaf(EmbMLP):
+    """A model of one's own that forgot to offer its states."""
+
+    def hook(self, name: str, state: torch.Tensor) -> torch.Tensor:
+        return state
+
+
+@torch.no_grad()
+def test_hooks_are_nested_and_never_without_effect() -> None:
+    model = gpt()
+    plain = model(TOKENS)
+
+    def double(state: torch.Tensor) -> torch.Tensor:
+        return 2 * state
+
+    with model.hooks({"embedding": double}):
+        outer = model(TOKENS)
+        with model.hooks({"block.0": torch.zeros_like}):
+            assert not model.hidden(TOKENS)["block.0"].any()
+            model(TOKENS)
+        assert torch.equal(model(TOKENS), outer)
+        assert torch.equal(model.hidden(TOKENS)["embedding"], 2 * gpt().hidden(TOKENS)["embedding"])
+    assert torch.equal(model(TOKENS), plain)
+    with pytest.raises(RuntimeError, match="mine"), model.hooks({"final": double}):
+        raise RuntimeError("mine")
+    assert torch.equal(model(TOKENS), plain)
+    missed = "nothing was replaced at final: run the model within"
+    with pytest.raises(ConfigError, match=missed), model.hooks({"final": double}):
+        pass
+    deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
+    for parameter in deaf.parameters():
+        parameter.zero_()
+    with pytest.raises(ConfigError, match=r"Deaf.states has to pass each state through self.hook"):
+        patch(deaf, TOKENS, torch.zeros(1), layer="sum")
 
 
 # --- Emb-MLP and initialisation

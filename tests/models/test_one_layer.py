@@ -18,14 +18,17 @@ SMALL: dict[str, Any] = {"width": 16, "hidden": 3, "kappa": 2.0, "init": Init(st
 
 class TestOneLayer(ModelCase):
     config = OneLayerConfig(**SMALL)
+    attends, decisive = True, ("attention",)  # weights look at the tokens
 
 
 class TestOneLayerReLU(ModelCase):
     config = OneLayerConfig(mlp="relu", **SMALL)
+    attends, decisive = True, ("attention",)  # weights look at the tokens
 
 
 class TestOneLayerFoldedGaussian(ModelCase):
     config = OneLayerConfig(mlp="folded", embedding="gaussian", **SMALL)
+    attends, decisive = True, ("attention",)  # weights look at the tokens
 
 
 class TestDeepLinear(ModelCase):
@@ -64,6 +67,14 @@ def test_one_layer_is_equations_1_to_3(mlp: Any, embedding: Any) -> None:
             else:
                 expected = 2.0 / 3 * (inner.relu() if mlp == "relu" else inner).sum(1)
             torch.testing.assert_close(said[r, b], expected)
+
+
+@torch.no_grad()
+def test_the_pattern_mixes_the_values() -> None:
+    model = OneLayerConfig(**SMALL).build(vocabulary=9, seeds=[0, 1])
+    tokens = torch.tensor([[1, 2, 3], [4, 4, 0]])
+    states, pattern = model.hidden(tokens, at="all"), model.attention_patterns(tokens)["attention"]
+    torch.testing.assert_close(pattern[:, :, 0] @ states["value"], states["attention"])
 
 
 def plan(*moves: str, steps: int = 8, **optimizer: Any) -> Curriculum:

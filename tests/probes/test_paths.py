@@ -11,7 +11,7 @@ from inweights.errors import DataError
 from inweights.models import GPTConfig
 from inweights.probes import arm_cosines, navigation, path_accuracy, stepwise
 from inweights.training import Curriculum, Optimizer, Phase, train
-from inweights.worlds import PathStar, TwoHop
+from inweights.worlds import PathStar, Statements, TwoHop, Vocabulary, World
 
 WORLDS = [PathStar(arms=8, nodes=4).build(seed) for seed in (0, 1)]
 OF_PATHS = (arm_cosines, navigation, path_accuracy, stepwise)
@@ -42,6 +42,24 @@ def test_exact_is_what_greedy_decoding_gets_right(trained) -> None:
             assert found == pytest.approx(right)
     exact = table.filter(part="facts")["exact"]
     assert exact.min() > 0  # so that there is something to tell
+
+
+def test_each_replica_has_the_chance_of_its_own_world() -> None:
+    """Two worlds of one shape; in the second all answers of a path are one."""
+    words = Vocabulary({"node": [f"n{i}" for i in range(6)]})
+    worlds = [
+        World(
+            name="paths",
+            vocabulary=words,
+            facts=Statements.build({"path": ([[0], [1], [2]], answers)}),
+            queries=Statements.build({}),
+        )
+        for answers in ([[3, 0], [4, 0], [5, 1]], [[3, 0], [3, 1], [3, 2]])
+    ]
+    model = GPTConfig(layers=1, width=8).build(vocabulary=6, seeds=[0, 1])
+    table = path_accuracy(model, worlds, parts=["facts"])
+    assert table.filter(replica=0)["chance"].to_list() == pytest.approx([1 / 3, 1 / 2])
+    assert table.filter(replica=1)["chance"].to_list() == pytest.approx([1.0, 1 / 3])
 
 
 def test_cosines_of_leaves_and_first_nodes(trained) -> None:

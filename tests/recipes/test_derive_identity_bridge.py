@@ -103,10 +103,6 @@ def test_figure_3() -> None:
         "accuracy": pl.concat(
             [accuracies(0.9, 1.0, 0.8, **here), accuracies(0.1, 0.6, 0.7, **without)]
         ),
-        "margins": table(
-            "identity n seed margin",
-            *((True, 2, 7, 0.5), (True, 2, 7, 0.2), (True, 2, 9, 0.4), (False, 2, 7, -0.3)),
-        ),
     }
     found = fig3.derive(tables)
     assert values(found["panels"], "panel") == {
@@ -134,11 +130,6 @@ def test_figure_3() -> None:
     }
     assert found["compositions"]["accuracy"].to_list() == [0.9, 0.1]
     assert found["memorised"].select("identity", "accuracy").rows() == [(True, 0.8), (False, 0.6)]
-    assert found["extremes"].select("identity", "seed", "least", "largest").rows() == [
-        (True, 7, 0.2, 0.5),
-        (True, 9, 0.4, 0.4),
-        (False, 7, -0.3, -0.3),
-    ]
 
 
 def test_figures_4_and_5() -> None:
@@ -152,8 +143,10 @@ def test_figures_4_and_5() -> None:
         "margins": table(
             "n seed part distribution margin",
             *((9, 7, "queries", "out", 0.7), (9, 7, "facts", "in", 1.0)),
-            (4, 7, "queries", "out", 0.6),
+            *((4, 7, "queries", "out", 0.6), (4, 7, "queries", "out", 0.8)),
         ),
+        "norms": table("n seed norm", (9, 7, 4.0), (4, 7, 2.0)),
+        "bounds": table("n value", (9, 3.0), (4, 2.0)),
     }
     found = optimum.derive(tables)
     assert values(found["panels"], "panel") == {
@@ -169,7 +162,9 @@ def test_figures_4_and_5() -> None:
         ("bridge", "bridge", 2.0, 1.0),
         ("bridge", "object", 1.0, 1.0),
     }
-    assert found["compositions"].select("n", "margin").rows() == [(9, 0.7), (4, 0.6)]
+    extremes = found["extremes"].select("n", "least", "largest").rows()
+    assert extremes == [(9, 0.7, 0.7), (4, 0.6, 0.8)]
+    assert found["norms"].select("n", "gap").rows() == [(9, 0.25), (4, 0.0)]
 
 
 def test_figure_6() -> None:

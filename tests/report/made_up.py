@@ -31,6 +31,12 @@ def accuracies(seeds: int = 5, models: tuple[str, ...] = MODELS) -> pl.DataFrame
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
+def varied() -> pl.DataFrame:
+    """As a sweep returns it: what was varied, the seed, a measure."""
+    part = accuracies(3, MODELS[:2]).filter(identity="with")
+    return part.select("C", "seed", role="model", hit="accuracy")
+
+
 def logits(bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")) -> pl.DataFrame:
     rng = np.random.default_rng(1)
     rows = []
@@ -175,6 +181,7 @@ def tables() -> dict[str, pl.DataFrame]:
     curves, cells, dots = history()
     return {
         "accuracy": accuracies(),
+        "varied": varied(),
         "logits": logits(),
         "projections": projections(),
         "sweep": swept(),
@@ -218,6 +225,13 @@ def figures() -> list[Any]:
             labels={"with": "with identity", "without": "without identity", "emb-mlp": "Emb-MLP"},
             x_label="complexity C",
             y_limits=[0, 1],
+        ),
+        figure(
+            "chosen",
+            "auto",
+            ("varied",),
+            "A table of a sweep",
+            "What was varied is the axis, then lines, then panels.",
         ),
         figure(
             "templates",

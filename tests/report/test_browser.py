@@ -75,7 +75,13 @@ def test_dark(open_page):
     dark.locator(".player input").fill("0")
     assert dark.evaluate(CURSOR) == 0
     card = "getComputedStyle(document.querySelector('.card')).backgroundColor"
-    assert dark.evaluate(card) == "rgb(255, 255, 255)"
+    assert [page.evaluate(card) for page in (light, dark)] == [
+        "rgb(255, 255, 255)",
+        "rgb(23, 23, 23)",
+    ]
+    drawn = "getComputedStyle(document.querySelector('.card > svg')).filter"
+    assert light.evaluate(drawn) == "none"
+    assert dark.evaluate(drawn).startswith("invert(")
 
 
 @pytest.mark.parametrize("width", [360, 700, 1400])

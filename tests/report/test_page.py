@@ -68,6 +68,31 @@ def test_plotly_only_where_something_moves():
     assert "plotly" not in build_page(still).lower()
 
 
+def test_an_atlas_needs_no_plotly():
+    atlas = [figure for figure in made_up.figures() if figure.kind == "atlas"]
+    page = build_page(made_up.content(figures=atlas))
+    assert atlas
+    assert 'class="atlas' in page
+    assert "plotly" not in page.lower()
+    assert len(page.encode()) < 1e6
+
+
+def test_long_lists_are_counted_not_shown():
+    table = pl.DataFrame({"seed": [0], "short": [[1.0, 2.0]], "long": [[0.5] * 300]})
+    page = build_page(made_up.content(figures=[], tables={"films": table}))
+    assert "300 values" in page
+    assert "0.5, 0.5" not in page.partition("data:text/csv")[0]
+
+
+def test_claims_that_none_judged_are_folded():
+    claims = [made_up.claim("a", "not judged"), made_up.claim("b", "not judged")]
+    folded = build_page(made_up.content(claims=claims))
+    assert folded.count('<details class="unjudged">') == 1
+    assert "2 claims, none judged" in folded
+    open_page = build_page(made_up.content(claims=[*claims, made_up.claim("c", "reproduced")]))
+    assert '<details class="unjudged">' not in open_page
+
+
 def test_escapes_everything():
     text = HOSTILE
     table = pl.DataFrame({text: [text], "seed": [0], "x": [1], "y": [0.5]})
@@ -107,7 +132,7 @@ def test_escapes_in_the_player():
 def test_only_what_moves_has_a_twin():
     tables = made_up.tables()
     twins = [interactive(figure, tables) is not None for figure in made_up.figures()]
-    assert twins == [False, False, False, False, True, True]
+    assert twins == [False, False, False, False, False, True, True]
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -50,6 +50,7 @@ def run(
     jobs: int = 0,
     threads: int = 1,
     fresh: Fresh = False,
+    keep_models: Annotated[bool, Parameter(name="--keep-models", negative=())] = False,
     json: Json = False,
     strict: Strict = False,
     plugin: Plugins = (),
@@ -78,6 +79,8 @@ def run(
         Threads of each process.
     fresh
         Discard an earlier run of the same config.
+    keep_models
+        Store the trained weights, too.
     json
         Print one JSON object.
     strict
@@ -105,6 +108,7 @@ def run(
             plugins=plugin,
             fresh=fresh,
             progress=progress,
+            keep_models=keep_models,
         )
     return _finish(outcome, json=json, strict=strict)
 

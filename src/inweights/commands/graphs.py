@@ -11,7 +11,7 @@ from inweights.commands.base import Fresh, Json, Overrides, Runs, app
 if TYPE_CHECKING:
     from inweights.worlds.graph import Graph
 
-__all__ = ["atlas"]
+__all__ = ["atlas", "explore"]
 
 
 @app.command
@@ -82,6 +82,34 @@ def atlas(
         )
     console.outcome(outcome, json=json)
     return 0
+
+
+@app.command
+def explore(
+    which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: Json = False
+) -> None:
+    """Write a living picture: a page on which a model learns under your hand, offline.
+
+    Parameters
+    ----------
+    which
+        geometry (draw a graph and train on its edges) or bridge (switch identities on and off).
+    out
+        The file; explore-<which>.html if left out.
+    seed
+        Seed of the start that the page draws.
+    json
+        Print one JSON object.
+    """
+    from typing import cast
+
+    from inweights import console
+    from inweights.report.explore import Exploration, explore_page
+    from inweights.report.html import write_page
+
+    file = out or Path(f"explore-{which}.html")
+    write_page(explore_page(cast(Exploration, which), seed=seed), file)
+    console.written_page(file, json=json)
 
 
 def _words(

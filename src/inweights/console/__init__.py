@@ -1,10 +1,10 @@
 """What the command line prints: tables for people, JSON for programs, one progress display."""
 
 from inweights.console.audits import audit, augmented
-from inweights.console.base import cores, flat, progress, solving
+from inweights.console.base import cores, flat, progress, solving, written_page
 from inweights.console.forecast import prediction
 from inweights.console.language import evaluated, finetuned, mask
-from inweights.console.runs import board, outcome, recipes, runs, settled, world
+from inweights.console.runs import board, forecast, outcome, recipes, runs, settled, world
 
 __all__ = [
     "audit",
@@ -14,6 +14,7 @@ __all__ = [
     "evaluated",
     "finetuned",
     "flat",
+    "forecast",
     "mask",
     "outcome",
     "prediction",
@@ -23,4 +24,5 @@ __all__ = [
     "settled",
     "solving",
     "world",
+    "written_page",
 ]

@@ -9,7 +9,6 @@ import polars as pl
 from inweights.audit.findings import findings, headline, outlook
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
-from inweights.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,13 +62,9 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
 
 def _write_page(made: Audit, page: Path, name: str) -> None:
     from inweights.report.audit_page import build_audit_page
+    from inweights.report.html import write_page
 
-    text = build_audit_page(made, name)
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"the page {page} cannot be written: {error.strerror}") from None
+    write_page(build_audit_page(made, name), page)
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:

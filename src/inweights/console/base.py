@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,7 +26,18 @@ if TYPE_CHECKING:
     from inweights.progress import Progress as Report
     from inweights.progress import SolverProgress
 
-__all__ = ["cores", "err", "flat", "line", "out", "print_json", "progress", "solving", "table"]
+__all__ = [
+    "cores",
+    "err",
+    "flat",
+    "line",
+    "out",
+    "print_json",
+    "progress",
+    "solving",
+    "table",
+    "written_page",
+]
 
 #: All that a terminal may act on, but the end of a line.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -140,3 +152,11 @@ def print_json(value: Any) -> None:
 def _shown(found: re.Match[str]) -> str:
     """A control character as it is written in Python."""
     return ascii(found[0])[1:-1]
+
+
+def written_page(page: Path, *, json: bool) -> None:
+    """Print where a page was written."""
+    if json:
+        print_json({"page": str(page)})
+    else:
+        out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from inweights.lab.engine import Outcome
+    from inweights.lab.forecast import Forecast
     from inweights.lab.recipe import Recipe
     from inweights.lab.settle import Settled
     from inweights.runs import RunFolder
     from inweights.worlds import World
 
-__all__ = ["board", "outcome", "recipes", "runs", "settled", "world"]
+__all__ = ["board", "forecast", "outcome", "recipes", "runs", "settled", "world"]
 
 _COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
@@ -110,8 +112,19 @@ def outcome(done: Outcome, *, json: bool) -> None:
         f"{done.seconds:.0f} s{', read back' if done.cached else ''}\n"
     )
     out.print(line((about, "dim")))
-    _claims(done.claims)
-    out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+    if done.claims:
+        _claims(done.claims)
+        out.print()
+    out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def forecast(ahead: Forecast, *, json: bool) -> None:
+    """Print what a run would take."""
+    if json:
+        print_json({**asdict(ahead), "text": str(ahead)})
+        return
+    for part in str(ahead).split("; "):
+        out.print(part)
 
 
 def board(

@@ -10,10 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inweights.lab.claim import Claim, Stating
-    from inweights.lab.figure import Figure, atlas, heatmaps, lines, states, sweeps, through_time
+    from inweights.lab.figure import (
+        Figure,
+        atlas,
+        auto,
+        heatmaps,
+        lines,
+        states,
+        sweeps,
+        through_time,
+    )
+    from inweights.lab.forecast import Forecast
+    from inweights.lab.kept import KeptModel
     from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
     from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
+    from inweights.lab.study import open_study
+    from inweights.lab.sweep import Study, grid
     from inweights.lab.trial import Computation, Measure, Plan, Trial
     from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
     from inweights.models.base import ModelConfig
@@ -29,7 +42,9 @@ __all__ = [
     "Curriculum",
     "Descent",
     "Figure",
+    "Forecast",
     "Judged",
+    "KeptModel",
     "Learner",
     "Measure",
     "ModelConfig",
@@ -39,20 +54,24 @@ __all__ = [
     "Recipe",
     "Score",
     "Stating",
+    "Study",
     "Target",
     "Trial",
     "Value",
     "Verdict",
     "WorldConfig",
     "atlas",
+    "auto",
     "computed",
     "cosine",
+    "grid",
     "heatmaps",
     "interval",
     "judge",
     "lines",
     "load_plugins",
     "number",
+    "open_study",
     "parse_seeds",
     "share",
     "states",
@@ -68,12 +87,15 @@ _HOMES = {
     "lab.figure": (
         "Figure",
         "atlas",
+        "auto",
         "heatmaps",
         "lines",
         "states",
         "sweeps",
         "through_time",
     ),
+    "lab.forecast": ("Forecast",),
+    "lab.kept": ("KeptModel",),
     "lab.plugins": ("load_plugins",),
     "lab.recipe": (
         "SCALES",
@@ -90,6 +112,11 @@ _HOMES = {
         "cosine",
         "number",
         "share",
+    ),
+    "lab.study": ("open_study",),
+    "lab.sweep": (
+        "Study",
+        "grid",
     ),
     "lab.trial": (
         "Computation",

@@ -9,8 +9,8 @@ import polars as pl
 
 from inweights.config import check_size
 from inweights.lab.executors import Executor, Job, Processes, SameProcess
-from inweights.lab.plan import Asked, Task, Work, asked_of, tasks_of
-from inweights.lab.store import Store
+from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
 from inweights.lab.wire import sendable
 from inweights.progress import Progress
@@ -59,6 +59,7 @@ def collect(
     *,
     version: int = 1,
     fresh: bool = False,
+    keep_models: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Make what is missing of a plan, and return its tables, by name.
 
@@ -71,19 +72,29 @@ def collect(
         store: Where the tables of single runs are kept.
         effort: Who does the work, and with what.
         version: The recipe's.
-        fresh: Whether what is stored is made again.
+        fresh: Whether what is stored is made again; weights that were kept are kept again.
+        keep_models: Whether the trained weights are stored, too.
 
     Raises:
         InweightsError: What a task raised; what others have finished is stored.
     """
     effort = effort or Effort()
-    work = asked_of(plan, seeds, version)
+    work = asked_of(plan, seeds, version, keep_models=keep_models)
     if fresh:
-        for one in work.asked:
-            store.forget(one.owner, one.part)
+        _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
     _do(tasks, work, store, effort)
     return _assemble(work.asked, store)
+
+
+def _forget(work: Work, store: Store) -> None:
+    for key, parts in work.measures.items():
+        if store.has(key, MODEL_PART):
+            parts[MODEL_PART] = MODEL
+        for part in parts:
+            store.forget(key, part)
+    for key in work.computations:
+        store.forget(key, "table")
 
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
@@ -101,11 +112,9 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     job = Job(
         store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
     )
-    executor = effort.executor or (
-        Processes(effort.jobs)
-        if effort.jobs > 1 and len(tasks) > 1 and all(map(sendable, tasks))
-        else SameProcess()
-    )
+    beside = effort.jobs > 1 and len(tasks) > 1
+    beside = beside and all(sendable(task, effort.plugins) for task in tasks)
+    executor = effort.executor or (Processes(effort.jobs) if beside else SameProcess())
     if tasks:
         executor(job, tasks, report)
         store.tidy()

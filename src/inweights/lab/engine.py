@@ -6,17 +6,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from inweights.config import to_dict
+from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.collect import Effort, collect
+from inweights.lab.kept import KeptModel, kept_models
 from inweights.lab.plan import check_plan
 from inweights.lab.recipe import Recipe
+from inweights.lab.score import Value
 from inweights.lab.store import Store
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.runs import (
@@ -57,6 +60,22 @@ class Outcome:
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the trained models of a run that kept them, each with its world and labels.
+
+        Args:
+            where: Values of labels, and ``seed``; all models if left out.
+
+        Raises:
+            FolderError: The weights were not kept, or are damaged.
+            ConfigError: No trial has such a label.
+        """
+        settings = decode(type(self.recipe.scales[self.scale]), self.settings)
+        root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
+        trials = self.recipe.plan(settings).trials
+        store = Store(root / "store")
+        return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
 
 def execute(
     recipe: Recipe,
@@ -69,6 +88,7 @@ def execute(
     effort: Effort | None = None,
     publish: Callable[[Outcome, Path], None] | None = None,
     command: Sequence[str] = (),
+    keep_models: bool = False,
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
@@ -85,6 +105,8 @@ def execute(
         publish: Called with the outcome and the folder before it is sealed, to add figures and a
             page.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Outcome.models`; runs
+            that were trained without are trained again.
 
     Raises:
         ConfigError: Scale, seeds or overrides do not fit.
@@ -95,7 +117,7 @@ def execute(
     changes = recipe.changes(scale, overrides)
     settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
-    if folder.complete and not folder.leftovers and not fresh:
+    if folder.complete and not folder.leftovers and not fresh and not keep_models:
         return load(recipe, folder)
 
     def waiting() -> None:
@@ -106,19 +128,23 @@ def execute(
         if fresh:
             folder.discard()
         folder.recover()
-        if folder.complete:
+        if folder.complete and not keep_models:
             return load(recipe, folder)
         with _fitting(recipe, changes):
             plan = recipe.plan(settings)
         check_plan(plan)
+        make = partial(
+            collect, plan, chosen, Store(store.root / "store"), effort,
+            version=recipe.version, fresh=fresh, keep_models=keep_models,
+        )  # fmt: skip
+        if folder.complete:
+            make()  # the weights, where they are not there
+            return load(recipe, folder)
         started = time.monotonic()
         work = folder.begin()
         before = _seconds(work)
         try:
-            tables = collect(
-                plan, chosen, Store(store.root / "store"), effort,
-                version=recipe.version, fresh=fresh,
-            )  # fmt: skip
+            tables = make()
         except (ConfigError, DataError):
             folder.discard()  # it asks for what does not exist
             raise

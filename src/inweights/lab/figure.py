@@ -12,7 +12,7 @@ from typing import Any
 
 from inweights.config import Config
 
-__all__ = ["Figure", "atlas", "heatmaps", "lines", "states", "sweeps", "through_time"]
+__all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
 
 
 class Figure(Config):
@@ -35,6 +35,64 @@ class Figure(Config):
     options: dict[str, Any] = {}
 
 
+def auto(
+    id: str,  # noqa: A002
+    table: str = "",
+    title: str = "",
+    caption: str = "",
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    series: str | None = None,
+    facet: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    y_limits: tuple[float, float] | None = None,
+    x_log: bool | None = None,
+) -> Figure:
+    """A table of a sweep, drawn by what was varied in it: axis, then lines, then panels.
+
+    Args:
+        id: Short name, also the file's.
+        table: What is drawn; the table called ``id`` if left out.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        x: Column of the axis, if not chosen.
+        y: Column of numbers, if not chosen.
+        series: Column that tells the lines apart, if not chosen.
+        facet: Column that tells the panels apart, if not chosen.
+        where: Values that columns have in the rows that are drawn.
+        labels: Text for a value of ``series`` or ``facet``.
+        x_label: Text of the axis; the column's name if left out.
+        y_label: Text of the axis; the column's name if left out.
+        y_limits: Least and greatest value shown.
+        x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
+
+    Example:
+        >>> auto("accuracy", where={"role": "composition"}).sources
+        ('accuracy',)
+    """
+    return _figure(
+        id,
+        "auto",
+        (table or id,),
+        title or id,
+        caption or "Mean over seeds, its 95% interval, and single seeds as dots.",
+        x=x,
+        y=y,
+        series=series,
+        facet=facet,
+        where=where,
+        labels=labels,
+        x_label=x_label,
+        y_label=y_label,
+        y_limits=y_limits,
+        x_log=x_log,
+    )
+
+
 def lines(
     id: str,  # noqa: A002
     table: str,
@@ -43,7 +101,7 @@ def lines(
     *,
     x: str,
     y: str,
-    series: str,
+    series: str | None = None,
     facet: str | None = None,
     reference: tuple[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
@@ -63,7 +121,7 @@ def lines(
         caption: How to read it, and what to see.
         x: Column of numbers.
         y: Column of numbers.
-        series: Column that tells the lines apart.
+        series: Column that tells the lines apart; one line if left out.
         facet: Column that tells the panels apart.
         reference: Column and name of a dashed grey line.
         labels: Text for a value of ``series`` or ``facet``.

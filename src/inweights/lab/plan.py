@@ -7,7 +7,7 @@ is scheduling and never identity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import CodeType, FunctionType
@@ -17,10 +17,22 @@ import msgspec
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError
+from inweights.lab.store import MODEL_PART
 from inweights.lab.trial import Computation, Measure, Plan, Trial
 from inweights.training.learner import Curriculum, Learner
 
-__all__ = ["Asked", "ComputeTask", "LearnTask", "Run", "Task", "asked_of", "check_plan", "tasks_of"]
+__all__ = [
+    "RECORDS",
+    "Asked",
+    "ComputeTask",
+    "LearnTask",
+    "Run",
+    "Task",
+    "asked_of",
+    "at_the_end",
+    "check_plan",
+    "tasks_of",
+]
 
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
@@ -29,6 +41,10 @@ VERSION = 1
 MAX_REPLICAS = 24
 #: The table of every training: its loss over time.
 LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
+#: The weights that a training ends with, where they are to be kept.
+MODEL = Measure(name=MODEL_PART, probe=len)
+#: What training leaves by itself, by key.
+RECORDS = {measure.name: measure for measure in (LOSSES, MODEL)}
 _KEY = 20
 
 
@@ -139,17 +155,20 @@ class Work:
 
     asked: tuple[Asked, ...]
     runs: Mapping[str, Run]
-    measures: Mapping[str, Mapping[str, Measure]]
+    measures: Mapping[str, dict[str, Measure]]
     computations: Mapping[str, ComputeTask]
 
 
-def asked_of(plan: Plan, seeds: Sequence[int], version: int = 1) -> Work:
+def asked_of(
+    plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
+) -> Work:
     """Multiply a plan by its seeds; runs that differ in their labels only are one run.
 
     Args:
         plan: Trials without seeds.
         seeds: Root seeds of every trial.
         version: The recipe's, raised by hand when its results change.
+        keep_models: Whether the trained weights are to be stored, too.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -173,6 +192,8 @@ def asked_of(plan: Plan, seeds: Sequence[int], version: int = 1) -> Work:
             key = digest([VERSION, version, *about, seed], _KEY)
             run = runs.setdefault(key, Run(key, trial, seed))
             parts = wanted.setdefault(key, {})
+            if keep_models:
+                parts[MODEL_PART] = MODEL
             if isinstance(trial.learner, Curriculum):
                 parts["losses"] = LOSSES
                 asked.append(Asked("losses", run.key, "losses", trial.labels, seed))
@@ -213,6 +234,8 @@ def check_plan(plan: Plan) -> None:
 def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
     """Return what is left to do, in order of first appearance: any order, any process.
 
+    Runs whose weights are kept, and that need no training, are not put among those that do.
+
     Args:
         work: What is asked for.
         missing: Whether a part of a run is not stored, by both keys.
@@ -229,7 +252,8 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
             shapes[id(trial)] = _shape(trial)
         # The first seed trains with the others, though more may be measured of it.
         everywhere = sorted(part for part, m in left.items() if not m.first_seed)
-        group = digest([shapes[id(trial)], everywhere], _KEY)
+        measured = at_the_end(left.values()) and not missing(key, MODEL_PART)
+        group = digest([shapes[id(trial)], everywhere, measured], _KEY)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
         for start in range(0, len(members), MAX_REPLICAS):
@@ -239,6 +263,11 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
             runs = tuple(run for run, _ in block)
             tasks.append(LearnTask(runs, tuple(measures.values()), parts))
     return tasks
+
+
+def at_the_end(measures: Iterable[Measure]) -> bool:
+    """Whether measures look at the finished model alone, so that kept weights are enough."""
+    return all(not m.every and m not in RECORDS.values() for m in measures)
 
 
 def _shape(trial: Trial) -> Any:
@@ -253,8 +282,8 @@ def _shape(trial: Trial) -> Any:
 
 def measure_key(measure: Measure) -> str:
     """Return what a measure is stored under: its probe and options, not its name."""
-    if measure is LOSSES:
-        return "losses"
+    if measure in RECORDS.values():
+        return measure.name
     return digest([plain(measure.probe), plain(dict(measure.options)), measure.every], _KEY)
 
 

@@ -45,6 +45,7 @@ class Recipe:
         derive: Computes further tables from the measured ones, for claims and figures.
         ours: Settings that the paper does not give and that are our choice.
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
+        root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
     """
 
@@ -61,6 +62,7 @@ class Recipe:
     derive: Callable[[Tables], Tables] | None = None
     ours: Sequence[str] = ()
     first_seed: int = 100
+    root_seeds: tuple[int, ...] = ()
     version: int = 1
 
     def __post_init__(self) -> None:
@@ -95,7 +97,8 @@ class Recipe:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
         """
         own = self._settings(scale)
-        chosen = choose_seeds(self.seeds[scale] if seeds is None else seeds, self.first_seed)
+        asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
+        chosen = choose_seeds(asked, self.first_seed)
         settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,
@@ -136,7 +139,7 @@ class Paper:
     claims_of: str = ""
     ours: tuple[str, ...] = field(default=())
 
-    def stating(self, name: str, place: str) -> Stating:
+    def stating(self, name: str, place: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
         return Stating(f"{self.source}/{name}", self.claims_of or self.source, place)
 
@@ -145,18 +148,21 @@ class Paper:
         name: str,
         *,
         title: str,
-        place: str,
-        summary: str,
+        place: str = "",
+        summary: str = "",
         scales: Mapping[str, Config],
-        seeds: Mapping[str, int],
+        seeds: int | Mapping[str, int],
         plan: Callable[[Any], Plan],
-        claims: Sequence[Claim],
+        claims: Sequence[Claim] = (),
         figures: Sequence[Figure] = (),
         derive: Callable[[Tables], Tables] | None = None,
         ours: Sequence[str] | None = None,
         version: int = 1,
     ) -> Recipe:
-        """Return a recipe of the paper; ``ours`` is the paper's own if left out."""
+        """Return a recipe of the paper.
+
+        ``ours`` is the paper's own if left out; a number of seeds is that of all scales.
+        """
         return Recipe(
             name=f"{self.source}/{name}",
             title=title,
@@ -164,7 +170,7 @@ class Paper:
             place=place,
             summary=summary,
             scales=scales,
-            seeds=seeds,
+            seeds=dict.fromkeys(scales, seeds) if isinstance(seeds, int) else seeds,
             plan=plan,
             claims=tuple(claims),
             figures=tuple(figures),

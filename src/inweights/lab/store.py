@@ -1,6 +1,7 @@
 """The store: tables by run and measure, each whole or not there, and checked when it is read.
 
-A table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run. It is written
+A table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so are the
+weights of a run, where they are kept (``model-<hash>.safetensors``). A file is written
 under another name and then renamed, which is all of publishing: there is no list to keep in step,
 any number of processes may fill one store, and nothing is ever deleted to make room for something
 new. A file whose bytes are not those of its name counts as missing, and is made again.
@@ -25,8 +26,10 @@ from filelock import FileLock, Timeout
 from inweights.errors import FolderError
 from inweights.runs import told
 
-__all__ = ["Store"]
+__all__ = ["MODEL_PART", "Store"]
 
+#: The part of a run that is no table: its trained weights.
+MODEL_PART = "model"
 _HASH = 16
 _UNFINISHED = "unfinished"
 _Wanted = list[tuple[str, str]]
@@ -56,7 +59,7 @@ class Store:
         return self.root / owner[:2] / owner
 
     def has(self, owner: str, part: str) -> bool:
-        """Whether a table is stored, whole and as it was written."""
+        """Whether a table, or the weights, are stored, whole and as they were written."""
         return self._bytes(owner, part) is not None
 
     def read(self, owner: str, part: str) -> pl.DataFrame:
@@ -82,8 +85,29 @@ class Store:
         buffer = BytesIO()
         table.write_parquet(buffer)
         content = buffer.getvalue()
-        name = f"{part}-{hashlib.sha256(content).hexdigest()[:_HASH]}.parquet"
-        self._publish(self.folder(owner) / name, content)
+        self._publish(self._path(owner, part, content), content)
+
+    def read_model(self, owner: str) -> bytes:
+        """Return the weights of a run, as the bytes of a file.
+
+        Raises:
+            FolderError: They were not kept, or are not what was written.
+        """
+        content = self._bytes(owner, MODEL_PART)
+        if content is None:
+            raise FolderError(
+                f"the weights of {self.folder(owner)} were not kept, or are damaged; run it again "
+                "with --keep-models (in Python, keep_models=True)"
+            )
+        return content
+
+    def write_model(self, owner: str, content: bytes) -> None:
+        """Keep the weights of a run, whole or not at all.
+
+        Raises:
+            RunError: They cannot be written (a full disk, say).
+        """
+        self._publish(self._path(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
         """Keep beside the tables what made them, for people: nothing reads it back."""
@@ -142,7 +166,11 @@ class Store:
                 lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[Path]:
-        return sorted(self.folder(owner).glob(f"{part}-{'?' * _HASH}.parquet"))
+        return sorted(self.folder(owner).glob(f"{part}-{'?' * _HASH}.{_suffix(part)}"))
+
+    def _path(self, owner: str, part: str, content: bytes) -> Path:
+        digest = hashlib.sha256(content).hexdigest()[:_HASH]
+        return self.folder(owner) / f"{part}-{digest}.{_suffix(part)}"
 
     def _bytes(self, owner: str, part: str) -> bytes | None:
         for path in self._candidates(owner, part):
@@ -164,3 +192,7 @@ class Store:
                 with suppress(OSError):
                     partial.unlink(missing_ok=True)
                 raise
+
+
+def _suffix(part: str) -> str:
+    return "safetensors" if part == MODEL_PART else "parquet"

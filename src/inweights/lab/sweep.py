@@ -2,27 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import numpy as np
 import polars as pl
 
-from inweights.config import replace_at
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError
+from inweights.lab.axes import Over, grid
 from inweights.lab.collect import Effort, collect
+from inweights.lab.forecast import Forecast, forecast
+from inweights.lab.kept import KeptModel, kept_models
 from inweights.lab.recipe import choose_seeds
+from inweights.lab.score import Value
 from inweights.lab.store import Store
-from inweights.lab.trial import Measure, Plan, Trial
-from inweights.progress import Progress
+from inweights.lab.trial import Measure, Plan, Probe, Trial
+from inweights.progress import Progress, shown
 from inweights.runs import default_root
-from inweights.training.learner import Curriculum, Learner
+from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.worlds.world import World
 
-__all__ = ["grid", "sweep"]
+__all__ = ["Study", "grid", "sweep"]
 
-_PARTS = ("world", "model", "learner")
+#: Width of a model that is sized to its world, at most.
+MAX_WIDTH = 256
+#: Updates that make another process worth its start.
+UPDATES_A_PROCESS = 10_000
+
+
+@dataclass(frozen=True)
+class Study:
+    """What :func:`sweep` does, as a thing to ask: its cost beforehand, its table, its models.
+
+    Attributes:
+        world: Config of the world.
+        model: Config of the architecture; a GPT sized to the largest world if left out.
+        learner: A curriculum (the default one if left out), a descent or an optimum.
+        over: What is varied; see :func:`~inweights.lab.grid`.
+        seeds: How many, counted from 0, or which.
+        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
+            :func:`~inweights.probes.accuracy`.
+        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+
+    Example:
+        >>> import inweights as iw
+        >>> study = Study(iw.TwoHop(), over={"world.n": [4, 6]}, seeds=2)
+        >>> [trial.labels for trial in study.trials], study.trials[0].model.width
+        ([{'n': 4}, {'n': 6}], 32)
+    """
+
+    world: Any
+    model: Any = None
+    learner: Learner | None = None
+    over: Over = field(default_factory=dict)
+    seeds: int | Sequence[int] = 3
+    measures: Sequence[Probe | Measure] | None = None
+    runs: str | Path | None = None
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """A trial for each condition.
+
+        Raises:
+            ConfigError: A path leads nowhere, or a value does not fit.
+        """
+        learner = self.learner or Curriculum()
+        if self.model is not None:
+            return grid(self.world, self.model, learner, self.over)
+        return sized(self.world, learner, self.over)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Trials and measures.
+
+        Raises:
+            ConfigError: Nothing is measured.
+        """
+        measures = self.measures
+        if measures is None:
+            from inweights.probes import accuracy
+
+            measures = [accuracy]
+        if not measures:
+            raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
+        return Plan(trials=self.trials, measures=measures)
+
+    @property
+    def store(self) -> Store:
+        """Where the runs are kept, one by one."""
+        return Store(Path(self.runs or default_root()) / "store")
+
+    def run(
+        self,
+        *,
+        device: str = "cpu",
+        jobs: int = 0,
+        plugins: Sequence[str] = (),
+        progress: Progress | bool = True,
+        keep_models: bool = False,
+    ) -> pl.DataFrame:
+        """Train what is not stored, and return the table; see :func:`sweep`."""
+        seeds = choose_seeds(self.seeds, 0)
+        jobs = jobs or worth(self.plan, len(seeds), device)
+        with shown(progress) as told:
+            tables = collect(
+                self.plan, seeds, self.store, keep_models=keep_models,
+                effort=Effort(device=device, jobs=jobs, plugins=tuple(plugins), progress=told),
+            )  # fmt: skip
+        names = list(dict.fromkeys(look.name for look in self.plan.measures))
+        if len(names) == 1:
+            return tables[names[0]]
+        named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
+        return pl.concat(named, how="diagonal_relaxed")
+
+    def forecast(
+        self, *, device: str = "cpu", jobs: int = 0, keep_models: bool = False
+    ) -> Forecast:
+        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
+        seeds = choose_seeds(self.seeds, 0)
+        jobs = jobs or worth(self.plan, len(seeds), device)
+        return forecast(
+            self.plan, seeds, self.store, device=device, jobs=jobs, keep_models=keep_models
+        )
+
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the models of a study that was run with ``keep_models=True``.
+
+        Args:
+            where: Values of varied settings, and ``seed``; all models if left out.
+
+        Raises:
+            FolderError: The weights of some were not kept.
+        """
+        return kept_models(self.trials, choose_seeds(self.seeds, 0), self.store, where=where)
 
 
 def sweep(
@@ -30,14 +146,15 @@ def sweep(
     model: Any = None,
     learner: Learner | None = None,
     *,
-    over: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None,
+    over: Over | None = None,
     seeds: int | Sequence[int] = 3,
-    measures: Sequence[Callable[..., Any] | Measure],
+    measures: Sequence[Probe | Measure] | None = None,
     runs: str | Path | None = None,
     device: str = "cpu",
-    jobs: int = 1,
+    jobs: int = 0,
     plugins: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
+    keep_models: bool = False,
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -45,18 +162,26 @@ def sweep(
 
     Args:
         world: Config of the world.
-        model: Config of the architecture; an :class:`~inweights.training.Optimum` has none.
+        model: Config of the architecture. Left out it is a GPT of two layers, as wide as the
+            largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
         learner: A curriculum (the default one if left out), a descent or an optimum.
-        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``; or
-            names of whole parts, ``{"model": {"wide": GPTConfig(width=128)}}``. The last word of a
+        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
+            Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
+            values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
+            Or a list of points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a
             path becomes a column.
         seeds: How many, counted from 0, or which.
-        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence.
+        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
+            :func:`~inweights.probes.accuracy`.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         device: Where models live.
-        jobs: Processes that work side by side.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
+            is worth their start.
         plugins: Modules that they import first.
-        progress: Called with updates done, all updates, and what is being done.
+        progress: Called with updates done, all updates, and what is being done; ``True`` shows a
+            line with an estimate, ``False`` nothing.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
+            that what is measured later trains nothing.
 
     Returns:
         A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
@@ -76,84 +201,51 @@ def sweep(
         ...     iw.Curriculum(phases=(iw.Phase(steps=1000, optimizer=descent),)),
         ...     over={"world.identity": [False, True]},
         ...     seeds=2,
-        ...     measures=[iw.probes.accuracy],
         ...     runs=tempfile.mkdtemp(),
         ... )
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    trials = grid(world, model, learner, over or {})
-    looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
-    if not looks:
-        raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
-    tables = collect(
-        Plan(trials=trials, measures=looks),
-        choose_seeds(seeds, 0),
-        Store(Path(runs or default_root()) / "store"),
-        Effort(device=device, jobs=jobs, plugins=tuple(plugins), progress=progress),
+    study = Study(world, model, learner, over or {}, seeds, measures, runs)
+    return study.run(
+        device=device, jobs=jobs, plugins=plugins, progress=progress, keep_models=keep_models
     )
-    names = list(dict.fromkeys(look.name for look in looks))
-    if len(names) == 1:
-        return tables[names[0]]
-    named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
-    return pl.concat(named, how="diagonal_relaxed")
 
 
-def grid(
-    world: Any,
-    model: Any,
-    learner: Learner | None,
-    over: Mapping[str, Sequence[Any] | Mapping[str, Any]],
-) -> list[Trial]:
-    """Return a trial for every combination of values; see :func:`sweep`.
+def sized(world: Any, learner: Learner, over: Over) -> list[Trial]:
+    """Return the trials of a study without a model: one that fits the largest of its worlds.
 
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> trials = grid(TwoHop(), EmbMLPConfig(), None, {"world.n": [3, 4], "model.width": [8]})
-        >>> [trial.labels for trial in trials]
-        [{'n': 3, 'width': 8}, {'n': 4, 'width': 8}]
+    It is one model for all conditions, so that they differ in nothing else.
     """
-    whole = {"world": world, "model": model, "learner": learner or Curriculum()}
-    columns = _columns(over)
-    choices = []
-    for path, values in over.items():
-        named = values.items() if isinstance(values, Mapping) else ((v, v) for v in values)
-        choices.append([(path, columns[path], label, value) for label, value in named])
-        if not choices[-1]:
-            raise ConfigError(f"'{path}' is varied over no value; give at least one")
-    trials = []
-    for combination in product(*choices):
-        parts = dict(whole)
-        labels = {}
-        for path, column, label, value in combination:
-            part, _, rest = path.partition(".")
-            if rest:
-                parts[part] = replace_at(_config(parts[part], path), {rest: value})
-            else:
-                parts[part] = value
-            labels[column] = label if isinstance(label, str | float | int) else str(label)
-        trials.append(Trial(labels=labels, **parts))
-    return trials
+    from inweights.models.gpt import GPTConfig
+    from inweights.models.node2vec import Node2VecConfig
+
+    if isinstance(learner, Descent):
+        return grid(world, Node2VecConfig(), learner, over)
+    if not isinstance(learner, Curriculum):
+        return grid(world, None, learner, over)
+    first = grid(world, GPTConfig(), learner, over)
+    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
+    tokens = max(len(one.vocabulary) for one in worlds)
+    width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
+    context = max(8, *(_longest(one) for one in worlds))
+    return grid(world, GPTConfig(layers=2, width=width, context=context), learner, over)
 
 
-def _columns(over: Mapping[str, Any]) -> dict[str, str]:
-    """The last word of each path; more of it where two end alike."""
-    columns: dict[str, str] = {}
-    for path in over:
-        if path.partition(".")[0] not in _PARTS:
-            raise unknown_name("part", path.partition(".")[0], _PARTS, hint=f"'{path}' is varied.")
-        last = path.rpartition(".")[2]
-        alike = [other for other in over if other.rpartition(".")[2] == last]
-        columns[path] = last if len(alike) == 1 else path.replace(".", "_")
-    return columns
+def _longest(world: World) -> int:
+    """Tokens of the longest statement."""
+    lengths = [
+        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
+        for part in (world.facts, world.queries)
+    ]
+    return int(max(length.max(initial=1) for length in lengths))
 
 
-def _config(part: Any, path: str) -> msgspec.Struct:
-    if not isinstance(part, msgspec.Struct):
-        raise ConfigError(f"'{path}' is varied, but there is no such part; give its config")
-    return part
-
-
-def _name(probe: Callable[..., Any]) -> str:
-    return getattr(probe, "__name__", type(probe).__name__)
+def worth(plan: Plan, seeds: int, device: str) -> int:
+    """How many processes a plan is worth, of as many as there are cores."""
+    if device != "cpu":
+        return 1
+    allowed = getattr(os, "sched_getaffinity", None)
+    cores = len(allowed(0)) if allowed else os.cpu_count() or 1
+    updates = seeds * sum(trial.learner.steps for trial in plan.trials)
+    return max(1, min(cores, updates // UPDATES_A_PROCESS))

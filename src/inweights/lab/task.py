@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,28 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
-from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task, measure_key
-from inweights.lab.store import Store
+from inweights.errors import ConfigError
+from inweights.lab.kept import open_model
+from inweights.lab.plan import (
+    MODEL,
+    RECORDS,
+    ComputeTask,
+    LearnTask,
+    Run,
+    Task,
+    at_the_end,
+    measure_key,
+)
+from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
 from inweights.models.base import Model
 from inweights.models.layers import Init
+from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
 
-__all__ = ["use_threads", "work_on"]
+__all__ = ["build_model", "capacity", "use_threads", "work_on"]
 
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take.
 MAX_BYTES = 4 * 2**30
@@ -50,7 +62,9 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
     done = 0
     for members in _blocks(task):
         learner = members[0][0].trial.learner
-        if isinstance(learner, Curriculum):
+        if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
+            _measure(members, task.measures, store, device)
+        elif isinstance(learner, Curriculum):
             _train(members, task.measures, store, device, partial(_add, progress, done))
         else:
             for run, parts, world in members:
@@ -71,7 +85,8 @@ def _blocks(task: LearnTask) -> Iterator[list[Member]]:
         world = run.trial.world.build(run.seed)
         shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
     for members in shapes.values():
-        size = _capacity(members[0])
+        run, _, world = members[0]
+        size = capacity(run, world)
         for start in range(0, len(members), size):
             yield members[start : start + size]
 
@@ -86,21 +101,13 @@ def _train(
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
     worlds = [world for _, _, world in members]
     trials, seeds = [run.trial for run, _, _ in members], [run.seed for run, _, _ in members]
-    config = trials[0].model
-    assert config is not None
-    model = config.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=seeds,
-        inits=[getattr(trial.model, "init", Init()) for trial in trials],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
-
-    def look(measure: Measure, seen: Model) -> pl.DataFrame:
-        table: pl.DataFrame = measure.probe(seen, worlds, **measure.options)
-        return table
-
-    looks = [m for m in measures if m is not LOSSES]
-    observers = [Observer(measure_key(m), partial(look, m), m.every) for m in looks if m.every]
+    model = build_model([run for run, _, _ in members], worlds, device)
+    if MODEL in measures:
+        check_savable(model)  # before it trains, not after
+    looks = [m for m in measures if m not in RECORDS.values()]
+    observers = [
+        Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
+    ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
     key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
@@ -119,9 +126,50 @@ def _train(
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
-                tables[measure_key(measure)] = look(measure, model)
+                tables[measure_key(measure)] = _look(measure, worlds, model)
         for replica, (run, parts, _) in enumerate(members):
-            for part in parts:
+            if MODEL_PART in parts:
+                _keep(store, run, model, replica)
+        _share_out(tables, members, store)
+
+
+def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
+    """Return the model of runs that train together, a replica a run, at its start."""
+    config = runs[0].trial.model
+    if config is None:
+        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+    return config.build(
+        vocabulary=len(worlds[0].vocabulary),
+        seeds=[run.seed for run in runs],
+        inits=[getattr(run.trial.model, "init", Init()) for run in runs],
+        candidates=worlds[0].outputs.tolist(),
+    ).to(device)
+
+
+def _measure(
+    members: Sequence[Member], measures: Sequence[Measure], store: Store, device: str
+) -> None:
+    """Look at the kept models of runs that were trained before."""
+    models = [open_model(store, run).to(device) for run, _, _ in members]
+    blocks = [(model, [one]) for model, one in zip(models, members, strict=True)]
+    with suppress(ConfigError):  # optima of one shape may differ in rank
+        blocks = [(join_replicas(models), list(members))]
+    for model, those in blocks:
+        worlds = [world for _, _, world in those]
+        tables = {measure_key(measure): _look(measure, worlds, model) for measure in measures}
+        _share_out(tables, those, store)
+
+
+def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+    table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    return table
+
+
+def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], store: Store) -> None:
+    """Store the rows of each replica as tables of its run."""
+    for replica, (run, parts, _) in enumerate(members):
+        for part in parts:
+            if part != MODEL_PART:
                 own = tables[part].filter(pl.col("replica") == replica).drop("replica")
                 _store(store, run, part, own)
 
@@ -135,6 +183,9 @@ def _derive(
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, world, learner, every):
             for measure in looks:
+                if measure == MODEL:
+                    _keep(store, run, model, 0)
+                    continue
                 table = measure.probe(model, world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
                 frames.setdefault(measure_key(measure), []).append(stamped)
@@ -152,15 +203,23 @@ def _models(
 
 
 def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
-    trial = run.trial
-    about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
-    store.describe(run.key, {**about, "seed": run.seed})
+    _describe(store, run)
     store.write(run.key, part, table)
 
 
-def _capacity(member: Member) -> int:
+def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
+    _describe(store, run)
+    store.write_model(run.key, encode_model(model, replica))
+
+
+def _describe(store: Store, run: Run) -> None:
+    trial = run.trial
+    about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
+    store.describe(run.key, {**about, "seed": run.seed})
+
+
+def capacity(run: Run, world: World) -> int:
     """How many runs like this one train together without filling the memory."""
-    run, _, world = member
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])

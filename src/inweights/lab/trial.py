@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
 
-__all__ = ["Computation", "Measure", "Plan", "Trial"]
+__all__ = ["Computation", "Measure", "Plan", "Probe", "Trial"]
+
+#: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
+Probe = Callable[..., Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ class Measure:
     """
 
     name: str
-    probe: Callable[..., Any]
+    probe: Probe
     options: Mapping[str, Any] = field(default_factory=dict)
     every: int = 0
     where: Mapping[str, Value] = field(default_factory=dict)
@@ -90,10 +94,34 @@ class Computation:
     effort: int = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class Plan:
-    """Trials with their measures, and what is computed without a model."""
+    """Trials with their measures, and what is computed without a model.
 
-    trials: Sequence[Trial] = ()
-    measures: Sequence[Measure] = ()
-    computations: Sequence[Computation] = ()
+    Args:
+        trials: World × model × learner, without seeds.
+        measures: A probe alone is a measure of its name, at the end.
+        computations: What no model comes out of.
+    """
+
+    trials: Sequence[Trial]
+    measures: Sequence[Measure]
+    computations: Sequence[Computation]
+
+    def __init__(
+        self,
+        *,
+        trials: Sequence[Trial] = (),
+        measures: Sequence[Measure | Probe] = (),
+        computations: Sequence[Computation] = (),
+    ) -> None:
+        looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "measures", looks)
+        object.__setattr__(self, "computations", computations)
+
+
+def _name(probe: Probe) -> str:
+    while isinstance(probe, partial):
+        probe = probe.func
+    return getattr(probe, "__name__", type(probe).__name__)

@@ -7,6 +7,7 @@ what is a config or a function is taken, and only from the library or from the p
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from inspect import isfunction
 from typing import Any
@@ -15,21 +16,30 @@ import msgspec
 
 from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
-from inweights.lab.plan import LOSSES, ComputeTask, LearnTask, Run, Task
+from inweights.lab.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.trial import Computation, Measure, Trial
 
 __all__ = ["from_wire", "sendable", "to_wire"]
 
 _CONFIG, _FUNCTION = "$config", "$function"
+#: The module of everything that a line names.
+_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
 
 
-def sendable(task: Task) -> bool:
+def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Whether another process can find everything that a task names.
 
     What a script defines in its ``__main__``, or a function within a function, cannot be found.
+
+    Args:
+        task: What another process is to do.
+        plugins: Modules of others that it may name; any if left out.
     """
     text = msgspec.json.encode(to_wire(task)).decode()
-    return "__main__:" not in text and "<locals>" not in text and "<lambda>" not in text
+    if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
+        return False
+    homes = {name.partition(".")[0] for name in _NAMED.findall(text)}
+    return plugins is None or homes <= {"inweights", *(one.partition(".")[0] for one in plugins)}
 
 
 def to_wire(task: Task) -> dict[str, Any]:
@@ -53,8 +63,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         ],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
         "measures": [
-            None
-            if m is LOSSES
+            m.name
+            if m in RECORDS.values()
             else {
                 "name": m.name,
                 "probe": _plain(m.probe),
@@ -106,7 +116,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     measures = tuple(
-        LOSSES if one is None else Measure(**{name: read(v) for name, v in one.items()})
+        RECORDS[one]
+        if isinstance(one, str)
+        else Measure(**{name: read(v) for name, v in one.items()})
         for one in values["measures"]
     )
     return LearnTask(runs, measures, tuple(tuple(parts) for parts in values["parts"]))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Init, Linear
 from inweights.models.packing import Packed, pack
 
-__all__ = ["Model", "ModelConfig"]
+__all__ = ["Edit", "Model", "ModelConfig"]
+
+#: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
+Edit = Callable[[Tensor], Tensor]
 
 
 class Model(nn.Module):
     """Base of all architectures. ``R`` runs are one model whose parameters all start with ``R``.
 
-    A subclass implements :meth:`states`, :meth:`unembed` and :attr:`layer_names`.
+    A subclass implements :meth:`states`, :meth:`unembed` and :attr:`layer_names`. It passes each
+    state through :meth:`hook`, so that it can be replaced.
 
     Attributes:
         replicas: Number of runs ``R``.
@@ -33,6 +38,8 @@ class Model(nn.Module):
 
     candidates: Tensor
     column: Tensor
+
+    _edits: Mapping[str, Edit] = {}
 
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
@@ -52,6 +59,20 @@ class Model(nn.Module):
         self.register_buffer("candidates", ids, persistent=False)
         self.register_buffer("column", column, persistent=False)
 
+    def columns(self, answers: Tensor) -> Tensor:
+        """Return the logit column of each answer token, same shape.
+
+        Raises:
+            DataError: The head does not cover one.
+        """
+        columns = self.column[answers.to(self.column.device)]
+        if (columns < 0).any():
+            raise DataError(
+                "the model's head does not cover every answer of its world; build the model with "
+                "candidates=world.outputs.tolist()"
+            )
+        return columns
+
     @property
     def layer_names(self) -> tuple[str, ...]:
         """Names of the hidden states, from shallow to deep."""
@@ -64,6 +85,24 @@ class Model(nn.Module):
     def unembed(self, state: Tensor) -> Tensor:
         """Map the deepest state ``[R, n, D]`` to logits ``[R, n, K]``."""
         raise NotImplementedError
+
+    def final_norm(self, state: Tensor) -> Tensor:
+        """Map a state ``[R, n, D]`` before the deepest to what :meth:`unembed` reads."""
+        return state
+
+    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+        """Return attention patterns by layer, each ``[R, B, H, T, T]``.
+
+        Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
+
+        Args:
+            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
+
+        Raises:
+            ConfigError: The architecture has no attention.
+        """
+        del tokens
+        raise ConfigError(f"{type(self).__name__} has no attention, and so no patterns")
 
     def forward(self, inputs: Packed | Tensor, at: Tensor | None = None) -> Tensor:
         """Return logits.
@@ -109,26 +148,119 @@ class Model(nn.Module):
         inputs: Packed | Tensor,
         *,
         layers: Sequence[str] | None = None,
-        at: Tensor | None = None,
+        at: Tensor | Literal["last", "all"] = "last",
     ) -> dict[str, Tensor]:
-        """Return hidden states by layer, each ``[R, n, D]``.
+        """Return hidden states by layer.
 
         Args:
             inputs: As for :meth:`forward`.
             layers: Some of :attr:`layer_names`; all if left out.
-            at: Positions in the packed axis; the last of every sequence if left out.
+            at: ``last`` position of every sequence, ``all`` of them, or positions in the packed
+                axis.
+
+        Returns:
+            ``[R, n, D]`` each; ``[R, B, T, D]`` for ``all`` positions of token ids.
+
+        Raises:
+            ConfigError: A layer, or ``at``, is unknown.
+        """
+        if isinstance(at, str) and at not in ("last", "all"):
+            raise unknown_name("place", at, ("last", "all"))
+        batch = inputs if isinstance(inputs, Packed) else pack([inputs])
+        wanted = self._known(self.layer_names if layers is None else layers)
+        states = self.states(batch)
+        if isinstance(at, str) and at == "all":
+            shape = None if isinstance(inputs, Packed) else inputs.shape[-2:]
+            return {n: states[n].unflatten(1, shape) if shape else states[n] for n in wanted}
+        where = batch.last if isinstance(at, str) else at
+        return {name: self._select(states[name], where) for name in wanted}
+
+    def logit_lens(
+        self,
+        inputs: Packed | Tensor,
+        *,
+        layers: Sequence[str] | None = None,
+        at: Tensor | Literal["last", "all"] = "last",
+    ) -> dict[str, Tensor]:
+        """Return the logits that each layer's state gives, ``[R, …, K]``; see :meth:`decode`.
+
+        Args:
+            inputs: As for :meth:`forward`.
+            layers: Some of :attr:`layer_names`; all if left out.
+            at: Positions, as for :meth:`hidden`.
 
         Raises:
             ConfigError: A layer is unknown.
         """
-        batch = inputs if isinstance(inputs, Packed) else pack([inputs])
-        wanted = self.layer_names if layers is None else tuple(layers)
-        for name in wanted:
+        states = self.hidden(inputs, layers=layers, at=at)
+        return {name: self.decode(name, state) for name, state in states.items()}
+
+    def decode(self, name: str, state: Tensor) -> Tensor:
+        """Map a layer's state ``[R, …, D]`` to logits ``[R, …, K]``, as if it were the deepest.
+
+        A state before the deepest goes through the final norm: the logit lens (nostalgebraist
+        2020).
+        """
+        flat = state.flatten(1, -2)
+        read = flat if name == self.layer_names[-1] else self.final_norm(flat)
+        return self.unembed(read).unflatten(1, state.shape[1:-1])
+
+    def hook(self, name: str, state: Tensor) -> Tensor:
+        """Return a hidden state ``[R, S, D]`` as it is, or as :meth:`hooks` wants it."""
+        edit = self._edits.get(name)
+        return state if edit is None else edit(state)
+
+    @contextmanager
+    def hooks(self, edits: Mapping[str, Edit]) -> Iterator[None]:
+        """Replace hidden states until the block is left, whoever runs the model.
+
+        Args:
+            edits: A function of a state ``[R, S, D]`` by the name of its layer.
+
+        Raises:
+            ConfigError: A layer is unknown, or its state did not pass by.
+
+        Example:
+            >>> from inweights.models import EmbMLPConfig
+            >>> model = EmbMLPConfig().build(vocabulary=9, seeds=[0])
+            >>> with model.hooks({"sum": torch.zeros_like}):
+            ...     model(torch.tensor([[1, 2]])).abs().max().item()
+            0.0
+        """
+        missed = set(self._known(edits))
+
+        def seen(name: str, edit: Edit) -> Edit:
+            def replace(state: Tensor) -> Tensor:
+                missed.discard(name)
+                return edit(state)
+
+            return replace
+
+        before = self._edits
+        self._edits = {**before, **{name: seen(name, edit) for name, edit in edits.items()}}
+        try:
+            yield
+        finally:
+            self._edits = before
+        if missed:
+            raise ConfigError(
+                f"nothing was replaced at {', '.join(sorted(missed))}: run the model within "
+                f"hooks; if it ran, {type(self).__name__}.states has to pass each state through "
+                "self.hook"
+            )
+
+    def extra_repr(self) -> str:
+        each = sum(parameter[0].numel() for parameter in self.parameters())
+        return (
+            f"{self.replicas} replica{'s' * (self.replicas > 1)} of {each:,} parameters, "
+            f"{self.vocabulary:,} tokens, {len(self.candidates):,} candidates"
+        )
+
+    def _known(self, names: Iterable[str]) -> tuple[str, ...]:
+        for name in names:
             if name not in self.layer_names:
                 raise unknown_name("layer", name, self.layer_names)
-        states = self.states(batch)
-        where = batch.last if at is None else at
-        return {name: self._select(states[name], where) for name in wanted}
+        return tuple(names)
 
     @staticmethod
     def _select(state: Tensor, at: Tensor | None) -> Tensor:

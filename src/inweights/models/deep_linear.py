@@ -18,6 +18,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Init, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["DeepLinear", "DeepLinearConfig"]
 
@@ -49,7 +50,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> DeepLinear:
@@ -58,6 +59,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         Raises:
             ConfigError: There are more tokens, or without a readout more labels, than the width.
         """
+        seeds = as_seeds(seeds)
         model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, inits or [self.init] * len(seeds))
         return model
@@ -104,10 +106,10 @@ class DeepLinear(Model):
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self._first(batch)
+        x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
         for name, layer in zip(self.layer_names[1:], list(self.layers)[1:], strict=True):
-            x = layer(x)
+            x = self.hook(name, layer(x))
             states[name] = x
         return states
 

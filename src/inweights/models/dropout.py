@@ -46,6 +46,9 @@ class Dropout(nn.Module):
         self.rate = rate
         self.generators: list[torch.Generator] | None = None
 
+    def extra_repr(self) -> str:
+        return f"rate={self.rate:g}"
+
     def forward(self, x: Tensor) -> Tensor:
         """Map ``[R, S, D]`` to the same shape."""
         if self.generators is None:

@@ -15,6 +15,7 @@ from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Init, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["EmbMLP", "EmbMLPConfig"]
 
@@ -37,11 +38,12 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> EmbMLP:
         """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
+        seeds = as_seeds(seeds)
         model = EmbMLP(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, inits or [self.init] * len(seeds))
         return model
@@ -74,13 +76,13 @@ class EmbMLP(Model):
         return ("embedding", "sum")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
+        x = self.hook("embedding", self.tokens(batch.tokens))
         groups = x.split([b * t for b, t in batch.shapes], dim=1)
         sums = [
             group if t == 1 else group.unflatten(1, (b, t)).cumsum(2).flatten(1, 2)
             for group, (b, t) in zip(groups, batch.shapes, strict=True)
         ]
-        return {"embedding": x, "sum": torch.cat(sums, dim=1)}
+        return {"embedding": x, "sum": self.hook("sum", torch.cat(sums, dim=1))}
 
     def unembed(self, state: Tensor) -> Tensor:
         return self.projection(state)

@@ -1,4 +1,4 @@
-"""GPTs as GPT-2s of Hugging Face, and back.
+"""GPTs as GPT-2s of Hugging Face, and back; and as models of TransformerLens.
 
 The exported model uses the exact GELU (``activation_function="gelu"``), as ours does; the GPT-2s
 that OpenAI released use its tanh approximation (``"gelu_new"``) and do not fit here.
@@ -6,6 +6,7 @@ that OpenAI released use its tanh approximation (``"gelu_new"``) and do not fit 
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,9 +17,10 @@ from inweights.models.gpt import GPT, Block, GPTConfig
 from inweights.models.layers import LayerNorm
 
 if TYPE_CHECKING:
+    from transformer_lens.model_bridge import TransformerBridge
     from transformers import GPT2LMHeadModel
 
-__all__ = ["from_transformers", "to_transformers"]
+__all__ = ["from_transformers", "to_transformer_lens", "to_transformers"]
 
 _EPSILON = 1e-5  # of F.layer_norm, which LayerNorm calls
 
@@ -55,7 +57,7 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     _refuse_what_gpt2_lacks(config)
     if not -model.replicas <= replica < model.replicas:
         raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
-    transformers = _transformers()
+    transformers = _needed("transformers", "inweights[hf]")
     with torch.random.fork_rng(devices=[]):  # its own initialisation is overwritten below
         exported = transformers.GPT2LMHeadModel(
             transformers.GPT2Config(
@@ -90,6 +92,42 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
         if model.head is not None:
             exported.lm_head.weight.copy_(model.head.weight[replica].T)
     return exported
+
+
+def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
+    """Return one replica as a ``TransformerBridge``, with TransformerLens's hooks and caches.
+
+    Weights are copied as they are: no layer norm is folded and nothing is centred, so that logits,
+    hidden states and attention patterns are ours. It takes token ids and has no tokenizer. Our
+    states have these names there::
+
+        embedding   blocks.0.hook_resid_pre
+        block.i     blocks.i.hook_resid_post
+        final       ln_final.hook_out
+
+        bridge = to_transformer_lens(model, replica=1)
+        logits, cache = bridge.run_with_cache(tokens)
+        cache["resid_post", 0], cache["pattern", 0]
+
+    Args:
+        model: The GPT.
+        replica: Which of its replicas; negative ones count from the end.
+
+    Raises:
+        ConfigError: As for :func:`to_transformers`, or TransformerLens is not installed.
+
+    Example:
+        >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: GPT-2 cannot express gpt.attention = 'uniform'; ...
+    """
+    exported = to_transformers(model, replica)
+    exported.set_attn_implementation("eager")  # the only one that hands out its patterns
+    sources = _needed("transformer_lens.model_bridge.sources", "inweights[lens]")
+    return sources.build_bridge_from_module(
+        exported, "GPT2LMHeadModel", hf_config=exported.config, model_name="inweights"
+    )
 
 
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
@@ -150,14 +188,14 @@ def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
             )
 
 
-def _transformers() -> Any:
+def _needed(module: str, extra: str) -> Any:
     try:
-        import transformers
-    except ImportError:
+        return import_module(module)
+    except ImportError as error:
         raise ConfigError(
-            "exporting a model needs transformers; install it with: pip install 'inweights[hf]'"
+            f"exporting a model needs {module.partition('.')[0]}; install it with: "
+            f"pip install '{extra}' ({error})"
         ) from None
-    return transformers
 
 
 def _positions(model: GPT, replica: int) -> Tensor:

@@ -7,8 +7,8 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, `
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,8 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Embedding, Init, LayerNorm, Linear, initialise
-from inweights.models.packing import Packed
+from inweights.models.packing import Packed, pack
+from inweights.seeds import as_seeds
 
 __all__ = ["GPT", "GPTConfig"]
 
@@ -78,11 +79,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> GPT:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
         scales = inits or [self.init] * len(seeds)
@@ -136,12 +138,25 @@ class GPT(Model):
             x = x + self.positions(batch.positions)
         elif self.config.positions == "sinusoidal":
             x = x + self.waves[batch.positions]
-        states = {"embedding": x}
+        states = {"embedding": (x := self.hook("embedding", x))}
         for i, block in enumerate(self.blocks):
-            x = block(x, batch.shapes)
+            x = self.hook(f"block.{i}", block(x, batch.shapes))
             states[f"block.{i}"] = x
-        states["final"] = self.norm(x)
+        states["final"] = self.hook("final", self.norm(x))
         return states
+
+    def final_norm(self, state: Tensor) -> Tensor:
+        return self.norm(state)
+
+    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+        if self.config.attention == "none":
+            raise ConfigError("a GPT with attention = 'none' has no patterns")
+        before = [state for name, state in self.states(pack([tokens])).items() if name != "final"]
+        blocks = cast("Iterable[Block]", self.blocks)
+        return {
+            f"block.{i}": block.pattern(x, tokens.shape[-2], tokens.shape[-1])
+            for i, (block, x) in enumerate(zip(blocks, before, strict=False))
+        }
 
     def unembed(self, state: Tensor) -> Tensor:
         if self.head is not None:
@@ -172,6 +187,17 @@ class Block(nn.Module):
         if self.out is not None:
             x = self._add(x, self.drop1(self.out(self._mix(self.qkv(self.norm1(x)), shapes))))
         return self._add(x, self.drop2(self.down(F.gelu(self.up(self.norm2(x))))))
+
+    def pattern(self, x: Tensor, batch: int, length: int) -> Tensor:
+        """Attention of the block to its input ``[R, B·T, D]``: ``[R, B, H, T, T]``."""
+        heads = self.config.heads
+        visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
+        if self.config.attention == "uniform":
+            return (visible / visible.sum(-1, keepdim=True)).expand(len(x), batch, heads, -1, -1)
+        split = self.qkv(self.norm1(x)).unflatten(1, (batch, length)).unflatten(-1, (3, heads, -1))
+        q, k, _ = split.movedim(-2, 2).unbind(-2)  # each [R, B, H, T, D/H]
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        return scores.masked_fill(~visible, -torch.inf).softmax(-1)
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:
         return x + update if self.config.residual else update

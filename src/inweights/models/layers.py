@@ -58,6 +58,10 @@ class Layer(nn.Module):
         """Fill the layer's parameters; ``draw(name, parameter, fan_in)`` draws Gaussians."""
         raise NotImplementedError
 
+    def extra_repr(self) -> str:
+        own = [*self.named_parameters(recurse=False), *self.named_buffers(recurse=False)]
+        return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
+
 
 class Linear(Layer):
     """``y_r = x_r W_r + b_r`` for every replica: one batched matrix product.

@@ -23,6 +23,7 @@ from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["Mamba", "MambaConfig"]
 
@@ -72,11 +73,12 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> Mamba:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         model = Mamba(self, vocabulary=vocabulary, replicas=len(seeds))
         initialise(model, seeds, inits or [self.init] * len(seeds))
@@ -109,12 +111,15 @@ class Mamba(Model):
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
         x = self.tokens(batch.tokens)
-        states = {"embedding": x}
+        states = {"embedding": (x := self.hook("embedding", x))}
         for i, block in enumerate(self.blocks):
-            x = block(x, batch.shapes)
+            x = self.hook(f"block.{i}", block(x, batch.shapes))
             states[f"block.{i}"] = x
-        states["final"] = self.norm(x)
+        states["final"] = self.hook("final", self.norm(x))
         return states
+
+    def final_norm(self, state: Tensor) -> Tensor:
+        return self.norm(state)
 
     def unembed(self, state: Tensor) -> Tensor:
         if self.head is not None:

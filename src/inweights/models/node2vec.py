@@ -16,6 +16,7 @@ from inweights.config import Config, check_size
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Init, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["Node2Vec", "Node2VecConfig"]
 
@@ -41,11 +42,12 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> Node2Vec:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         model = Node2Vec(self, vocabulary=vocabulary, replicas=len(seeds))
         initialise(model, seeds, inits or [self.init] * len(seeds))
@@ -73,8 +75,8 @@ class Node2Vec(Model):
         return ("embedding", "final")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
-        return {"embedding": x, "final": x}
+        x = self.hook("embedding", self.tokens(batch.tokens))
+        return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Tensor) -> Tensor:
         table = self.tokens if self.head is None else self.head

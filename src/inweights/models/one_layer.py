@@ -24,6 +24,7 @@ from inweights.models.base import Model
 from inweights.models.layers import Draw, Init, Layer, initialise
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
+from inweights.seeds import as_seeds
 
 __all__ = ["OneLayer", "OneLayerConfig"]
 
@@ -66,7 +67,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> OneLayer:
@@ -75,6 +76,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         Raises:
             ConfigError: Orthonormal embeddings are wanted of more tokens than the width.
         """
+        seeds = as_seeds(seeds)
         scales = inits or [self.init] * len(seeds)
         model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         initialise(model, seeds, scales)
@@ -164,7 +166,7 @@ class OneLayer(Model):
             low, high = int(tokens.min()), int(tokens.max())
             if low < 0 or high >= self.vocabulary:
                 raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
-        value = self._values(tokens)
+        value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
         groups = zip(
             tokens.split(sizes, dim=-1), value.split(sizes, dim=1), batch.shapes, strict=True
@@ -174,7 +176,7 @@ class OneLayer(Model):
             for ids, v, (count, length) in groups
         ]
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
-        return {"value": value, "attention": whole}
+        return {"value": value, "attention": self.hook("attention", whole)}
 
     def unembed(self, state: Tensor) -> Tensor:
         kappa, weight = self.config.kappa, self.mlp.weight
@@ -184,6 +186,10 @@ class OneLayer(Model):
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
         return inner.relu().unflatten(2, weight.shape[1:3]).mean(3) * kappa
+
+    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+        weights = self._weights(tokens).mT  # [R, B, t, s]
+        return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Return ``softmax(Xᵀ W_KQ x)`` of sequences ``[B, T]`` or ``[R, B, T]``, last token ``x``.

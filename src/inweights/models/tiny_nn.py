@@ -20,6 +20,7 @@ from inweights.models.base import Model
 from inweights.models.dropout import Dropout, check_rate
 from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
 from inweights.models.packing import Packed
+from inweights.seeds import as_seeds
 
 __all__ = ["FrozenEmbedding", "TinyNN", "TinyNNConfig"]
 
@@ -57,11 +58,12 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         self,
         *,
         vocabulary: int,
-        seeds: Sequence[int],
+        seeds: int | Sequence[int],
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> TinyNN:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
+        seeds = as_seeds(seeds)
         del candidates
         scales = inits or [self.init] * len(seeds)
         model = TinyNN(self, vocabulary=vocabulary, replicas=len(seeds))
@@ -112,8 +114,8 @@ class TinyNN(Model):
         return ("embedding", "middle")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        x = self.tokens(batch.tokens)
-        return {"embedding": x, "middle": self.drop(self.middle(x))}
+        x = self.hook("embedding", self.tokens(batch.tokens))
+        return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
 
     def unembed(self, state: Tensor) -> Tensor:
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))

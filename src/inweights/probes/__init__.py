@@ -4,10 +4,12 @@ from inweights.probes.alignment import alignment, bridge_pairs
 from inweights.probes.arrangement import agreement, arrange, arrangement
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
+from inweights.probes.inside import attention, cka, logit_lens
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
-from inweights.probes.optimum import direction
+from inweights.probes.optimum import direction, nuclear_norm
+from inweights.probes.patching import activation_patching, patch
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
@@ -17,22 +19,28 @@ from inweights.probes.templates import templates, winners
 
 __all__ = [
     "accuracy",
+    "activation_patching",
     "agreement",
     "align_frames",
     "alignment",
     "arm_cosines",
     "arrange",
     "arrangement",
+    "attention",
     "bridge_pairs",
     "bridge_projection",
+    "cka",
     "cosines",
     "direction",
     "entity_pairs",
     "geometric_margin",
     "graph_recall",
     "hop_correlation",
+    "logit_lens",
     "margins",
     "navigation",
+    "nuclear_norm",
+    "patch",
     "path_accuracy",
     "project",
     "render_frames",

@@ -59,7 +59,7 @@ def alignment(
         >>> alignment(model, world, layers=["sum"])["place"].to_list()
         ['first_hop', 'query']
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     rows = []
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]

@@ -285,7 +285,7 @@ def arrangement(
     """
     if not 1 <= dimensions <= 3:
         raise ConfigError(f"an arrangement has 1 to 3 dimensions, not {dimensions}")
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     nodes = _nodes(model, worlds)
     vectors = node_vectors(model, nodes, layer)
     frames: list[pl.DataFrame] = []

@@ -44,7 +44,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         >>> label_cosines(model, world)["depth"].to_list()
         [1, 2]
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     facts = []
     for world in each:
         if "category" not in world.facts.role_names:

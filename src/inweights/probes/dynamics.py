@@ -93,7 +93,7 @@ def off_descent(
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form is that of a tied Node2Vec; give one")
     rows = []
-    for replica, world in enumerate(as_worlds(worlds, model.replicas)):
+    for replica, world in enumerate(as_worlds(worlds, model)):
         a = adjacency(world)
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(

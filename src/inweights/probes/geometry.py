@@ -38,7 +38,7 @@ _TIE = 2.5e-7
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
     """Return the adjacency ``[N, N]`` of every replica's world; worlds that are one share one."""
-    each = [adjacency(world) for world in as_worlds(worlds, model.replicas)]
+    each = [adjacency(world) for world in as_worlds(worlds, model)]
     return each * model.replicas if len(each) == 1 else each
 
 
@@ -165,7 +165,7 @@ def cosines(
         >>> cosines(model, Graph(shape="cycle", n=6).build())["hops"].max()
         3
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     graphs = adjacencies(model, worlds)
     n = len(graphs[0])
     angles = _cosines(node_vectors(model, n, layer))

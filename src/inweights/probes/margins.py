@@ -8,7 +8,7 @@ import polars as pl
 import torch
 
 from inweights.models.base import Model
-from inweights.probes.recall import answers_among, slices
+from inweights.probes.recall import answers_among, chosen_parts, slices
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
@@ -31,6 +31,10 @@ def margins(
         ``prompt`` and ``answer`` in words, ``predicted``, ``margin`` (against every candidate) and
         ``margin_among`` (against the answers of the role only), both in logits.
 
+    Raises:
+        ConfigError: A part is unknown.
+        DataError: The parts are empty.
+
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> from inweights.worlds import TwoHop
@@ -39,10 +43,10 @@ def margins(
         >>> margins(model, world)["prompt"][0]
         'a1 r1 r2'
     """
-    each = as_worlds(worlds, model.replicas)
-    tables = []
+    each = as_worlds(worlds, model)
+    tables, chosen = [], chosen_parts(each[0], parts)
     for part, role, distribution, indices in slices(each[0]):
-        if part not in parts:
+        if part not in chosen:
             continue
         logits = answer_logits(model, each, part, indices)
         answers = answers_of(model, each, part, indices)

@@ -41,7 +41,7 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         >>> shared_memory(model, world)["prompt"].to_list()
         ['subject', 'subject_relation']
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     reach = torch.from_numpy(np.stack([_reach(world) for world in each]))
     device = model.column.device
     objects = torch.from_numpy(each[0].vocabulary["object"]).to(device)

@@ -70,7 +70,7 @@ def navigation(
         >>> navigation(model, world).select("depth", "hops", "chance").rows()
         [(1, 2, 0.2), (2, 1, 0.2)]
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     table = node_vectors(model, model.vocabulary, layer)
     rows: list[dict[str, float]] = []
     for replica in range(model.replicas):
@@ -140,7 +140,7 @@ def stepwise(
         >>> stepwise(model, world).select("role", "place", "statements").rows()[-1]
         ('composition', 0, 4)
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     parts: tuple[Literal["facts", "queries"], ...] = ("facts", "queries")
     for part in parts:

@@ -64,12 +64,13 @@ def path_accuracy(
         >>> path_accuracy(model, world, parts=["queries"]).select("place", "chance").rows()
         [(0, 1.0), (1, 0.25), (2, 0.25)]
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part in parts:
         indices = getattr(each[0], part).with_role(role)[:most]
         ranks = answer_ranks(model, each, part, indices, teacherless=teacherless)
         right = (ranks == 0).float().cpu()
+        chances = [_chances(world, role) for world in each]
         accuracy, exact = right.mean(1).tolist(), right.prod(-1).mean(1).tolist()
         rows.extend(
             {
@@ -83,7 +84,7 @@ def path_accuracy(
                 "chance": chance,
             }
             for replica in range(model.replicas)
-            for place, chance in enumerate(_chances(each[0], role))
+            for place, chance in enumerate(chances[replica % len(each)])
         )
     return pl.DataFrame(rows)
 
@@ -131,7 +132,7 @@ def arm_cosines(
         >>> arm_cosines(model, world).filter(own=True)["leaf"].to_list()
         [1, 2]
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     table = node_vectors(model, len(each[0].vocabulary["node"]), layer)
     frames = []
     for replica in range(model.replicas):

@@ -89,7 +89,7 @@ def bridge_projection(
         ``replica, pair, kind`` (``bridge`` or ``subject``), ``layer, depth, x, y,
         trustworthiness``.
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
     chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
     states = []

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import polars as pl
 import torch
 
+from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.worlds import Part, as_worlds
 from inweights.worlds.world import Ids, World
 
-__all__ = ["accuracy", "answers_among", "slices"]
+__all__ = ["accuracy", "answers_among", "chosen_parts", "slices"]
 
 
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
@@ -41,7 +43,7 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         >>> accuracy(model, world)["role"].to_list()
         ['first_hop', 'second_hop', 'identity', 'composition']
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
         logits = answer_logits(model, each, part, indices)
@@ -67,6 +69,29 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
             for replica in range(model.replicas)
         )
     return pl.DataFrame(rows)
+
+
+def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
+    """Return the parts of a world that a probe was told to look at, after checking them.
+
+    Raises:
+        ConfigError: One is neither ``facts`` nor ``queries``.
+        DataError: The world has no statement in them.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> chosen_parts(TwoHop(n=4).build(), ["querys"])
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: unknown part 'querys'; did you mean 'queries'? Known: ...
+    """
+    chosen = cast("tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts))
+    for part in chosen:
+        if part not in ("facts", "queries"):
+            raise unknown_name("part", part, ("facts", "queries"))
+    if not any(len(getattr(world, part)) for part in chosen):
+        raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")
+    return chosen
 
 
 def slices(world: World) -> list[tuple[Part, str, str, Ids]]:

@@ -90,7 +90,7 @@ def both_ways(
 def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> list[World]:
     """The worlds with other settings; their labels and seeds stay."""
     changed = []
-    for world in as_worlds(worlds, model.replicas):
+    for world in as_worlds(worlds, model):
         if world.name != "graph":
             raise DataError(f"the world '{world.name}' is no graph; give one of Graph")
         changed.append(decode(Graph, {**world.settings, **settings}).build(world.seed))

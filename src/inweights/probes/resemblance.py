@@ -84,7 +84,7 @@ def resemblance(
                 f"the state of layer '{name}' depends on the last token alone, which is the same "
                 f"in both prompts of '{chosen}'; take prompt = 'entity' or a deeper layer"
             )
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     pairs = [_prompts(world, chosen) for world in each]
     sides = []
     for side in (0, 1):

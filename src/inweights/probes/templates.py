@@ -50,7 +50,7 @@ def templates(
         >>> templates(model, world).filter(top=True)["row"].to_list()
         ['r1', 'r2', 'a1', 'a2', 'b1', 'b2']
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     prompts, answers = zip(*(_prompts(world, rows) for world in each), strict=True)
     shown = torch.from_numpy(np.stack(prompts) if len(each) > 1 else prompts[0])
     batch = pack([shown.to(model.column.device)])

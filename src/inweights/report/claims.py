@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inweights.report.html import escape, prose, tag
+from inweights.report.html import disclosure, escape, prose, tag
 
 if TYPE_CHECKING:
     from inweights.lab.verdict import ClaimResult, Verdict
@@ -61,12 +61,19 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
         tag("a", href=f"#claim-{n}", class_=_CLASS[c.verdict], aria_label=f"{c.verdict}: {c.text}")
         for n, c in enumerate(claims)
     ]
+    if not claims:  # a study that asks, and claims nothing
+        return tag("section", tag("p", escape(headline(claims)), class_="note"), id="verdict")
+    rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
+    if set(tally) == {"not judged"}:  # what is worth a look stands below: one line here
+        why = next((claim.why for claim in claims if claim.why), "")
+        summary = escape(headline(claims)) + tag("span", escape(why), class_="size")
+        return tag("section", disclosure(summary, rows, class_="unjudged"), id="verdict")
     return tag(
         "section",
         tag("h2", escape(headline(claims)), class_="verdict"),
-        tag("div", *strip, class_="strip") if claims else "",
+        tag("div", *strip, class_="strip"),
         tag("p", *parts, class_="tally") if parts else "",
-        tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims"),
+        rows,
         id="verdict",
     )
 

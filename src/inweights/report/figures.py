@@ -7,11 +7,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
+from inweights.errors import ConfigError
+
 # Each import registers its drawings.
-from inweights.report import atlas, heatmaps, lines, states, sweeps, through_time
-from inweights.report.registry import DRAWINGS, arguments, drawing, find
+from inweights.report import atlas, auto, heatmaps, lines, states, style, sweeps, through_time, tidy
+from inweights.report.registry import DRAWINGS, Drawing, arguments, drawing, find
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DRAWINGS",
     "atlas",
+    "auto",
     "draw",
     "drawing",
     "heatmaps",
@@ -51,27 +55,51 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         >>> len(draw(figure, {"hits": table}).axes)
         1
     """
-    function = find(figure)
-    return function(*arguments(figure, function, tables), **figure.options)
+    return _drawn(find(figure), figure, tables)
 
 
-def plot(kind: str, *tables: pl.DataFrame, **options: Any) -> Picture:
+def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
     """Draw tables of one's own: the same drawings as those of recipes.
 
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``.
-        tables: What it draws.
-        options: Its options.
+        tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
+            Replicates are told apart by a column ``seed`` or ``replica``.
+        axes: Axes of one's own that ``lines`` are drawn into; they keep their frame and limits.
+        options: Options of the drawing.
+
+    Returns:
+        The figure; with ``axes`` the one that they belong to.
 
     Raises:
-        ConfigError: No drawing has the name, or an option does not fit it.
+        ConfigError: No drawing has the name, an option does not fit it, or it cannot draw into
+            axes.
         DataError: A column is missing, or a table has no rows.
 
     Example:
-        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
-        >>> len(plot("lines", table, x="C", y="hit", series="model").axes)
+        >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})
+        >>> len(plot("lines", table, x="C", y="hit").axes)
         1
     """
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
     figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
-    return draw(figure, named)  # type: ignore[arg-type]
+    if axes is None:
+        return draw(figure, named)  # type: ignore[arg-type]
+    find(figure)  # type: ignore[arg-type]
+    if kind != "lines":
+        raise ConfigError(f"'{kind}' lays out a figure of its own; only 'lines' draws into axes")
+    figure.options = {**options, "axes": axes}
+    return _drawn(lines.into, figure, named)
+
+
+def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture:
+    frames = {name: tidy.as_polars(table) for name, table in tables.items()}
+    given = arguments(figure, function, frames)
+    with style.context():
+        picture = function(*given, **figure.options)
+        gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
+        if gridded and picture.get_layout_engine() is None and function is not lines.into:
+            picture.set_layout_engine("constrained")  # so that no label is cut
+        # Ticks are made when a figure is laid out, in the style that holds by then.
+        picture.draw_without_rendering()
+    return picture

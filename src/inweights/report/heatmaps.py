@@ -87,7 +87,6 @@ def heatmaps(
         bar = figure.colorbar(image, cax=figure.add_axes(box_))
         bar.set_label(label, fontsize=style.SMALL)
         bar.outline.set_visible(False)
-        figure.draw_without_rendering()
     return figure
 
 

@@ -8,17 +8,32 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from inweights.errors import DataError
 from inweights.report.tidy import plain
 
-__all__ = ["data_uri", "disclosure", "escape", "preview", "prose", "script_json", "tag", "tree"]
+__all__ = [
+    "data_uri",
+    "disclosure",
+    "escape",
+    "preview",
+    "prose",
+    "script_json",
+    "tag",
+    "tree",
+    "write_page",
+]
 
 PREVIEW_ROWS = 50
 #: A table whose CSV is larger than so many bytes is not put into the page.
 CSV_BYTES = 200_000
+#: A list of more values in one cell is counted, not shown.
+LIST_SHOWN = 8
 
 _VOID = {"input", "meta", "img", "br"}
 
@@ -113,6 +128,8 @@ def _cell(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, list | pl.Series) and len(value) > LIST_SHOWN:
+        return f"{len(value):,} values"
     return plain(value)
 
 
@@ -157,3 +174,20 @@ def _setting(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_setting(v) for v in value) if value else "[]"
     return plain(value)
+
+
+def write_page(text: str, file: Path) -> None:
+    """Write a page whole or not at all.
+
+    Raises:
+        DataError: It cannot be written (no such right, a full disk).
+    """
+    partial = file.with_name(f"{file.name}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"the page {file} cannot be written: {error.strerror}") from None

@@ -9,12 +9,33 @@ from matplotlib.lines import Line2D
 
 from inweights.report import style
 
-__all__ = ["add_legend", "text_of"]
+__all__ = ["add_legend", "handles", "text_of"]
 
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
     """Return the text for a value; the value itself where it has none."""
     return (labels or {}).get(name, name)
+
+
+def handles(
+    names: Sequence[str], labels: Mapping[str, str] | None = None, *, reference: str = ""
+) -> list[Line2D]:
+    """Return what a legend shows.
+
+    Args:
+        names: Values of the series, in the order in which :func:`inweights.report.style.marks` gave
+            them their looks.
+        labels: Text for a value.
+        reference: Text of the dashed grey line, where there is one.
+    """
+    shown = [
+        Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
+               label=text_of(name, labels))
+        for name, look in style.marks(names).items()
+    ]  # fmt: skip
+    if reference:
+        shown.append(Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference))
+    return shown
 
 
 def add_legend(
@@ -24,23 +45,7 @@ def add_legend(
     *,
     reference: str = "",
 ) -> None:
-    """Name the series above the figure.
-
-    Args:
-        figure: The figure.
-        names: Values of the series, in the order in which :func:`inweights.report.style.marks` gave
-            them their looks.
-        labels: Text for a value.
-        reference: Text of the dashed grey line, where there is one.
-    """
-    handles = [
-        Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
-               label=text_of(name, labels))
-        for name, look in style.marks(names).items()
-    ]  # fmt: skip
-    if reference:
-        handles.append(
-            Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference)
-        )
-    columns = min(len(handles), max(2, int(figure.get_figwidth() / 1.35)))
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, handlelength=2.8)
+    """Name the series above the figure; see :func:`handles`."""
+    shown = handles(names, labels, reference=reference)
+    columns = min(len(shown), max(2, int(figure.get_figwidth() / 1.35)))
+    figure.legend(handles=shown, loc="outside upper left", ncols=columns, handlelength=2.8)

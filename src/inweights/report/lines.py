@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
-from inweights.report.legend import add_legend, text_of
+from inweights.report.legend import add_legend, handles, text_of
 from inweights.report.paint import text_width
 from inweights.report.registry import drawing
 
-__all__ = ["lines"]
+__all__ = ["into", "lines"]
 
 _PANEL_HEIGHT = 2.7
 _DODGE = 0.08  # of the distance between two positions of a discrete axis
@@ -31,7 +31,7 @@ def lines(
     *,
     x: str,
     y: str,
-    series: str,
+    series: str | None = None,
     facet: str | None = None,
     reference: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
@@ -51,7 +51,7 @@ def lines(
         table: Long rows with a column ``seed`` and those named below.
         x: Column of numbers.
         y: Column of numbers; what is not finite is left out.
-        series: Column that tells the lines apart.
+        series: Column that tells the lines apart; one line if left out.
         facet: Column that tells the panels apart; they share the axis of ``y``.
         reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
@@ -73,10 +73,8 @@ def lines(
     named = dict(reference or {})
     used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
     tidy.require("lines", table, {**used, "reference": named.get("column")})
-    names = {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
-    looks = style.marks(list(names))
+    names = _names(table, series, y, order)
     parts = tidy.panels(table, facet, order)
-    step, reach = _step(table[x].unique().to_numpy()) if not x_log else (0.0, 0.0)
     with style.context():
         down = math.ceil(len(parts) / columns)
         across = math.ceil(len(parts) / down)
@@ -90,14 +88,7 @@ def lines(
             if facet is not None:
                 title = text_of(tidy.plain(value), labels)
                 style.panel_title(axes, _wrap(title, (width - 0.7) / across, style.LABEL))
-            for place, (name, raw) in enumerate(names.items()):
-                shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
-                part = rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
-                if not part.is_empty():
-                    _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
-            if named:
-                _reference(axes, rows, x, named["column"])
-            _dress(axes, table[x], x_log)
+            _panel(axes, table[x], rows, (x, y, series), names, named.get("column"), log=x_log)
         _name_axes(figure, panels, len(parts), (x_label or x, y_label or y), (width, across, down))
         if y_limits is not None:
             margin = 0.03 * (y_limits[1] - y_limits[0])
@@ -105,8 +96,90 @@ def lines(
         if len(names) > 1 or next(iter(names)) != y:
             reference_text = named.get("label", named.get("column", ""))
             add_legend(figure, list(names), labels, reference=reference_text)
-        figure.draw_without_rendering()
     return figure
+
+
+def into(
+    table: pl.DataFrame,
+    *,
+    axes: Axes,
+    x: str,
+    y: str,
+    series: str | None = None,
+    reference: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    x_log: bool = False,
+    order: Sequence[str] | None = None,
+) -> Figure:
+    """Draw one panel of :func:`lines` into axes of one's own; their frame and limits stay.
+
+    Args:
+        table: As for :func:`lines`, as are the options.
+        axes: Where it is drawn.
+        x: Column of numbers.
+        y: Column of numbers.
+        series: Column that tells the lines apart.
+        reference: Column and label of a dashed grey line.
+        labels: Text for a value of ``series``.
+        x_label: Text of the axis.
+        y_label: Text of the axis.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` in the order wanted.
+
+    Returns:
+        The figure of the axes.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+    """
+    named = dict(reference or {})
+    used = {"x": x, "y": y, "series": series, "seed": tidy.SEED, "reference": named.get("column")}
+    tidy.require("lines", table, used)
+    names = _names(table, series, y, order)
+    _panel(axes, table[x], table, (x, y, series), names, named.get("column"), log=x_log)
+    axes.set_xlabel(x_label or x)
+    axes.set_ylabel(y_label or y)
+    if series is not None:
+        text = named.get("label", named.get("column", ""))
+        axes.legend(handles=handles(list(names), labels, reference=text))
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def _names(
+    table: pl.DataFrame, series: str | None, y: str, order: Sequence[str] | None
+) -> dict[str, Any]:
+    """Value of each series by its name; one line is called as what it shows."""
+    if series is None:
+        return {y: None}
+    return {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
+
+
+def _panel(
+    axes: Axes,
+    places: pl.Series,
+    rows: pl.DataFrame,
+    columns: tuple[str, str, str | None],
+    names: Mapping[str, Any],
+    reference: str | None,
+    *,
+    log: bool,
+) -> None:
+    """All lines of one panel; ``places`` are those of the axis that panels share."""
+    x, y, series = columns
+    looks = style.marks(list(names))
+    step, reach = (0.0, 0.0) if log else _step(places.unique().to_numpy())
+    for place, (name, raw) in enumerate(names.items()):
+        shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
+        part = rows if series is None else rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
+        if not part.is_empty():
+            _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
+    if reference is not None:
+        _reference(axes, rows, x, reference)
+    _dress(axes, places, log)
 
 
 def _name_axes(

@@ -14,7 +14,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
 
-__all__ = ["DRAWINGS", "PLAYERS", "arguments", "drawing", "find", "player"]
+__all__ = ["DRAWINGS", "PLAYERS", "Drawing", "arguments", "drawing", "find", "player"]
 
 Drawing = Callable[..., Picture]
 Player = Callable[..., str]
@@ -30,7 +30,7 @@ def drawing(kind: str) -> Callable[[D], D]:
     """Register a function as the drawing of ``kind``, which figures then name.
 
     The function takes the tables of the figure's ``sources`` in their order, then keyword options
-    that are plain values, and returns a matplotlib ``Figure``.
+    that are plain values, and returns a matplotlib ``Figure``. It is called in the house style.
 
     Raises:
         ConfigError: Another function already has the kind.

@@ -40,7 +40,8 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
     width = figure.get_figwidth() * 96
     for _ in range(2):
         text = _SIZE.sub(r"\1", text, count=1)
-    head = f'<svg role="img" aria-label="{label}" style="max-width:{width * 1.3:.0f}px"'
+    size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 0.8:.0f}px"
+    head = f'<svg role="img" aria-label="{label}" style="{size}"'
     return text.replace("<svg", head, 1)
 
 

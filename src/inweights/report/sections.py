@@ -68,14 +68,14 @@ def duration(seconds: float) -> str:
 def figures_section(
     figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]
 ) -> tuple[str, bool]:
-    """Return the figures, and whether one of them is interactive."""
+    """Return the figures, and whether one of them plays through time, which takes plotly."""
     if not figures:
         return "", False
     moving = False
     drawn = []
     for number, figure in enumerate(figures, start=1):
         fragment = interactive(figure, tables)
-        moving = moving or fragment is not None
+        moving = moving or (fragment is not None and 'class="player"' in fragment)
         still = _still(figure, tables)
         picture = still if fragment is None else fragment + tag("noscript", still)
         data = [

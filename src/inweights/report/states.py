@@ -86,7 +86,6 @@ def states(
             if note is not None:
                 axes.set_xlabel(tidy.plain(rows[note][0]), fontsize=style.SMALL, color=style.GREY)
         legend(figure, list(kind_labels or shown), layers)
-        figure.draw_without_rendering()
     return figure
 
 

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.rcsetup import cycler
 
 __all__ = [
     "CYCLE",
@@ -95,6 +96,7 @@ _RC: dict[str, Any] = {
     "axes.edgecolor": GREY,
     "axes.linewidth": 0.7,
     "axes.labelsize": LABEL,
+    "axes.prop_cycle": cycler(color=[mark.color for mark in CYCLE]),
     "axes.titlesize": LABEL,
     "axes.spines.top": False,
     "axes.spines.right": False,

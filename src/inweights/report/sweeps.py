@@ -98,7 +98,6 @@ def sweeps(
             grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
         if series is not None:
             add_legend(figure, names, labels)
-        figure.draw_without_rendering()
     return figure
 
 

@@ -85,7 +85,6 @@ def through_time(
             cloud(panel, states.filter(step=at), columns, pairs, film.layers, film.shown)
         grid[1][0].set_ylabel("hidden states", fontsize=style.SMALL)
         legend(right, film.legend, film.layers)
-        figure.draw_without_rendering()
     return figure
 
 

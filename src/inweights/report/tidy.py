@@ -13,10 +13,51 @@ import polars as pl
 from inweights.errors import DataError, unknown_name
 from inweights.lab.verdict import MIN_REPLICATES, interval
 
-__all__ = ["SEED", "Spread", "distinct", "in_order", "panels", "plain", "require", "spread"]
+__all__ = [
+    "SEED",
+    "Spread",
+    "as_polars",
+    "distinct",
+    "in_order",
+    "panels",
+    "plain",
+    "require",
+    "spread",
+]
 
-#: The column that tells replicates apart.
+#: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
+REPLICA = "replica"
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """Return a table as drawings take it: a polars frame, with seeds where there are replicas.
+
+    Args:
+        table: A frame of polars or pandas, or anything else with columns by name.
+
+    Raises:
+        DataError: It is no table.
+
+    Example:
+        >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
+        ['replica', 'accuracy', 'seed']
+    """
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if not isinstance(table, pl.DataFrame):
+        names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
+        if names is None:
+            raise DataError(
+                "a table is drawn: a frame of polars or pandas, or a dictionary of columns; not "
+                f"{type(table).__name__}"
+            )
+        table = pl.DataFrame(
+            [pl.Series(str(name), list(table[name]), strict=False) for name in names]
+        )
+    if SEED not in table.columns and REPLICA in table.columns:
+        table = table.with_columns(pl.col(REPLICA).alias(SEED))
+    return table
 
 
 @dataclass(frozen=True)
@@ -76,7 +117,7 @@ def require(drawing: str, table: pl.DataFrame, columns: Mapping[str, str | None]
         if column is not None and column not in table.columns:
             hint = f"The drawing '{drawing}' was told to use it as {option}."
             if column == SEED and option == SEED:
-                hint = f"The drawing '{drawing}' tells replicates apart by it."
+                hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
             raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
     if table.is_empty():
         raise DataError(

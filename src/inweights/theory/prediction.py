@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +17,7 @@ import polars as pl
 
 from inweights.errors import ConfigError
 from inweights.progress import SolverProgress
+from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program
 from inweights.worlds.registry import WorldConfig
@@ -83,6 +84,33 @@ class Prediction:
         """Counts, expected accuracy and margins of the queries by some of their columns."""
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
+    def with_intervals(
+        self,
+        accuracy: float | None = 0.02,
+        *,
+        queries: Sequence[int] | None = None,
+        tie: float = 0.02,
+        seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Prediction:
+        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+
+        The interval holds the query's margin at every optimum; the arguments are those of
+        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
+            >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
+            ['follows', None, None]
+        """
+        bounds = margin_bounds(
+            self.solution, queries=queries, accuracy=accuracy, tie=tie, seconds=seconds,
+            progress=progress,
+        ).drop("margin")  # fmt: skip
+        table = self.queries.join(bounds, on="query", how="left", maintain_order="left")
+        return replace(self, queries=table)
+
 
 def predict(
     world: World,
@@ -103,8 +131,9 @@ def predict(
         gap: Certified gap asked of every solution.
         seconds: Time limit of every solution.
         iterations: Iteration limit of every solution.
-        tie: Margins of at most this size, up or down, are ties. The margins of a solution with a
-            gap of 1e-3 are that accurate, about.
+        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
+            how far each is known.
         advise: Whether to look for identities that mend failing queries.
         progress: Told about every solution.
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from inweights.errors import RunError
+from inweights.models.save import fingerprint
 
 __all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
 
@@ -121,7 +120,7 @@ class StateFile(Generic[S]):
         for name, frames in state.tables.items():
             tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
-        about["sha256"] = _fingerprint(about, tensors)
+        about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
         partial = self.path.with_suffix(".partial")
         try:
@@ -153,7 +152,7 @@ class StateFile(Generic[S]):
             with safe_open(self.path, framework="pt", device=str(device)) as file:
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            if about.pop("sha256") != _fingerprint(about, tensors):
+            if about.pop("sha256") != fingerprint(about, tensors):
                 raise DamagedError(self.path, "its content is not what was written")
             named = {name: tensors.pop(name) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
@@ -200,16 +199,6 @@ class Checkpoint(StateFile[ReplicaState]):
         super().__init__(
             ReplicaState, path, key=key, every_seconds=every_seconds, every_steps=every_steps
         )
-
-
-def _fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """Hash of all that a checkpoint says: what it is of, and each tensor's name, form and bytes."""
-    sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return sha.hexdigest()
 
 
 def _as_tensor(table: pl.DataFrame) -> Tensor:

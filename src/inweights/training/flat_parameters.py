@@ -79,6 +79,12 @@ class FlatParameters:
             parameter.requires_grad_(i in chosen)
         return chosen
 
+    def release(self) -> None:
+        """Give every parameter memory of its own again: views of one matrix cannot be saved."""
+        for parameter in self.parameters:
+            parameter.requires_grad_(True)
+            parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)
+
     def backward(self, loss: Tensor, moving: Sequence[int]) -> None:
         """Write the gradient of ``loss`` by the moving parameters into ``gradients``."""
         gradients = torch.autograd.grad(

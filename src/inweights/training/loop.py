@@ -15,6 +15,7 @@ from torch import Tensor
 from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
+from inweights.seeds import as_seeds
 from inweights.training.batches import Batches
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
@@ -63,7 +64,7 @@ def train(
     worlds: World | Sequence[World],
     curriculum: Curriculum | Sequence[Curriculum],
     *,
-    seeds: Sequence[int],
+    seeds: int | Sequence[int],
     every: int = 20,
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
@@ -75,7 +76,7 @@ def train(
         model: ``R`` replicas.
         worlds: One world for all, or one a replica.
         curriculum: One for all, or one a replica; they may differ in rate and decay.
-        seeds: Root seed of each replica; decides its data order.
+        seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
         observers: What else is measured while training.
         checkpoint: Where the state is kept; a stored state is resumed.
@@ -96,12 +97,12 @@ def train(
         >>> result.losses.columns
         ['phase', 'step', 'replica', 'loss']
     """
-    replicas = model.replicas
+    replicas, seeds = model.replicas, as_seeds(seeds)
     if every < 1:
         raise ConfigError(f"the loss is recorded every so many steps, at least 1, not {every}")
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
-    each = as_worlds(worlds, replicas)
+    each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     for phase in plans[0].phases:
@@ -170,8 +171,7 @@ def train(
             last_stopped = state.stopped
             state.phase, state.step, state.optimizer = state.phase + 1, 0, {}
             state.stopped = torch.full((replicas,), -1)
-    for parameter in flat.parameters:
-        parameter.requires_grad_(True)
+    flat.release()
 
     tables = {name: pl.concat(frames) for name, frames in state.tables.items()}
     return Result(

@@ -35,7 +35,7 @@ def answer_logits(
         part: ``facts`` or ``queries``.
         indices: Places of the wanted statements; all, in order, if left out.
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
     if not groups:
         return torch.zeros(model.replicas, 0, len(model.candidates))
@@ -83,7 +83,7 @@ def answer_ranks(
         >>> tuple(answer_ranks(model, world, "queries").shape)
         (2, 4, 1)
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
     if len(groups) != 1:
         raise DataError(
@@ -93,9 +93,7 @@ def answer_ranks(
     order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
     wanted = torch.from_numpy(np.argsort(np.argsort(group.indices if indices is None else indices)))
     back = torch.argsort(order)[wanted].to(device)
-    columns = model.column[group.answers.to(device)]
-    if (columns < 0).any():
-        raise DataError("the model's head does not cover every answer of its world")
+    columns = model.columns(group.answers)
     seen = group.answers[..., :-1]
     if teacherless:
         seen = torch.full_like(seen, each[0].vocabulary.id(teacherless))
@@ -122,7 +120,7 @@ def answers_of(
     Raises:
         DataError: The model's head does not cover an answer.
     """
-    each = as_worlds(worlds, model.replicas)
+    each = as_worlds(worlds, model)
     columns = []
     for world in each:
         statements = getattr(world, part)
@@ -130,8 +128,4 @@ def answers_of(
         first = statements.answers[starts] if len(statements) else starts[:0]
         chosen = first if indices is None else first[indices]
         columns.append(torch.from_numpy(chosen))
-    device = model.column.device
-    column = model.column[torch.stack(columns).to(device)]
-    if (column < 0).any():
-        raise DataError("the model's head does not cover every answer of its world")
-    return column.expand(model.replicas, -1)
+    return model.columns(torch.stack(columns)).expand(model.replicas, -1)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from inweights.errors import DataError
+from inweights.models.base import Model
 from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["ShapeGroup", "as_worlds", "shape_groups"]
@@ -33,16 +34,24 @@ class ShapeGroup:
     answers: Tensor
 
 
-def as_worlds(worlds: World | Sequence[World], replicas: int) -> tuple[World, ...]:
+def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...]:
     """Return one world if all replicas share it, else one a replica.
 
     Raises:
-        DataError: There is neither one world nor one for each replica, or their shapes differ.
+        DataError: There is neither one world nor one for each replica, their shapes differ, or
+            they have more tokens than the model.
     """
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
-    if len(given) not in (1, replicas):
-        raise DataError(f"give one world, or one for each of {replicas} replicas, not {len(given)}")
+    if len(given) not in (1, model.replicas):
+        raise DataError(
+            f"give one world, or one for each of {model.replicas} replicas, not {len(given)}"
+        )
     first = given[0]
+    if len(first.vocabulary) > model.vocabulary:
+        raise DataError(
+            f"the world '{first.name}' has {len(first.vocabulary)} tokens and the model "
+            f"{model.vocabulary}; build the model with vocabulary=len(world.vocabulary)"
+        )
     if all(w is first or _same(w, first) for w in given):
         return (first,)
     for other in given[1:]:

@@ -12,7 +12,7 @@ from inweights.worlds.storage import load_world, save_world
 from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
 from inweights.worlds.wording import Wording
-from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statements, Vocabulary, World
+from inweights.worlds.world import FACT_ROLES, QUERY_ROLES, Statement, Statements, Vocabulary, World
 
 __all__ = [
     "FACT_ROLES",
@@ -26,6 +26,7 @@ __all__ = [
     "Knowledge",
     "PathStar",
     "Remark",
+    "Statement",
     "Statements",
     "Triples",
     "TwoHop",

@@ -20,7 +20,7 @@ from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
 from inweights.worlds.world import World
 
-__all__ = ["WorldConfig", "open_world", "register_world", "world_names"]
+__all__ = ["WorldConfig", "open_world", "register_world", "world_kind", "world_names"]
 
 
 class WorldConfig(Protocol):
@@ -45,6 +45,18 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
 def world_names() -> tuple[str, ...]:
     """Return the names of all kinds of worlds."""
     return tuple(_KINDS)
+
+
+def world_kind(name: str) -> type[msgspec.Struct]:
+    """Return the config class of a kind of world.
+
+    Raises:
+        ConfigError: There is none of the name; says which comes closest.
+    """
+    if name not in _KINDS:
+        hint = "A world of one's own is added by register_world(its config class)."
+        raise unknown_name("world", name, _KINDS, hint=hint)
+    return _KINDS[name]
 
 
 def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:

@@ -5,19 +5,21 @@ All columns are NumPy arrays, so that a million facts are cheap. Nothing here im
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
+from inweights.worlds.vocabulary import Ids, Vocabulary, counted
 
-__all__ = ["FACT_ROLES", "QUERY_ROLES", "Statements", "Vocabulary", "World"]
+if TYPE_CHECKING:
+    import polars as pl
 
-Ids = NDArray[np.int64]
+__all__ = ["FACT_ROLES", "QUERY_ROLES", "Ids", "Statement", "Statements", "Vocabulary", "World"]
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
 FACT_ROLES = (
@@ -40,68 +42,25 @@ FACT_ROLES = (
 QUERY_ROLES = ("composition", "conclusion", "path")
 
 
-class Vocabulary:
-    """Token names in disjoint, named groups; a token's id is its place.
+class Statement(NamedTuple):
+    """One statement, in token ids.
 
-    Args:
-        groups: Names of the tokens of each group, in the order of their ids.
-
-    Raises:
-        DataError: A name occurs twice.
-
-    Example:
-        >>> words = Vocabulary({"subject": ["a1", "a2"], "object": ["c1"]})
-        >>> len(words), words["object"].tolist(), words.names[1], words.id("c1")
-        (3, [2], 'a2', 2)
+    Attributes:
+        role: Its role.
+        prompt: Ids of the prompt.
+        answer: Ids of the answer.
     """
 
-    def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
-        self.names: tuple[str, ...] = tuple(name for names in groups.values() for name in names)
-        self._ids = {name: i for i, name in enumerate(self.names)}
-        if len(self._ids) != len(self.names):
-            seen: set[str] = set()
-            double = next(n for n in self.names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-            raise DataError(f"the token name '{double}' occurs twice in the vocabulary")
-        ends = np.cumsum([0, *(len(names) for names in groups.values())])
-        self._spans = {g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)}
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, group: str) -> Ids:
-        """Ids of a group's tokens."""
-        if group not in self._spans:
-            raise unknown_name("token group", group, self._spans, error=DataError)
-        return np.arange(*self._spans[group], dtype=np.int64)
-
-    def __contains__(self, group: object) -> bool:
-        return group in self._spans
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Vocabulary) and self.groups == other.groups
-
-    def __hash__(self) -> int:
-        return hash((self.names, tuple(self._spans)))
-
-    @property
-    def groups(self) -> dict[str, tuple[str, ...]]:
-        """Names of the tokens of each group."""
-        return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
-
-    def id(self, name: str) -> int:
-        """Id of the token called ``name``."""
-        if name not in self._ids:
-            raise unknown_name("token", name, self._ids, error=DataError)
-        return self._ids[name]
-
-    def text(self, ids: Iterable[int]) -> str:
-        """Names of ``ids``, with spaces between."""
-        return " ".join(self.names[i] for i in ids)
+    role: str
+    prompt: tuple[int, ...]
+    answer: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
+
+    They can be walked through and picked one by one; :meth:`World.table` has them in words.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -111,6 +70,15 @@ class Statements:
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether a query is out of distribution, ``[M]``.
+
+    Example:
+        >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
+        >>> hops
+        Statements(2: 2 edge)
+        >>> hops[-1]
+        Statement(role='edge', prompt=(1,), answer=(2,))
+        >>> [fact.answer for fact in hops]
+        [(1,), (2,)]
     """
 
     prompts: Ids
@@ -170,6 +138,30 @@ class Statements:
 
     def __len__(self) -> int:
         return len(self.roles)
+
+    def __iter__(self) -> Iterator[Statement]:
+        return (self[index] for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Statement: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Statement]: ...
+    def __getitem__(self, index: int | slice) -> Statement | list[Statement]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"there is no statement {index}; there are {len(self)}")
+        place = index % len(self)
+        return Statement(
+            self.role_names[self.roles[place]],
+            tuple(self.prompt(place).tolist()),
+            tuple(self.answer(place).tolist()),
+        )
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.roles, minlength=len(self.role_names))
+        roles = (counted(n, role) for n, role in zip(counts, self.role_names, strict=True))
+        return f"Statements({len(self):,}{': ' * bool(len(self))}{', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
         """Prompt tokens of statement ``index``."""
@@ -289,6 +281,31 @@ class World:
                 for subject, answer in zip(prompts[:, 0], answers[:, -1], strict=True):
                     reached.setdefault(int(subject), set()).add(int(answer))
         return max((len(objects) for objects in reached.values()), default=0)
+
+    def table(self) -> pl.DataFrame:
+        """Return every statement in words.
+
+        Returns:
+            A row for each: ``part`` (facts or queries), ``role``, ``prompt`` and ``answer`` (names,
+            with spaces between), ``out_of_distribution``.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> TwoHop(n=3).build().table().rows()[0]
+            ('facts', 'first_hop', 'a1 r1', 'b1', False)
+        """
+        import polars as pl
+
+        parts = (("facts", self.facts), ("queries", self.queries))
+        rows = [
+            (part, role, self.vocabulary.text(prompt), self.vocabulary.text(answer), bool(out))
+            for part, statements in parts
+            for (role, prompt, answer), out in zip(
+                statements, statements.out_of_distribution, strict=True
+            )
+        ]
+        words = dict.fromkeys(("part", "role", "prompt", "answer"), pl.String)
+        return pl.DataFrame(rows, {**words, "out_of_distribution": pl.Boolean}, orient="row")
 
     def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
         """Return this world with more facts of one role: prompts ``[m, T]``, answers ``[m, A]``.

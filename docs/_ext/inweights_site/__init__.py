@@ -1,0 +1,63 @@
+"""The parts of the site that are written from the library itself.
+
+A page for each recipe, the gallery, the commands, and for each claim a JSON file and a badge at a
+stable address. Nothing of it is kept in the repository: it is made anew with each build, from the
+recipes and from the stored board in ``results/``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.report.explore import EXPLORATIONS, explore_page
+from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+__all__ = ["setup"]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives, and what is written before and after a build."""
+    app.add_directive("gallery", gallery.Gallery)
+    app.add_directive("recipe-map", gallery.RecipeMap)
+    app.connect("builder-inited", _before)
+    app.connect("source-read", _read)
+    app.connect("build-finished", _after)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _before(app: Sphinx) -> None:
+    """Write the pages that Sphinx then reads; an unchanged one is left as it is."""
+    source = Path(app.srcdir)
+    pages = {"commands.md": commands.page()}
+    for entry in board.entries():
+        pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
+        pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
+    for name, text in pages.items():
+        _write(source / name, text)
+    for old in (source / "recipes").rglob("*.*"):
+        if str(old.relative_to(source)) not in pages:
+            old.unlink()
+    notebooks.write(source / "notebooks", source / "_static" / "notebooks")
+    for which in EXPLORATIONS:
+        _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
+
+
+def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
+    """The board of the repository is one long table; the site has a shorter page in its place."""
+    if name == "board":
+        source[0] = board_page.page()
+
+
+def _after(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        claims.write(Path(app.outdir) / "claims")
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists() or file.read_text("utf-8") != text:
+        file.write_text(text, "utf-8")

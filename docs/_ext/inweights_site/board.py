@@ -1,0 +1,88 @@
+"""The stored board: every recipe with the verdicts that are kept in ``results/``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from inweights.lab import Recipe
+from inweights.lab.verdict import ClaimResult
+from inweights.recipes import get_recipe, recipe_names
+
+__all__ = ["BOARD", "PAPERS", "Entry", "entries", "link", "picture", "tally"]
+
+_ROOT = Path(__file__).parents[3]
+BOARD = _ROOT / "results" / "board-cpu.json"
+_PICTURES = _ROOT / "docs" / "images" / "recipes"
+
+#: Folders of recipes in the order of the site, and the names that they go by.
+PAPERS = {
+    "identity-bridge": "Identity Bridge",
+    "feature-resemblance": "Feature Resemblance",
+    "geometric-memory": "Geometric Memory",
+    "reversal-curse": "Reversal curse",
+    "out-of-context": "Out-of-context reasoning",
+    "beyond": "Questions of our own",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A recipe with its verdicts.
+
+    Attributes:
+        recipe: The recipe.
+        claims: Its claims as they are stored; ``not judged`` where the board has none.
+    """
+
+    recipe: Recipe
+    claims: tuple[ClaimResult, ...]
+
+    @property
+    def folder(self) -> str:
+        """First part of its name."""
+        return self.recipe.name.partition("/")[0]
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Return all recipes of papers and of our own, in the order of the site."""
+    stored = json.loads(BOARD.read_text("utf-8"))["claims"]
+    results = {c.id: c for c in msgspec.convert(stored, list[ClaimResult], strict=False)}
+    found = []
+    for name in recipe_names():
+        recipe = get_recipe(name)
+        if name.partition("/")[0] not in PAPERS:
+            continue
+        claims = (results.get(c.id) or _unjudged(recipe, c.id) for c in recipe.claims)
+        found.append(Entry(recipe, tuple(claims)))
+    return tuple(sorted(found, key=lambda entry: list(PAPERS).index(entry.folder)))
+
+
+def _unjudged(recipe: Recipe, name: str) -> ClaimResult:
+    from inweights.lab.verdict import unjudged
+
+    claim = next(c for c in recipe.claims if c.id == name)
+    return unjudged(claim, "no run at this scale is stored")
+
+
+def picture(entry: Entry) -> str | None:
+    """Return the recipe's picture as a path within ``docs/``, if one is kept."""
+    file = _PICTURES / f"{entry.recipe.name.replace('/', '-')}.webp"
+    return f"/images/recipes/{file.name}" if file.exists() else None
+
+
+def link(entry: Entry) -> str:
+    """Return a link to the recipe's page."""
+    return f"{{doc}}`{entry.recipe.name} </recipes/{entry.recipe.name}>`"
+
+
+def tally(claims: tuple[ClaimResult, ...]) -> str:
+    """Return the verdicts in a few words: ``17 of 19 reproduced, 1 undecided``."""
+    from inweights.report.claims import headline
+
+    return headline(claims).replace(" claims", "").replace(" claim", "")

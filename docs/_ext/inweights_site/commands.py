@@ -1,0 +1,24 @@
+"""The reference of the command line, from the commands themselves."""
+
+from __future__ import annotations
+
+import re
+
+from inweights.commands import app
+
+__all__ = ["page"]
+
+_HEAD = """# Commands
+
+What `inweights COMMAND --help` prints. Every command has `--json`; bad input ends with exit code 2
+and one line that says what to do, a failed run with 1.
+
+"""
+
+
+def page() -> str:
+    """Return the reference of all commands as Markdown."""
+    text = app.generate_docs(output_format="markdown")
+    start = text.index("\n## inweights ")
+    text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
+    return _HEAD + text.lstrip()

@@ -1,0 +1,71 @@
+"""Directives: the gallery of all recipes, and the map from a paper to its recipes."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+from inweights_site.board import PAPERS, Entry, entries, link, picture, tally
+from inweights_site.text import table, words
+
+__all__ = ["Gallery", "RecipeMap"]
+
+
+class Gallery(SphinxDirective):
+    """``{gallery}``: a card for each recipe with its picture and verdicts, a section a paper."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        lines: list[str] = []
+        for folder, title in PAPERS.items():
+            chosen = [entry for entry in entries() if entry.folder == folder]
+            if chosen:
+                lines += [f"## {title}", "", ":::::{grid} 1 2 3 3", ":gutter: 3", ""]
+                for entry in chosen:
+                    lines += _card(entry)
+                pages = (f"/recipes/{entry.recipe.name}" for entry in chosen)
+                lines += [":::::", "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+def _card(entry: Entry) -> list[str]:
+    name = entry.recipe.name
+    shown = picture(entry)
+    return [
+        f"::::{{grid-item-card}} {words(entry.recipe.title)}",
+        f":link: /recipes/{name}",
+        ":link-type: doc",
+        f":img-top: {shown or f'/recipes/{name}.svg'}",
+        f":img-alt: {words(entry.recipe.title)}",
+        f":class-img-top: {'on-white' if shown else 'verdicts'}",
+        "",
+        words(entry.recipe.place.partition(";")[0]),
+        ":::{card-footer}",
+        f"`{name}` · {tally(entry.claims)}",
+        ":::",
+        "::::",
+        "",
+    ]
+
+
+class RecipeMap(SphinxDirective):
+    """``{recipe-map} identity-bridge``: a row for each recipe of a paper, with its place in it."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        chosen = [entry for entry in entries() if entry.folder == self.arguments[0]]
+        if not chosen:
+            raise self.error(f"no recipe is of '{self.arguments[0]}'; known: {', '.join(PAPERS)}")
+        rows = [
+            [
+                words(entry.recipe.place),
+                link(entry),
+                words(entry.recipe.title),
+                tally(entry.claims),
+            ]
+            for entry in chosen
+        ]
+        head = ["in the paper", "recipe", "what it shows", "verdicts"]
+        return self.parse_text_to_nodes("\n".join(table(head, rows)))

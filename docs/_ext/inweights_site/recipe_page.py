@@ -1,0 +1,148 @@
+"""The page of a recipe: what it shows, its claims, its settings, and how to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from inweights.config import to_dict
+from inweights.lab.verdict import ClaimResult
+from inweights.report.claims import interval_bar
+from inweights_site.board import PAPERS, Entry, picture, tally
+from inweights_site.text import code, table, words
+
+__all__ = ["COLOURS", "page", "strip"]
+
+COLOURS = {
+    "reproduced": "#00805f",
+    "not reproduced": "#c2560a",
+    "undecided": "#b58a00",
+    "not judged": "#8a93a1",
+}
+_SIGNS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?", "not judged": "–"}
+
+
+def page(entry: Entry) -> str:
+    """Return the page as MyST Markdown."""
+    recipe = entry.recipe
+    return "\n".join(
+        [
+            "---",
+            "html_theme.sidebar_secondary.remove: true",
+            "---",
+            f"# {words(recipe.title)}",
+            "",
+            f"{PAPERS[entry.folder]} · {words(recipe.place)} · **{tally(entry.claims)}**",
+            "",
+            *_figure(entry),
+            words(recipe.summary),
+            "",
+            "```sh",
+            f"inweights run {recipe.name}",
+            f"inweights run {recipe.name} --seeds 900..907   # on seeds of your own",
+            f"inweights describe {recipe.name}               # every setting, and its cost",
+            "```",
+            "",
+            "## Claims",
+            "",
+            *_claims(entry.claims),
+            "",
+            "## Settings",
+            "",
+            *_settings(entry),
+            "",
+        ]
+    )
+
+
+def _figure(entry: Entry) -> Iterator[str]:
+    path = picture(entry)
+    if path and entry.recipe.figures:
+        figure = entry.recipe.figures[0]
+        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}", ":class: on-white")
+        yield from ("", f"*{words(figure.title)}.* {words(figure.caption)}", ":::", "")
+
+
+def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
+    for claim in claims:
+        short = claim.id.rpartition("/")[2]
+        own = " · our own claim" if claim.source == "ours" else ""
+        check = " · a check that holds by construction" if claim.check else ""
+        yield from (f"::::{{div}} claim {claim.verdict.replace(' ', '-')}", "")
+        verdict = f"**{_SIGNS[claim.verdict]} {claim.verdict}**"
+        yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
+        yield ""
+        if bar := interval_bar(claim):
+            yield from ("```{raw} html", bar, "```", "")
+        yield f"{_numbers(claim)}"
+        yield ""
+        address = f"../../claims/{claim.id}"
+        links = f'<a href="{address}.json">JSON</a> <a href="{address}.svg">badge</a>'
+        yield f'<a href="#{short}">{short}</a> · {words(claim.place)}{own}{check} · {links}'
+        yield from ("::::", "")
+
+
+def _numbers(claim: ClaimResult) -> str:
+    parts = []
+    if claim.measured is not None:
+        text = f"measured {claim.measured:.3g}"
+        if claim.low is not None and claim.high is not None:
+            text += f" ({claim.low:.3g} to {claim.high:.3g}), {claim.replicates} seeds"
+        parts.append(text)
+    parts.append(f"target {claim.target.text}")
+    if claim.published:
+        parts.append(f"published {words(claim.published)}")
+    if claim.case:
+        parts.append(f"deciding case {code(claim.case)}")
+    if claim.needed:
+        parts.append(f"about {claim.needed} seeds would settle it")
+    if claim.why:
+        parts.append(words(claim.why))
+    return " · ".join(parts)
+
+
+def _settings(entry: Entry) -> Iterator[str]:
+    recipe = entry.recipe
+    scales = list(recipe.scales)
+    columns = [dict(_flat(to_dict(recipe.scales[scale]))) for scale in scales]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    rows = [["seeds", *(str(recipe.seeds[scale]) for scale in scales)]]
+    for name in names:
+        values = [column.get(name, "–") for column in columns]
+        rows.append([code(name), *(code(value) for value in values)])
+    yield from table(["setting", *scales], rows)
+    if recipe.ours:
+        yield from ("", "Not given by the paper, our choice:", "")
+        yield from (f"- {words(choice)}" for choice in recipe.ours)
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        yield path, text if len(text) <= 60 else text[:57] + "…"
+
+
+def strip(entry: Entry) -> str:
+    """Return a small picture of the verdicts: a cell a claim, for recipes without a figure."""
+    count, wide, high = max(1, len(entry.claims)), 320, 200
+    columns = min(count, 8)
+    side = min(30.0, (wide - 60) / columns)
+    rows = -(-count // columns)
+    left, top = (wide - columns * side) / 2, (high - rows * side) / 2
+    cells = []
+    for place, claim in enumerate(entry.claims):
+        x, y = left + place % columns * side, top + place // columns * side
+        colour = COLOURS[claim.verdict]
+        cells.append(
+            f'<rect x="{x + 2:.1f}" y="{y + 2:.1f}" width="{side - 4:.1f}" '
+            f'height="{side - 4:.1f}" rx="3" fill="{colour}"/>'
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}">'
+        f'<rect width="{wide}" height="{high}" fill="#8a93a1" fill-opacity=".08"/>'
+        + "".join(cells)
+        + "</svg>\n"
+    )

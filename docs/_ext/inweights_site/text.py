@@ -1,0 +1,35 @@
+"""Texts of the library as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+__all__ = ["code", "table", "words"]
+
+
+def words(text: str) -> str:
+    r"""Return a sentence as Markdown; words between backticks stay code.
+
+    Example:
+        >>> words("uses `b -> b` * 2 < 3")
+        'uses `b -> b` \\* 2 \\< 3'
+    """
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(
+        p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$|#~^{}])", r"\\\1", p) for p in parts
+    )
+
+
+def code(text: str) -> str:
+    """Return a word as code within a table or a line."""
+    clean = text.replace("|", "¦").replace("`", "'")
+    return f"`{clean}`" if clean.strip() else "````"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of a Markdown table."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"

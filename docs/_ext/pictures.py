@@ -1,0 +1,40 @@
+"""Keep the first figure of each finished run for the site: ``docs/images/recipes/*.webp``.
+
+``python docs/_ext/pictures.py [FOLDER OF RUNS]``; ``make board`` does it. A recipe without a run on
+this disk keeps the picture that it has.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from inweights.laboratory import find
+from inweights.recipes import get_recipe, recipe_names
+from inweights.report.figures import draw
+from inweights.report.save import png
+
+FOLDER = Path(__file__).parents[1] / "images" / "recipes"
+WIDTH = 1200
+
+
+def main(runs: str | None = None) -> None:
+    """Draw, shrink and write."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in recipe_names():
+        outcome = find(name, runs=runs)
+        figures = get_recipe(name).figures
+        if outcome is None or not figures:
+            continue
+        picture = Image.open(io.BytesIO(png(draw(figures[0], outcome.tables)))).convert("RGB")
+        picture.thumbnail((WIDTH, 4 * WIDTH))
+        file = FOLDER / f"{name.replace('/', '-')}.webp"
+        picture.save(file, quality=82, method=6)
+        sys.stdout.write(f"{name}: {file.stat().st_size:,} bytes\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -1,0 +1,25 @@
+"""Do models with and without identities store a query alike? Hidden states, and patching."""
+
+import polars as pl
+import torch
+
+import inweights as iw
+
+world, seeds = iw.TwoHop(n=10).build(), [0, 1, 2, 3]
+config, models = iw.GPTConfig(layers=2, width=32), {}
+for name, roles in (("with", {}), ("without", {"first_hop": 1.0, "second_hop": 1.0})):
+    phase = iw.Phase(roles=roles, steps=300, optimizer=iw.Optimizer(rate=3e-3))
+    models[name] = config.build(vocabulary=len(world.vocabulary), seeds=seeds)
+    iw.train(models[name], world, iw.Curriculum(phases=(phase,)), seeds=seeds)
+    print(name, iw.probes.accuracy(models[name], world).filter(role="composition")["accuracy"])
+
+queries = torch.tensor([query.prompt for query in world.queries])
+one, other = (model.hidden(queries) for model in models.values())
+print({layer: iw.probes.cka(one[layer], other[layer]) for layer in one})  # a number a seed
+
+effects = []  # of states of either model, put into the one with identities
+for name, donor in models.items():
+    table = iw.probes.activation_patching(models["with"], world, donor=donor)
+    effects.append(table.with_columns(pl.lit(name).alias("donor")))
+picture = {"row": "layer", "column": "position", "value": "effect", "panel": "donor"}
+iw.plot("heatmaps", pl.concat(effects), **picture).savefig("patched.png")

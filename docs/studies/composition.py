@@ -1,0 +1,20 @@
+"""Does composition fall with the number of relations? A GPT of one's own, 8 seeds, a plot."""
+
+import polars as pl
+
+import inweights as iw
+
+table = iw.sweep(
+    world=iw.TwoHop(n=8),
+    model=iw.GPTConfig(layers=2, width=32, heads=4, tied=False),
+    learner=iw.Curriculum(phases=(iw.Phase(steps=200, optimizer=iw.Optimizer(rate=3e-3)),)),
+    over={"world.complexity": [1, 2, 4]},  # so many first relations, to as many objects
+    seeds=8,
+)
+
+composed = table.filter(role="composition")
+cells = composed.group_by("complexity", maintain_order=True)
+print(cells.agg(pl.col("accuracy", "chance").mean()))
+
+figure = iw.report.plot("auto", composed, x_label="first relations of a subject")
+figure.savefig("composition.png")

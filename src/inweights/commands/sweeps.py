@@ -1,0 +1,104 @@
+"""The command for studies of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, app
+
+__all__ = ["sweep"]
+
+
+@app.command
+def sweep(
+    file: Path,
+    /,
+    *,
+    seeds: str | None = None,
+    set: Overrides = (),  # noqa: A002
+    runs: Runs = None,
+    device: str = "cpu",
+    jobs: int = 0,
+    dry_run: Annotated[bool, Parameter(name="--dry-run", negative=())] = False,
+    keep_models: Annotated[bool, Parameter(name="--keep-models", negative=())] = False,
+    fresh: Fresh = False,
+    json: Json = False,
+    strict: Strict = False,
+    plugin: Plugins = (),
+) -> int:
+    """Run a study of your own: one experiment, varied, as a TOML file says; with a page.
+
+    Parameters
+    ----------
+    file
+        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
+    seeds
+        Number of replicates, or which: 8, 900..907 or 7,8,9.
+    set
+        Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
+    runs
+        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    device
+        cpu or cuda.
+    jobs
+        Processes that train side by side; 0 takes the cores where the work is worth their start.
+    dry_run
+        Only say what it would take: runs, steps, minutes, memory, and what is stored already.
+    keep_models
+        Store the trained weights, too.
+    fresh
+        Discard an earlier run of the same study.
+    json
+        Print one JSON object.
+    strict
+        Exit with 1 when a claim did not reproduce.
+    plugin
+        A Python module that adds worlds, models or probes of your own; may be repeated.
+    """
+    from inweights import console, laboratory
+    from inweights.lab.plugins import load_plugins
+    from inweights.lab.recipe import parse_seeds
+    from inweights.lab.study import open_study
+    from inweights.lab.sweep import worth
+
+    load_plugins(plugin)
+    recipe = open_study(file)
+    chosen = parse_seeds(seeds) if seeds else None
+    settings, numbers, _ = recipe.resolve("cpu", chosen, set)
+    plan = recipe.plan(settings)
+    jobs = jobs or worth(plan, len(numbers), device)
+    if dry_run:
+        from inweights.lab.forecast import forecast
+        from inweights.lab.store import Store
+        from inweights.runs import RunStore
+
+        store = Store(RunStore(runs).root / "store")
+        with console.progress() as progress:
+            ahead = forecast(
+                plan, numbers, store,
+                device=device, jobs=jobs, keep_models=keep_models, progress=progress,
+            )  # fmt: skip
+        console.forecast(ahead, json=json)
+        return 0
+    words = ["sweep", str(file), *(["--seeds", seeds] if seeds else [])]
+    words += [word for change in set for word in ("--set", change)]
+    words += [word for module in plugin for word in ("--plugin", module)]
+    with console.progress() as progress:
+        outcome = laboratory.run(
+            recipe,
+            seeds=numbers,
+            overrides=set,
+            runs=runs,
+            device=device,
+            jobs=jobs,
+            plugins=plugin,
+            fresh=fresh,
+            progress=progress,
+            command=words,
+            keep_models=keep_models,
+        )
+    console.outcome(outcome, json=json)
+    return int(strict and any(claim.verdict == "not reproduced" for claim in outcome.claims))

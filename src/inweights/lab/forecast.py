@@ -1,0 +1,211 @@
+"""What a plan would cost before it is begun: runs, steps, minutes, memory, and what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
+from inweights.lab.store import MODEL_PART, Store
+from inweights.lab.trial import Plan
+from inweights.progress import Progress
+from inweights.training.learner import Curriculum
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Forecast", "forecast"]
+
+#: Steps of each phase, and groups of runs, that are tried out.
+STEPS, GROUPS = 4, 6
+#: Bytes of a process that has loaded torch.
+BASE = 400 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What a plan would do.
+
+    Attributes:
+        conditions: Trials.
+        seeds: Root seeds of each.
+        runs: Runs of which something is asked.
+        stored: Runs of which nothing is missing.
+        measured: Runs that are measured only, as their weights are kept.
+        trained: Runs that are trained.
+        steps: Updates of all runs that are trained.
+        minutes: How long training takes, by a few steps of it on this machine; what is measured and
+            what is no training is not in it. ``None`` where nothing could be tried out.
+        untimed: Tasks that are no training.
+        memory: Bytes that all processes take together at most, about.
+        jobs: Processes side by side.
+    """
+
+    conditions: int
+    seeds: int
+    runs: int
+    stored: int
+    measured: int
+    trained: int
+    steps: int
+    minutes: float | None
+    untimed: int
+    memory: int
+    jobs: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.conditions} conditions × {self.seeds} seeds: {self.runs} runs, {self.stored} of"
+            " them stored"
+        ]
+        if self.measured:
+            parts.append(f"{self.measured} to measure with kept weights")
+        parts.append(f"{self.trained} to train: {self.steps:,} steps")
+        if self.minutes is not None:
+            at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
+            parts.append(f"about {_minutes(self.minutes)} on this machine{at_once}")
+        if self.untimed:
+            parts.append(f"{self.untimed} tasks that are not timed")
+        if self.trained:
+            parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
+        return "; ".join(parts)
+
+
+def forecast(
+    plan: Plan,
+    seeds: Sequence[int],
+    store: Store,
+    *,
+    version: int = 1,
+    device: str = "cpu",
+    jobs: int = 1,
+    keep_models: bool = False,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Try out a few steps of what is missing of a plan; nothing is stored.
+
+    At most six groups of runs are tried, spread over all by size; the others are taken to cost what
+    the nearest of these does for a step.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds of every trial.
+        store: What is there already.
+        version: The recipe's.
+        device: Where models live.
+        jobs: Processes side by side.
+        keep_models: Whether weights are to be kept.
+        progress: Told how many groups are tried.
+    """
+    work = asked_of(plan, seeds, version, keep_models=keep_models)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
+    learning = [task for task in tasks if isinstance(task, LearnTask)]
+    looks = [
+        task
+        for task in learning
+        if at_the_end(task.measures) and all(store.has(r.key, MODEL_PART) for r in task.runs)
+    ]
+    training = [task for task in learning if task not in looks]
+    descents = [task for task in training if isinstance(task.learner, Curriculum)]
+    sizes = {task.key: _parameters(task) for task in descents}
+    ordered = sorted(descents, key=lambda task: sizes[task.key])
+    spread = [round(i * (len(ordered) - 1) / max(1, GROUPS - 1)) for i in range(GROUPS)]
+    tried: dict[int, tuple[float, int]] = {}
+    for place in sorted({*spread}) if ordered else ():
+        if progress:
+            progress(len(tried), len({*spread}), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], device)
+    seconds = 0.0
+    for place, task in enumerate(ordered):
+        nearest = min(tried, key=lambda other: abs(other - place))
+        whole = tried[nearest][0] / max(1, ordered[nearest].steps)
+        seconds += whole * task.steps
+    together = min(jobs, max(1, len(ordered)))
+    runs = set(work.runs)
+    return Forecast(
+        conditions=len(plan.trials) + len(plan.computations),
+        seeds=len(seeds),
+        runs=len(runs) + len(work.computations),
+        stored=len(runs) + len(work.computations)
+        - sum(len(t.runs) for t in learning)
+        - (len(tasks) - len(learning)),
+        measured=sum(len(task.runs) for task in looks),
+        trained=sum(len(task.runs) for task in training),
+        steps=sum(task.steps for task in training),
+        minutes=seconds / 60 / together if ordered else None,
+        untimed=len(tasks) - len(looks) - len(ordered),
+        memory=together * (BASE + max((size for _, size in tried.values()), default=0)),
+        jobs=together,
+    )  # fmt: skip
+
+
+def _parameters(task: LearnTask) -> int:
+    """A measure of its size: numbers in the config, which grow with a model, and its runs."""
+    trial = task.runs[0].trial
+    world = trial.world.build(task.runs[0].seed)
+    assert trial.model is not None
+    lone = trial.model.build(
+        vocabulary=len(world.vocabulary), seeds=[0], candidates=world.outputs.tolist()
+    )
+    return sum(p.numel() for p in lone.parameters()) * len(world.facts)
+
+
+def _try(task: LearnTask, device: str) -> tuple[float, int]:
+    """Return the seconds and bytes that a training would take, by a few steps of each phase."""
+    import torch
+
+    from inweights.lab.task import build_model, capacity, use_threads
+    from inweights.training import train
+
+    run = task.runs[0]
+    count = min(len(task.runs), capacity(run, run.trial.world.build(run.seed)))
+    runs = task.runs[:count]
+    worlds = [one.trial.world.build(one.seed) for one in runs]
+    model = build_model(runs, worlds, device)
+    whole = run.trial.learner
+    assert isinstance(whole, Curriculum)
+    short = [
+        structs.replace(phase, steps=min(phase.steps, STEPS), schedule=type(phase.schedule)())
+        for phase in whole.phases
+    ]
+    held: dict[int, int] = {}
+    most = 0
+    stamps = [time.perf_counter()]
+
+    def keep(tensor: Tensor) -> Tensor:
+        held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    def tick(_step: int) -> None:
+        nonlocal most
+        most = max(most, sum(held.values()))
+        held.clear()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        stamps.append(time.perf_counter())
+
+    with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        train(
+            model, worlds, Curriculum(phases=tuple(short)), seeds=[one.seed for one in runs],
+            progress=tick,
+        )  # fmt: skip
+    steps = [later - earlier for earlier, later in pairwise(stamps)]
+    seconds, first = 0.0, 0
+    for phase, brief in zip(whole.phases, short, strict=True):
+        own = steps[first : first + brief.steps]
+        seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
+        first += brief.steps
+    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    return seconds * len(task.runs) / count, state + most
+
+
+def _minutes(minutes: float) -> str:
+    if minutes < 1:
+        return f"{max(1, round(60 * minutes))} s"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,193 @@
+"""Looking inside: the logit lens, attention patterns, and how alike two sets of states are.
+
+Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T`` positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.probes.recall import chosen_parts, slices
+from inweights.training.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.world import World
+
+__all__ = ["attention", "cka", "logit_lens"]
+
+
+@torch.no_grad()
+def logit_lens(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    parts: Sequence[Part] = ("facts", "queries"),
+    layers: Sequence[str] | None = None,
+    most: int = 2000,
+) -> pl.DataFrame:
+    """At which depth the answer is there: what each layer's state says (nostalgebraist 2020).
+
+    The state at the last position goes through the final norm and the unembedding, as if the layers
+    between did nothing. In the deepest layer this is what the model says.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        parts: ``facts``, ``queries`` or both.
+        layers: Names of layers; all if left out.
+        most: Statements of each slice that are looked at, the first ones.
+
+    Returns:
+        A row for each replica, slice and layer: ``replica, part, role, distribution, layer, depth,
+        accuracy`` (of the first answer token, over all candidates), ``probability`` (its mean),
+        ``rank`` (how many candidates beat it, mean), ``statements``.
+
+    Raises:
+        ConfigError: A layer or a part is unknown.
+        DataError: The parts are empty, or the head does not cover an answer.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = GPTConfig(layers=1).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> logit_lens(model, world, parts=["queries"])["layer"].to_list()
+        ['embedding', 'block.0', 'final']
+    """
+    each = as_worlds(worlds, model)
+    device = model.column.device
+    rows: list[dict[str, object]] = []
+    chosen = chosen_parts(each[0], parts)
+    for part, role, distribution, indices in slices(each[0]):
+        if part not in chosen:
+            continue
+        groups = shape_groups(each, part, indices[:most])
+        answers = torch.cat([group.answers[..., 0] for group in groups], dim=-1)
+        columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
+        states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
+        for layer, state in states.items():
+            logits = model.decode(layer, state)  # one layer at a time: candidates may be many
+            own = logits.gather(-1, columns)
+            numbers = {
+                "accuracy": (logits.argmax(-1, keepdim=True) == columns).float().mean((1, 2)),
+                "probability": logits.log_softmax(-1).gather(-1, columns).exp().mean((1, 2)),
+                "rank": (logits > own).sum(-1).float().mean(1),
+            }
+            rows.extend(
+                {
+                    "replica": replica,
+                    "part": part,
+                    "role": role,
+                    "distribution": distribution,
+                    "layer": layer,
+                    "depth": model.layer_names.index(layer),
+                    **{name: float(number[replica]) for name, number in numbers.items()},
+                    "statements": columns.shape[1],
+                }
+                for replica in range(model.replicas)
+            )
+    return pl.DataFrame(rows)
+
+
+@torch.no_grad()
+def attention(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    parts: Sequence[Part] = ("facts", "queries"),
+    most: int = 2000,
+) -> pl.DataFrame:
+    """Who looks where: attention of every head, averaged over the prompts of a role.
+
+    Args:
+        model: ``R`` replicas of an architecture with attention.
+        worlds: One world, or one a replica.
+        parts: ``facts``, ``queries`` or both.
+        most: Statements of each role and length that are looked at, the first ones.
+
+    Returns:
+        A row for each replica, role, length of prompt, layer, head and pair of positions:
+        ``replica, part, role, length, layer, head, position`` (that attends), ``attended``
+        (to which), ``weight`` (from 0 to 1).
+
+    Raises:
+        ConfigError: The architecture has no attention, or a part is unknown.
+        DataError: The parts are empty.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> config = GPTConfig(layers=1, heads=1, attention="uniform")
+        >>> model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> table = attention(model, world, parts=["queries"]).filter(position=2)
+        >>> table.select("attended", "weight").rows()[0]
+        (0, 0.3333333432674408)
+    """
+    each = as_worlds(worlds, model)
+    tables = []
+    for part in chosen_parts(each[0], parts):
+        statements = getattr(each[0], part)
+        for role in statements.role_names:
+            for group in shape_groups(each, part, statements.with_role(role)):
+                prompts = group.prompts[..., :most, :].to(model.column.device)
+                for layer, patterns in model.attention_patterns(prompts).items():
+                    weights = patterns.mean(1).cpu().numpy()  # [R, H, T, T]
+                    place = np.indices(weights.shape)
+                    seen = place[3] <= place[2]
+                    axes = zip(
+                        ("replica", "head", "position", "attended"), place[:, seen], strict=True
+                    )
+                    table = pl.DataFrame(
+                        {
+                            **dict(axes),
+                            "weight": weights[seen].astype(np.float64),
+                        }
+                    )
+                    named = {"part": part, "role": role, "length": weights.shape[-1]}
+                    constants = [pl.lit(v).alias(k) for k, v in {**named, "layer": layer}.items()]
+                    tables.append(table.select("replica", *constants, pl.exclude("replica")))
+    return pl.concat(tables)
+
+
+@torch.no_grad()
+def cka(one: Tensor, other: Tensor) -> Tensor:
+    """How alike two sets of states of the same prompts are: linear CKA, from 0 to 1, ``[R]``.
+
+    It does not see a rotation or a scale of either, so that models that were trained apart can be
+    compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for any two;
+    where all prompts have one state it is not a number.
+
+    Args:
+        one: ``[R, n, D]``.
+        other: ``[R, n, E]``, of the same prompts.
+
+    Raises:
+        DataError: They are not of the same prompts.
+
+    Example:
+        >>> states = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0))
+        >>> turned = 3 * states.flip(-1)
+        >>> cka(states, turned).round(decimals=3).tolist()
+        [1.0, 1.0]
+    """
+    if one.shape[:-1] != other.shape[:-1] or one.dim() != 3:
+        raise DataError(
+            f"states of shapes {list(one.shape)} and {list(other.shape)} are not of the same "
+            "prompts; [R, n, D] and [R, n, E] are compared"
+        )
+    x, y = (_centred(states.double()) for states in (one, other))
+    shared = torch.linalg.matrix_norm(y.mT @ x).square()
+    return shared / (torch.linalg.matrix_norm(x.mT @ x) * torch.linalg.matrix_norm(y.mT @ y))
+
+
+def _centred(states: Tensor) -> Tensor:
+    """States minus their mean; 0 where what is left is rounding."""
+    rest = states - states.mean(1, keepdim=True)
+    return torch.where(rest.abs() > 1e-12 * states.abs().amax(), rest, 0.0)

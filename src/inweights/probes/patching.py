@@ -1,0 +1,201 @@
+"""Activation patching: a hidden state replaced by another, and what becomes of the answer.
+
+Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError, unknown_name
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.probes.recall import chosen_parts
+from inweights.training.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.world import Ids, World
+
+__all__ = ["activation_patching", "patch"]
+
+
+def patch(
+    model: Model,
+    tokens: Tensor,
+    state: Tensor,
+    *,
+    layer: str,
+    position: int | None = None,
+    at: Literal["last", "all"] = "all",
+) -> Tensor:
+    """Return the logits of ``tokens`` after a layer's state is replaced by another.
+
+    The other state may come from anywhere: another prompt, another replica, another model.
+
+    Args:
+        model: ``R`` replicas.
+        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
+        state: What is put in, ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis of
+            length 1 serves all replicas, or all prompts.
+        layer: One of the model's ``layer_names``.
+        position: Where, negative ones from the end; everywhere if left out.
+        at: Whether logits are wanted at ``all`` positions, ``[R, B, T, K]``, or at the ``last``,
+            ``[R, B, K]``.
+
+    Raises:
+        ConfigError: The layer or ``at`` is unknown, or a model of one's own does not offer the
+            layer to hooks.
+        DataError: The position or the shape of ``state`` does not fit.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> model = GPTConfig(layers=2, width=8).build(vocabulary=9, seeds=[0, 1])
+        >>> tokens, other = torch.tensor([[1, 2]]), torch.tensor([[5, 2]])
+        >>> states = model.hidden(other, at="all")["block.0"]
+        >>> patched = patch(model, tokens, states, layer="block.0")  # at all positions
+        >>> torch.equal(patched, model(other))
+        True
+        >>> across = states[:, :, 1].flip(0)  # each replica gets the other one's state
+        >>> tuple(patch(model, tokens, across, layer="block.0", position=1, at="last").shape)
+        (2, 1, 9)
+    """
+    if at not in ("last", "all"):
+        raise unknown_name("place", at, ("last", "all"))
+    batch, shape = pack([tokens]), tokens.shape[-2:]
+    if position is not None and not -shape[1] <= position < shape[1]:
+        raise DataError(f"there is no position {position} in prompts of {shape[1]} tokens")
+
+    def replace(own: Tensor) -> Tensor:
+        whole = own.unflatten(1, shape).clone()
+        place = whole if position is None else whole[:, :, position]
+        try:
+            place[:] = state
+        except RuntimeError:
+            raise DataError(
+                f"a state of shape {list(state.shape)} does not fit; {list(place.shape)} is wanted"
+            ) from None
+        return whole.flatten(1, 2)
+
+    with model.hooks({layer: replace}):
+        if at == "last":
+            return model(batch, at=batch.last)
+        return model(tokens)
+
+
+@torch.no_grad()
+def activation_patching(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    part: Part = "queries",
+    layers: Sequence[str] | None = None,
+    donor: Model | None = None,
+    most: int = 256,
+) -> pl.DataFrame:
+    """Which hidden state carries the answer: the effect of patching, by layer and position.
+
+    Each statement gets a partner: the next one of its role and length with another prompt and
+    another answer. The model reads the statement's prompt, and one of its hidden states is replaced
+    by that of the partner's prompt. With ``d`` the logit of the partner's answer minus that of the
+    own one, at the last position, averaged over statements,
+
+        ``effect = (d_patched − d_own) / (d_partner − d_own)``,
+
+    0 where nothing changes, 1 where the model answers as it does to the partner's prompt
+    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model answers both
+    prompts alike.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        part: ``queries`` or ``facts``.
+        layers: Names of layers; all if left out.
+        donor: Model whose states are put in, with the same layers and width, and as many replicas
+            or one; the model itself if left out. An effect of 1 then says that its states are as
+            good as the model's own.
+        most: Statements of each role and length that are looked at, the first ones.
+
+    Returns:
+        A row for each replica, role, length, layer and position: ``replica, part, role, length``
+        (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (how often the largest
+        logit is the partner's answer), ``statements``.
+
+    Raises:
+        ConfigError: A layer or the part is unknown.
+        DataError: The part is empty, no two statements of a role differ in their answer, the head
+            does not cover an answer, or the donor's states do not fit.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> table = activation_patching(model, world, layers=["embedding"])  # a r1 r2: a decides
+        >>> table["effect"].abs().round(3).to_list()
+        [1.0, 0.0, 0.0]
+    """
+    each = as_worlds(worlds, model)
+    chosen_parts(each[0], [part])
+    statements = getattr(each[0], part)
+    rows: list[dict[str, object]] = []
+    for role in statements.role_names:
+        for group in shape_groups(each, part, statements.with_role(role)):
+            prompts, answers = group.prompts[..., :most, :], group.answers[..., :most, 0]
+            partner = torch.from_numpy(_partners(prompts.numpy(), answers.numpy(), role))
+            tokens = prompts.to(model.column.device)
+            other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(tokens.device)
+            pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
+            columns = model.columns(pair).expand(model.replicas, -1, -1)
+            own, theirs = (
+                _difference(model(batch, at=batch.last), columns)
+                for batch in (pack([tokens]), pack([other]))
+            )
+            states = (donor or model).hidden(other, layers=layers, at="all")
+            for layer, state in states.items():
+                for position in range(tokens.shape[-1]):
+                    new = state[:, :, position]
+                    logits = patch(model, tokens, new, layer=layer, position=position, at="last")
+                    effect = (_difference(logits, columns) - own) / (theirs - own)
+                    right = (logits.argmax(-1) == columns[..., 1]).float().mean(1)
+                    rows.extend(
+                        {
+                            "replica": replica,
+                            "part": part,
+                            "role": role,
+                            "length": tokens.shape[-1],
+                            "layer": layer,
+                            "depth": model.layer_names.index(layer),
+                            "position": position,
+                            "effect": float(effect[replica]),
+                            "accuracy": float(right[replica]),
+                            "statements": tokens.shape[-2],
+                        }
+                        for replica in range(model.replicas)
+                    )
+    return pl.DataFrame(rows)
+
+
+def _difference(logits: Tensor, columns: Tensor) -> Tensor:
+    """Mean logit of the partners' answers minus that of the own ones, ``[R]``."""
+    own, theirs = logits.gather(-1, columns).double().mean(1).unbind(-1)
+    return theirs - own
+
+
+def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
+    """For each statement the next one with another prompt and answer, ``[m]`` or ``[R, m]``."""
+    count = answers.shape[-1]
+    partners = np.full(answers.shape, -1)
+    for shift in range(1, count):
+        place = (np.arange(count) + shift) % count
+        fits = (answers[..., place] != answers) & (prompts[..., place, :] != prompts).any(-1)
+        partners = np.where((partners < 0) & fits, place, partners)
+        if (partners >= 0).all():
+            return partners
+    raise DataError(
+        f"activation patching needs statements of role '{role}' and of one length with different "
+        f"answers; {count} are too few, or all alike"
+    )

@@ -1,0 +1,84 @@
+"""Token names in named groups, and ids for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, unknown_name
+
+__all__ = ["Ids", "Vocabulary", "counted"]
+
+Ids = NDArray[np.int64]
+
+
+class Vocabulary:
+    """Token names in disjoint, named groups; a token's id is its place.
+
+    Args:
+        groups: Names of the tokens of each group, in the order of their ids.
+
+    Raises:
+        DataError: A name occurs twice.
+
+    Example:
+        >>> words = Vocabulary({"subject": ["a1", "a2"], "object": ["c1"]})
+        >>> len(words), words["object"].tolist(), words.names[1], words.id("c1")
+        (3, [2], 'a2', 2)
+        >>> words
+        Vocabulary(3 tokens: 2 subject, 1 object)
+    """
+
+    def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
+        self.names: tuple[str, ...] = tuple(name for names in groups.values() for name in names)
+        self._ids = {name: i for i, name in enumerate(self.names)}
+        if len(self._ids) != len(self.names):
+            seen: set[str] = set()
+            double = next(n for n in self.names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+            raise DataError(f"the token name '{double}' occurs twice in the vocabulary")
+        ends = np.cumsum([0, *(len(names) for names in groups.values())])
+        self._spans = {g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, group: str) -> Ids:
+        """Ids of a group's tokens."""
+        if group not in self._spans:
+            raise unknown_name("token group", group, self._spans, error=DataError)
+        return np.arange(*self._spans[group], dtype=np.int64)
+
+    def __contains__(self, group: object) -> bool:
+        return group in self._spans
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.groups == other.groups
+
+    def __hash__(self) -> int:
+        return hash((self.names, tuple(self._spans)))
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Names of the tokens of each group."""
+        return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
+
+    def id(self, name: str) -> int:
+        """Id of the token called ``name``."""
+        if name not in self._ids:
+            raise unknown_name("token", name, self._ids, error=DataError)
+        return self._ids[name]
+
+    def text(self, ids: Iterable[int]) -> str:
+        """Names of ``ids``, with spaces between."""
+        return " ".join(self.names[i] for i in ids)
+
+    def __repr__(self) -> str:
+        groups = (counted(b - a, group) for group, (a, b) in self._spans.items())
+        return f"Vocabulary({len(self):,} tokens: {', '.join(groups)})"
+
+
+def counted(count: int, name: str) -> str:
+    """Return how many there are of what."""
+    return f"{count:,} {name}"

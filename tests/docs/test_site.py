@@ -1,0 +1,95 @@
+"""The site is built without a warning, and each kind of page opened by a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("myst_nb", reason="install .[docs] to run")
+
+ROOT = Path(__file__).parents[2]
+#: One page of each kind.
+KINDS = (
+    "index.html", "gallery.html", "papers.html", "board.html", "commands.html", "citing.html",
+    "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
+    "recipes/beyond/real-graphs.html", "api/lab.html", "_static/explore/bridge.html",
+)  # fmt: skip
+#: The smallest type that shows text, in pixels; maths and drawings aside (a card's link has none).
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('body *')]
+  .filter(e => e.offsetParent && !e.closest('svg, .math, mjx-container, noscript')
+    && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+  .map(e => parseFloat(getComputedStyle(e).fontSize)).filter(size => size > 0))"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site without running its notebooks: ``make docs`` does that."""
+    folder = tmp_path_factory.mktemp("site")
+    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html"]
+    built = subprocess.run(
+        [sys.executable, *words, "-D", "nb_execution_mode=off", "docs", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_pages_fit_their_window(visit, site: Path, width: int, color_scheme: str) -> None:
+    size = {"width": width, "height": 900}
+    for name in KINDS:
+        page = visit((site / name).as_uri(), "body", viewport=size, color_scheme=color_scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert page.evaluate(SMALLEST) >= 9, name
+        page.close()
+
+
+def test_each_claim_has_an_address(site: Path) -> None:
+    index = json.loads((site / "claims" / "index.json").read_text("utf-8"))
+    assert len(index) > 400
+    for name in list(index)[::40]:
+        about = json.loads((site / "claims" / f"{name}.json").read_text("utf-8"))
+        assert about["verdict"] == index[name]
+        page, _, anchor = about["page"].partition("#")
+        assert f'id="{anchor}"' in (site / page).read_text("utf-8")
+        badge = (site / "claims" / f"{name}.svg").read_text("utf-8")
+        assert about["verdict"] in badge
+
+
+def test_search_finds_a_recipe_by_its_claim(site: Path) -> None:
+    index = (site / "searchindex.js").read_text("utf-8")
+    files = re.search(r'"?docnames"?:\s*\[(.*?)\]', index)
+    assert files is not None
+    names = re.findall(r'"([^"]+)"', files[1])
+    place = names.index("recipes/identity-bridge/fig2")
+    # a word of the claim "Small initialisation degrades more slowly", as the index stems it
+    found = re.search(r'[",{]"?slower"?:(\[[^]]*\]|\d+)|[",{]"?slowli"?:(\[[^]]*\]|\d+)', index)
+    assert found is not None
+    assert re.search(rf"\b{place}\b", found[0])
+
+
+def test_the_map_names_every_recipe(site: Path) -> None:
+    from inweights.recipes import recipe_names
+
+    text = (site / "papers.html").read_text("utf-8") + (site / "gallery.html").read_text("utf-8")
+    for name in recipe_names():
+        if not name.startswith("demo/"):
+            assert f"recipes/{name}.html" in text
+
+
+def test_notebooks_open_elsewhere(site: Path) -> None:
+    pages = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
+    assert len(pages) >= 3
+    for page in pages:
+        file = next(site.rglob(f"{page.stem}.ipynb"))
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        assert sum(cell["cell_type"] == "code" for cell in cells) >= 3

@@ -1,0 +1,95 @@
+"""TransformerLens, on an exported GPT, sees what ours sees and patches as ours patches."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from tests.models.test_export import TOKENS, gpt
+from torch import Tensor
+
+from inweights.errors import ConfigError
+from inweights.models import to_transformer_lens
+from inweights.probes import patch
+
+pytest.importorskip("transformer_lens", reason="needs inweights[lens]")
+pytestmark = pytest.mark.slow  # importing it takes seconds
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+OTHER = TOKENS.flip(0)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["tied", "untied"])
+def pair(request: Any) -> tuple[Any, list[Any]]:
+    model = gpt(tied=request.param)
+    return model, [to_transformer_lens(model, replica) for replica in (0, 1)]
+
+
+@torch.no_grad()
+def test_logits_states_and_patterns_are_equal(pair: Any) -> None:
+    model, bridges = pair
+    ours, patterns = model.hidden(TOKENS, at="all"), model.attention_patterns(TOKENS)
+    for replica, bridge in enumerate(bridges):
+        logits, cache = bridge.run_with_cache(TOKENS)
+        torch.testing.assert_close(logits, model(TOKENS)[replica], **CLOSE)
+        torch.testing.assert_close(cache["resid_pre", 0], ours["embedding"][replica], **CLOSE)
+        torch.testing.assert_close(cache["ln_final.hook_out"], ours["final"][replica], **CLOSE)
+        for i in range(2):
+            there = cache["resid_post", i]
+            torch.testing.assert_close(there, ours[f"block.{i}"][replica], **CLOSE)
+            pattern = patterns[f"block.{i}"][replica]
+            torch.testing.assert_close(cache["pattern", i], pattern, **CLOSE)
+
+
+@torch.no_grad()
+def test_the_lens_is_theirs(pair: Any) -> None:
+    model, bridges = pair
+    lens = model.logit_lens(TOKENS, at="all")
+    for replica, bridge in enumerate(bridges):
+        _, cache = bridge.run_with_cache(TOKENS)
+        for i in range(2):
+            theirs = bridge.unembed(bridge.ln_final(cache["resid_post", i]))
+            torch.testing.assert_close(theirs, lens[f"block.{i}"][replica], **CLOSE)
+
+
+NAMES = {
+    "embedding": "blocks.0.hook_resid_pre",
+    "block.0": "blocks.0.hook_resid_post",
+    "block.1": "blocks.1.hook_resid_post",
+    "final": "ln_final.hook_out",
+}
+
+
+def put(value: Tensor, hook: Any, *, state: Tensor, position: int) -> Tensor:
+    del hook
+    value[:, position] = state
+    return value
+
+
+@pytest.mark.parametrize("layer", NAMES)
+@pytest.mark.parametrize("source", ["prompt", "run"])
+@torch.no_grad()
+def test_patching_gives_what_their_hooks_give(pair: Any, layer: str, source: str) -> None:
+    """A state of another prompt, or of the other replica, at one position."""
+    model, bridges = pair
+    if source == "prompt":
+        states = model.hidden(OTHER, layers=[layer], at="all")[layer]
+    else:
+        states = model.hidden(TOKENS, layers=[layer], at="all")[layer].flip(0)
+    for position in (0, 3):
+        new = states[:, :, position]
+        patched = patch(model, TOKENS, new, layer=layer, position=position)
+        assert not torch.allclose(patched, model(TOKENS), atol=1e-3)
+        for replica, bridge in enumerate(bridges):
+            edit = partial(put, state=new[replica], position=position)
+            theirs = bridge.run_with_hooks(TOKENS, fwd_hooks=[(NAMES[layer], edit)])
+            torch.testing.assert_close(theirs, patched[replica], **CLOSE)
+
+
+def test_without_it_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformer_lens.model_bridge.sources", None)
+    with pytest.raises(ConfigError, match=r"needs transformer_lens; .* 'inweights\[lens\]'"):
+        to_transformer_lens(gpt())

@@ -1,0 +1,188 @@
+"""The living pictures in a real browser: what learns in the page is what learns in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import inweights as iw
+from inweights.cli import main
+from inweights.models import TinyNNConfig
+from inweights.report.explore import EXPLORATIONS, explore_page
+from inweights.theory.node2vec import descend
+from inweights.theory.spectral import adjacency
+from inweights.worlds import Graph
+
+STEPS = 200
+#: Runs a model of the page for some steps from a start that Python gives.
+LEARN = """([kind, options, targets, n, v, rate, steps]) => {
+  const model = Learn[kind](options), told = Float64Array.from(targets);
+  let loss = 0;
+  for (let i = 0; i < steps; i++) { loss = model.step(told, n, v, rate); }
+  return {E: Array.from(model.embedding()), loss};
+}"""
+BRIDGE = """([options, facts, rate, steps]) => {
+  const model = Learn.embMLP(options);
+  for (let i = 0; i < steps; i++) { model.step(facts, rate); }
+  return Array.from(model.templates());
+}"""
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explore")
+    for which in EXPLORATIONS:
+        (folder / f"{which}.html").write_text(explore_page(which), encoding="utf-8")
+    return {which: (folder / f"{which}.html").as_uri() for which in EXPLORATIONS}
+
+
+def test_command_writes_a_page(tmp_path, capsys):
+    page = tmp_path / "new" / "bridge.html"
+    assert main(["explore", "bridge", "--out", str(page)]) == 0
+    assert page.read_text("utf-8") == explore_page("bridge")
+    assert page.as_uri() in capsys.readouterr().out
+    assert main(["explore", "brigde", "--out", str(tmp_path / "no.html")]) == 2
+    assert "bridge" in capsys.readouterr().err
+    assert not (tmp_path / "no.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+class TestEqualToPython:
+    def test_node2vec(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready")
+        a = adjacency(Graph(shape="irregular", shuffled=False).build())
+        n, width = len(a), 12
+        start = np.random.default_rng(0).normal(size=(1, n, width)) * 0.3
+        expected = descend(start, a, rate=0.05, steps=STEPS).vectors[0]
+        options = {
+            "width": width,
+            "tokens": n,
+            "std": 1,
+            "seed": 0,
+            "start": {"E": start.ravel().tolist()},
+        }
+        got = page.evaluate(LEARN, ["node2vec", options, a.ravel().tolist(), n, n, 0.05, STEPS])
+        np.testing.assert_allclose(np.reshape(got["E"], (n, width)), expected, atol=1e-6, rtol=0)
+
+    @pytest.mark.parametrize(("idle", "self_edges"), [(0, False), (9, True)])
+    def test_tiny_nn(self, visit, addresses, idle, self_edges):
+        page = visit(addresses["geometry"], ".ready")
+        world = Graph(shape="grid", shuffled=False, self_edges=self_edges).build()
+        a, width, rate = adjacency(world), 8, 0.01
+        n = len(a)
+        model = TinyNNConfig(width=width).build(vocabulary=n + idle, seeds=[0]).double()
+        start = {
+            "E": model.tokens.weight.detach().flatten().tolist(),
+            "W": model.middle.weight.detach().flatten().tolist(),
+        }
+        adam = iw.Optimizer(kind="adamw", rate=rate, weight_decay=0.0)
+        flat = iw.Schedule(kind="constant")
+        iw.train(
+            model,
+            world,
+            iw.Curriculum(phases=(iw.Phase(steps=STEPS, optimizer=adam, schedule=flat),)),
+            seeds=[0],
+        )
+        told = np.zeros((n, n + idle))
+        told[:, :n] = a
+        options = {"width": width, "tokens": n + idle, "std": 1, "seed": 0, "start": start}
+        got = page.evaluate(
+            LEARN, ["tinyNN", options, told.ravel().tolist(), n, n + idle, rate, STEPS]
+        )
+        expected = model.tokens.weight.detach().numpy()[0]
+        np.testing.assert_allclose(
+            np.reshape(got["E"], expected.shape), expected, atol=1e-6, rtol=0
+        )
+
+    def test_emb_mlp(self, visit, addresses):
+        page = visit(addresses["bridge"], ".ready")
+        world = iw.TwoHop(n=5, complexity=2, identity=0.5).build(seed=0)
+        candidates = world.outputs.tolist()
+        config = iw.EmbMLPConfig(width=16)
+        model = config.build(
+            vocabulary=len(world.vocabulary), seeds=[0], candidates=candidates
+        ).double()
+        start = {
+            "E": model.tokens.weight.detach().flatten().tolist(),
+            "P": model.projection.weight.detach().flatten().tolist(),
+        }
+        descent = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
+        flat = iw.Schedule(kind="constant")
+        iw.train(
+            model,
+            world,
+            iw.Curriculum(phases=(iw.Phase(steps=STEPS, optimizer=descent, schedule=flat),)),
+            seeds=[0],
+        )
+        facts = [
+            {"prompt": prompt, "answer": candidates.index(answer[0])}
+            for _, prompts, answers in world.facts.by_shape()
+            for prompt, answer in zip(prompts.tolist(), answers.tolist(), strict=True)
+        ]
+        options = {
+            "width": 16, "tokens": len(world.vocabulary), "outputs": len(candidates), "std": 1,
+            "seed": 0, "start": start,
+        }  # fmt: skip
+        got = page.evaluate(BRIDGE, [options, facts, 2.0, STEPS])
+        with torch.no_grad():
+            expected = model.templates().numpy()[0]
+        np.testing.assert_allclose(np.reshape(got, expected.shape), expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+class TestUnderTheHand:
+    def test_a_cycle_becomes_a_ring(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready")
+        rho = page.evaluate("() => document.querySelector('.explore-rho').textContent")
+        page.locator("[data-name=speed]").fill("40")
+        page.click(".explore-play")
+        page.wait_for_function(
+            "+document.querySelector('.explore-rho').textContent.replace('−', '-') < -0.9"
+        )
+        page.click(".explore-play")
+        assert rho != page.inner_text(".explore-rho")
+
+    def test_the_graph_is_changed_while_it_trains(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready", viewport={"width": 1280, "height": 1000})
+        page.click("label:has([value=tinyNN])")
+        page.click(".explore-play")
+        nodes = "document.querySelectorAll('.explore-editor circle').length"
+        before = page.evaluate(nodes)
+        box = page.locator(".explore-editor").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert page.evaluate(nodes) == before + 1
+        page.locator("[data-name=idle]").fill("9")
+        page.wait_for_timeout(100)
+        page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert page.evaluate(nodes) == before
+        page.click(".explore-play")
+        assert page.inner_text(".explore-loss") not in ("–", "NaN")
+
+    def test_a_list_that_is_wrong_says_which_line(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready")
+        page.click("summary")
+        page.fill("#edges", "1-2\n2-x")
+        page.click(".explore-apply")
+        assert "line 2" in page.inner_text(".explore-problem")
+        page.fill("#edges", "1-2\n2-3\n3-1")
+        page.click(".explore-apply")
+        assert page.evaluate("document.querySelectorAll('.explore-editor line').length") == 3
+
+    def test_identities_unlock_their_own_compositions(self, visit, addresses):
+        page = visit(addresses["bridge"], ".ready")
+        page.click("[data-all=half]")
+        page.locator("[data-name=speed]").fill("40")
+        page.click(".explore-play")
+        page.wait_for_selector(".explore-queries .good >> nth=2")
+        page.click("[data-all='1']")
+        page.wait_for_selector(".explore-queries:not(:has(.bad))")
+
+    @pytest.mark.parametrize("which", EXPLORATIONS)
+    @pytest.mark.parametrize("color_scheme", ["light", "dark"])
+    def test_a_phone_shows_all_of_it(self, visit, addresses, which, color_scheme):
+        size = {"width": 390, "height": 844}
+        page = visit(addresses[which], ".ready", viewport=size, color_scheme=color_scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

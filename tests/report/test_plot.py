@@ -1,0 +1,126 @@
+"""Plots of one's own tables: replicas, one line, pandas, axes of one's own, one's own drawing."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure as Picture
+from tests.report import made_up
+
+from inweights.errors import ConfigError, DataError
+from inweights.report import draw, drawing, plot, save, style
+from inweights.report.registry import DRAWINGS
+
+ROWS = {
+    "replica": [0, 1, 2, 0, 1, 2],
+    "step": [0, 0, 0, 100, 100, 100],
+    "accuracy": [0.1, 0.2, 0.3, 0.8, 0.9, 1.0],
+}
+TABLE = pl.DataFrame(ROWS)
+
+
+def mean_line(axes) -> list[float]:
+    """The line that is not of single dots."""
+    (line,) = [one for one in axes.get_lines() if one.get_linestyle() != "None"]
+    return line.get_ydata().tolist()
+
+
+def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
+    picture = plot("lines", TABLE, x="step", y="accuracy")
+    (axes,) = picture.axes
+    assert mean_line(axes) == pytest.approx([0.2, 0.9])
+    assert picture.legends == []
+    again = plot("lines", TABLE.rename({"replica": "seed"}), x="step", y="accuracy")
+    assert save.png(again) == save.png(picture)
+    assert TABLE.columns == list(ROWS)
+
+
+def test_where_there_are_both_it_goes_by_seed() -> None:
+    both = TABLE.with_columns(seed=pl.col("replica") // 2)  # two seeds; one mean of two rows
+    assert mean_line(plot("lines", both, x="step", y="accuracy").axes[0])[0] == pytest.approx(
+        np.mean([np.mean([0.1, 0.2]), 0.3])
+    )
+
+
+def test_replicas_can_be_what_is_told_apart() -> None:
+    cells = pl.DataFrame({"replica": [0, 1], "layer": ["a", "a"], "cosine": [0.1, 0.9]})
+    picture = plot("heatmaps", cells, row="layer", column="layer", value="cosine", panel="replica")
+    assert len(picture.axes) == 3
+
+
+@pytest.mark.parametrize("kind", ["pandas", "lazy", "columns"])
+def test_other_frames(kind: str) -> None:
+    if kind == "pandas":
+        pandas = pytest.importorskip("pandas", reason="needs pandas")
+        table = pandas.DataFrame({**ROWS, "model": ["gpt"] * 6}, index=[5] * 6)
+        table.loc[table["replica"] == 2, "model"] = None
+    else:
+        table = TABLE.with_columns(model=pl.lit("gpt"))
+        table = table.lazy() if kind == "lazy" else table.to_dict(as_series=False)
+    picture = plot("lines", table, x="step", y="accuracy")
+    assert mean_line(picture.axes[0]) == pytest.approx([0.2, 0.9])
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(DataError, match=r"frame of polars or pandas, .* not list"):
+        plot("lines", [1, 2], x="step", y="accuracy")
+    with pytest.raises(DataError, match="tells replicates apart by it, or by 'replica'"):
+        plot("lines", TABLE.drop("replica"), x="step", y="accuracy")
+
+
+def test_axes_of_ones_own() -> None:
+    figure = Picture()
+    left, right = figure.subplots(1, 2)
+    left.set_ylim(0, 3)
+    kept = {name: spine.get_edgecolor() for name, spine in left.spines.items()}
+    table = made_up.accuracies().filter(identity="with")
+    options = {"x": "C", "y": "accuracy", "series": "model"}
+    back = plot("lines", table, axes=left, y_label="share", **options)
+    assert back is figure
+    assert left.get_ylim() == (0, 3)
+    assert {name: spine.get_edgecolor() for name, spine in left.spines.items()} == kept
+    assert (left.get_xlabel(), left.get_ylabel()) == ("C", "share")
+    assert [text.get_text() for text in left.get_legend().get_texts()] == list(made_up.MODELS)
+    assert not right.get_lines()
+    alone = plot("lines", table, **options).axes[0]
+    ours, theirs = (
+        [one.get_ydata().tolist() for one in axes.get_lines()] for axes in (left, alone)
+    )
+    assert ours == theirs
+    plot("lines", TABLE, axes=right, x="step", y="accuracy")
+    assert right.get_legend() is None
+    for wrong, match in (({"facet": "model"}, "unknown option 'facet'"), ({"w": 1}, "option 'w'")):
+        with pytest.raises(ConfigError, match=match):
+            plot("lines", table, axes=left, **options, **wrong)
+    with pytest.raises(ConfigError, match="'sweeps' lays out a figure of its own; only 'lines'"):
+        plot("sweeps", table, axes=left)
+    with pytest.raises(ConfigError, match="did you mean 'lines'"):
+        plot("line", table, axes=left)
+
+
+def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
+    @drawing("own")
+    def own(table):
+        picture = Picture()
+        axes = picture.subplots()
+        axes.plot(table["step"], table["accuracy"])
+        axes.plot(table["step"], table["replica"])
+        axes.set_xlabel("step\n" * 4)
+        return picture
+
+    try:
+        before = dict(mpl.rcParams)
+        picture = draw(made_up.figure("a", "own", ("t",)), {"t": TABLE})
+        assert dict(mpl.rcParams) == before
+    finally:
+        del DRAWINGS["own"]
+    (axes,) = picture.axes
+    colors = [to_hex(line.get_color()) for line in axes.get_lines()]
+    assert colors == [mark.color for mark in style.CYCLE[:2]]
+    assert not axes.spines["top"].get_visible()
+    assert axes.xaxis.label.get_window_extent().y0 >= 0  # not cut
+    assert {tick.get_size() for tick in axes.get_xticklabels()} == {style.SMALL}
+    assert to_hex(axes.get_xticklabels()[0].get_color()) == style.INK
