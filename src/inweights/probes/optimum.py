@@ -112,7 +112,7 @@ def _templates(
             f"the direction is that of an Emb-MLP, whose templates add up; this is a "
             f"{type(model).__name__}. Probe its margins instead"
         )
-    each = _cycle(as_worlds(worlds, model.replicas), model.replicas)
+    each = _cycle(as_worlds(worlds, model), model.replicas)
     for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):
         columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
         yield w[world.inputs][:, columns], Program.of(world)
