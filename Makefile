@@ -12,7 +12,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-fast test-slow test-gpu check format bench coverage docs clean
+.PHONY: help board demo test test-fast test-slow test-gpu fuzz check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,10 @@ test-slow: $(VENV)/.stamp ## tests that take longer
 
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
+
+# Hours on two cores; what it finds is in fuzz.jsonl, each case with all that makes it again.
+fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 mutated files
+	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --log fuzz.jsonl
 
 check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
 	@$(BIN)/ruff format --check .

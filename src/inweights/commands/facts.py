@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Json, Overrides, Plugins, app
+from inweights.commands.base import Json, Overrides, Plugins, Whole, app
 
 __all__ = ["audit", "augment", "predict", "world"]
 
@@ -18,7 +18,7 @@ def world(
     /,
     *,
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
+    seed: Whole = 0,
     out: Path | None = None,
     json: Json = False,
     plugin: Plugins = (),
@@ -56,7 +56,7 @@ def predict(
     /,
     *,
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
+    seed: Whole = 0,
     answers: str = "one",
     gap: float = 1e-3,
     seconds: float | None = None,
@@ -166,11 +166,11 @@ def augment(
     out: Path,
     identity: bool = True,
     reverse: bool = False,
-    paraphrase: int = 1,
+    paraphrase: Whole = 1,
     curriculum: str = "joint",
     wording: Path | None = None,
     tokenizer: Path | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     json: Json = False,
 ) -> int:
     """Write training data from facts of your own, with identities, questions and a control.

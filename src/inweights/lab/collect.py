@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from inweights.config import check_size
+from inweights.lab.divergence import tell_divergence
 from inweights.lab.executors import Executor, Job, Processes, SameProcess
 from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.store import MODEL_PART, Store
@@ -84,7 +85,9 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
     _do(tasks, work, store, effort)
-    return _assemble(work.asked, store)
+    tables = _assemble(work.asked, store)
+    tell_divergence(tables)
+    return tables
 
 
 def _forget(work: Work, store: Store) -> None:

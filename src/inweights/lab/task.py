@@ -26,6 +26,7 @@ from inweights.lab.plan import (
 )
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
+from inweights.limits import check_memory, memory_limit
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.models.save import check_savable, encode_model, join_replicas
@@ -222,10 +223,16 @@ def capacity(run: Run, world: World) -> int:
     """How many runs like this one train together without filling the memory."""
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
-    lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    try:
+        with torch.device("meta"):  # shapes alone: nothing is drawn, and no memory taken
+            lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+        lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    count = sum(p.numel() for p in lone.parameters())
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
-    return max(1, MAX_BYTES // max(1, state))
+    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
 
 
 def _shape(world: World) -> list[Any]:

@@ -6,7 +6,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Paper, Plan, lines, share
 from inweights.recipes.derived import compositions
@@ -51,16 +51,16 @@ def plan(settings: Settings) -> Plan:
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
+        Measure(name="accuracy", probe=iw.probes.accuracy),
         Measure(
             name="curves",
-            probe=probes.accuracy,
+            probe=iw.probes.accuracy,
             every=settings.every,
             where={"model": settings.models[-1]},
         ),
         Measure(
             name="two_hop",
-            probe=probes.templates,
+            probe=iw.probes.templates,
             options={"rows": "composition"},
             where={"model": "emb-mlp"},
             first_seed=True,

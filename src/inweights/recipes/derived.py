@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from inweights.probes.templates import winners
-
 __all__ = [
     "at_the_end",
     "beside_chance",
@@ -148,6 +146,8 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Of a table of templates at complexity one; among the columns of each group.
     """
+    from inweights.probes.templates import winners
+
     best = _numbered(winners(tokens, by))
     return (
         best.filter(pl.col("row_group").is_in(["subject", "bridge"]))

@@ -9,8 +9,8 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.report.audit_figures import chains_figure, outlook_figure
+from inweights.report.document import asset, document
 from inweights.report.html import CSV_BYTES, data_uri, disclosure, escape, prose, tag
-from inweights.report.page import _POLICY, _asset
 from inweights.report.save import inline_svg
 
 if TYPE_CHECKING:
@@ -57,18 +57,12 @@ def build_audit_page(made: Audit, name: str) -> str:
         figures,
         _tables(made, found),
     )  # fmt: skip
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="inweights"),
-        tag("title", escape(f"{headline(made)} – {name}")),
-        tag("style", _asset("page.css"), _asset("audit.css")),
+    return document(
+        f"{headline(made)} – {name}",
+        body,
+        styles=["page.css", "audit.css"],
+        scripts=[asset("sort.js")],
     )
-    code = tag("script", _asset("sort.js"))
-    return f'<!doctype html>\n<html lang="en">{head}<body>{body}{code}</body></html>\n'
 
 
 def _meta(made: Audit) -> str:

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.config import check_size
 from inweights.errors import DataError
+from inweights.limits import check_memory
 
 __all__ = ["Parameters", "average", "constraints"]
 
@@ -62,6 +64,8 @@ class Parameters:
 
     def matrix(self, n: int) -> Array:
         """Return ``W``, ``[2n + 2, 2n]``: the transpose of equation (3)."""
+        check_size("n", n, least=2, most=10**9)
+        check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
         return np.block(
             [

@@ -157,6 +157,8 @@ def train(
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, batches, phase, losses, state)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
+                if done:
+                    _record_divergence(losses, flat.values, phase, state)
                 _observe(
                     model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
                 )
@@ -209,6 +211,19 @@ def _refuse_divergence(losses: Tensor, phase: Phase, state: ReplicaState) -> Non
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
             "or not a number; lower the rate"
         )
+
+
+@torch.no_grad()
+def _record_divergence(losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState) -> None:
+    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
+
+    What is finite gets no row more, so that its table is the same alone and in company.
+    """
+    finite = losses.isfinite() & values.isfinite().all(1)
+    if not finite.all():
+        ends = _record(torch.where(finite, losses, torch.nan), phase, state)
+        state.tables["losses"].append(ends.filter(~pl.col("loss").is_finite()))
+        _refuse_divergence(torch.where(finite, losses, torch.nan), phase, state)
 
 
 @torch.no_grad()

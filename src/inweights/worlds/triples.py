@@ -13,11 +13,16 @@ import numpy as np
 
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError, DataError
+from inweights.limits import check_memory
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["Triples", "bridges_of", "world_of"]
+
+
+#: Bytes of a question while they are collected.
+_CHAIN = 500
 
 
 class Triples(Config, tag_field="kind", tag="triples"):
@@ -84,6 +89,16 @@ def world_of(
         raise DataError(f"'{min(both)}' is an entity and a relation; rename one of the two")
     vocabulary = Vocabulary({"entity": facts.entities, "relation": facts.relations})
     rows = facts.triples + np.array([0, len(facts.entities), 0])
+    entered, left = (
+        np.bincount(facts.triples[:, column], minlength=len(facts.entities)) for column in (2, 0)
+    )
+    chains_there = int(entered @ left)  # a hub has as many as its neighbours on both sides multiply
+    check_memory(
+        f"the {chains_there:,} questions that chain two of {len(facts):,} facts",
+        _CHAIN * chains_there,
+        error=DataError,
+        hint="leave out facts of the entities that most of them pass through",
+    )
     after: dict[int, list[tuple[int, int]]] = {}
     for subject, relation, thing in rows.tolist():
         after.setdefault(subject, []).append((relation, thing))

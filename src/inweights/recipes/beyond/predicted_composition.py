@@ -6,9 +6,10 @@ from functools import partial
 
 import polars as pl
 
-from inweights import lab, probes
+import inweights as iw
+from inweights import lab
 from inweights.config import Config
-from inweights.models.gpt import GPTConfig
+from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.calibration import agreement, reliability, roc_auc
 from inweights.recipes.derived import memorised
@@ -87,8 +88,8 @@ def plan(settings: Settings) -> lab.Plan:
             for name, (model, curriculum) in models.items()
         ]
     measures = [
-        lab.Measure(name="trained", probe=probes.margins),
-        lab.Measure(name="accuracy", probe=probes.accuracy),
+        lab.Measure(name="trained", probe=iw.probes.margins),
+        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 

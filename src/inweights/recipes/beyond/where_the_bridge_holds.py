@@ -8,12 +8,11 @@ from itertools import product
 import polars as pl
 from msgspec import structs
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config, apply_overrides
 from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share, sweeps
-from inweights.models.gpt import GPTConfig
-from inweights.models.layers import Init
+from inweights.models.configs import GPTConfig, Init
 from inweights.recipes import derived
 from inweights.recipes.beyond import PAPER
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
@@ -106,8 +105,8 @@ def plan(settings: Settings) -> Plan:
                 )
             )
     measures = [
-        Measure(name="accuracy", probe=probes.accuracy, every=settings.every),
-        Measure(name="alignment", probe=probes.alignment, every=settings.every),
+        Measure(name="accuracy", probe=iw.probes.accuracy, every=settings.every),
+        Measure(name="alignment", probe=iw.probes.alignment, every=settings.every),
     ]
     return Plan(trials=trials, measures=measures)
 

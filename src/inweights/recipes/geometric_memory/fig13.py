@@ -7,10 +7,10 @@ from typing import Literal
 import polars as pl
 from msgspec import structs
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.models import GPTConfig, Init
-from inweights.probes.paths import path_accuracy
+from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.derived import at_the_end, learnt, token_names
 from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import through_training
@@ -105,7 +105,7 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(
             name="paths",
-            probe=path_accuracy,
+            probe=iw.probes.path_accuracy,
             every=settings.every,
             where={"condition": how},
             options={"most": 500, "teacherless": BLANK if how == HIDDEN else ""},

@@ -9,9 +9,7 @@ from msgspec.structs import replace
 from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import ModelConfig, Paper, Trial, Value, heatmaps
-from inweights.models.emb_mlp import EmbMLPConfig
-from inweights.models.gpt import GPTConfig
-from inweights.models.layers import Init
+from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.two_hop import TwoHop
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, share
 from inweights.recipes.derived import compositions, excess, memorised, where_known
@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
         for c, name in product(complexities, names):
             world = TwoHop(n=settings.n, complexity=c, identity=identity)
             trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

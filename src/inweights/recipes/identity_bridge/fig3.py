@@ -6,7 +6,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.derived import compositions, memorised, own_peaks
@@ -66,11 +66,14 @@ def plan(settings: Settings) -> Plan:
     ]
     templates = [
         Measure(
-            name=name, probe=probes.templates, options={"rows": rows}, where={"n": settings.shown}
+            name=name,
+            probe=iw.probes.templates,
+            options={"rows": rows},
+            where={"n": settings.shown},
         )
         for name, rows in _ROWS.items()
     ]
-    accuracy = Measure(name="accuracy", probe=probes.accuracy)
+    accuracy = Measure(name="accuracy", probe=iw.probes.accuracy)
     return Plan(trials=trials, measures=[accuracy, *templates])
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, share, states
 from inweights.recipes.derived import compositions, memorised, over_blocks, where_known
@@ -40,9 +40,9 @@ def plan(settings: Settings) -> Plan:
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
     trials = [ib.trial(name, world, *training) for name in settings.models]
     measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
-        Measure(name="alignment", probe=probes.alignment),
-        Measure(name="states", probe=probes.bridge_projection, first_seed=True),
+        Measure(name="accuracy", probe=iw.probes.accuracy),
+        Measure(name="alignment", probe=iw.probes.alignment),
+        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True),
     ]
     return Plan(trials=trials, measures=measures)
 

@@ -7,7 +7,7 @@ from functools import partial, reduce
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, lines, number, share, through_time
 from inweights.recipes.derived import (
@@ -54,13 +54,13 @@ def plan(settings: Settings) -> Plan:
     look = partial(Measure, every=settings.every)
     film = partial(look, where={"model": settings.models[0]}, first_seed=True)
     measures = [
-        look(name="accuracy", probe=probes.accuracy),
-        look(name="alignment", probe=probes.alignment),
-        look(name="memory", probe=probes.shared_memory),
-        film(name="logits", probe=probes.templates, options={"rows": "composition"}),
+        look(name="accuracy", probe=iw.probes.accuracy),
+        look(name="alignment", probe=iw.probes.alignment),
+        look(name="memory", probe=iw.probes.shared_memory),
+        film(name="logits", probe=iw.probes.templates, options={"rows": "composition"}),
         film(
             name="states",
-            probe=probes.bridge_projection,
+            probe=iw.probes.bridge_projection,
             options={"method": "pca", "place": "query"},
         ),
     ]
@@ -105,7 +105,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             for both in [answered.join(aligned, on=keys)]
             for by in ("cosine", "contrast")
         ),
-        "states": probes.align_frames(tables["states"], by=["model", "seed"]),
+        "states": iw.probes.align_frames(tables["states"], by=["model", "seed"]),
     }
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Claim, Computation, Measure, Optimum, Plan, Recipe, Trial, computed
 from inweights.recipes.derived import blocks, compositions, extremes, own_peaks
@@ -53,11 +53,16 @@ def plan(settings: Settings, identity: bool) -> Plan:
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
     measures = [
-        look(name="tokens", probe=probes.templates, options={"rows": "tokens"}),
-        look(name="margins", probe=probes.margins),
-        look(name="norms", probe=probes.nuclear_norm),
+        look(name="tokens", probe=iw.probes.templates, options={"rows": "tokens"}),
+        look(name="margins", probe=iw.probes.margins),
+        look(name="norms", probe=iw.probes.nuclear_norm),
         *(
-            look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
+            look(
+                name=rows,
+                probe=iw.probes.templates,
+                options={"rows": rows},
+                where={"n": settings.n},
+            )
             for rows in ("first_hop", "composition")
         ),
     ]

@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from inweights import lab, probes
-from inweights.config import Config
-from inweights.models.emb_mlp import EmbMLPConfig
-from inweights.models.layers import Init
+import inweights as iw
+from inweights import lab
+from inweights.config import Config, check_size
+from inweights.models.configs import EmbMLPConfig, Init
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.theory import proof, proof_kkt
 from inweights.training.curriculum import Optimizer, Phase
@@ -53,6 +53,11 @@ class Settings(Config):
     every: int = 500
     rate: float = 1.0
     width: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("sizes", "full"):
+            for n in getattr(self, name):
+                check_size(f"each of {name}", n, least=2, most=10**9)
 
 
 def plan(settings: Settings) -> lab.Plan:
@@ -114,9 +119,9 @@ def plan(settings: Settings) -> lab.Plan:
             )
         )
     measures = [
-        lab.Measure(name="directions", probe=probes.direction, every=settings.every),
-        lab.Measure(name="ends", probe=probes.direction),
-        lab.Measure(name="accuracy", probe=probes.accuracy),
+        lab.Measure(name="directions", probe=iw.probes.direction, every=settings.every),
+        lab.Measure(name="ends", probe=iw.probes.direction),
+        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     return lab.Plan(trials=trials, measures=measures, computations=computations)
 
