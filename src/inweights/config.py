@@ -55,6 +55,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of later options that have no effect beside the others, left out likewise."""
+        return ()
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = cls.__dict__.get("__post_init__")
@@ -150,9 +155,9 @@ def identity(value: Any) -> Any:
         return msgspec.to_builtins(value, str_keys=True)
     about = type(value).__struct_config__
     tagged = {about.tag_field: about.tag} if about.tag_field else {}
-    later = getattr(value, "later", {})
+    later, idle = getattr(value, "later", {}), getattr(value, "idle", ())
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    kept = {n: v for n, v in fields.items() if n not in later or v != later[n]}
+    kept = {n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])}
     return tagged | {name: identity(inner) for name, inner in kept.items()}
 
 

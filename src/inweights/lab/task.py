@@ -178,7 +178,8 @@ def _train(
         Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
-    key = digest([wanted, [measure_key(m) for m in measures]], 20)
+    # The last part says what the columns of a checkpoint are: an earlier one had another order.
+    key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
     with store.unfinished(key, wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
@@ -318,6 +319,7 @@ def _shape(world: World) -> list[Any]:
                 part.roles.tolist(),
                 part.prompt_ends.tolist(),
                 part.answer_ends.tolist(),
+                part.out_of_distribution.tolist(),
             ]
             for part in (world.facts, world.queries)
         ),

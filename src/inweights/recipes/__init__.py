@@ -15,7 +15,7 @@ __all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_li
 #: Every built-in recipe, in the order of the papers; each is a module of its name, imported when it
 #: is asked for.
 _FOLDERS = {
-    "identity-bridge": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
+    "identity-bridge": "fig1 fig1b fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
     "out-of-context": "implication",
     "feature-resemblance": "fig1 table1 table2 table3 table4 theorems",
@@ -24,9 +24,9 @@ _FOLDERS = {
         "fig25-31 fig32 fig33 fig34 fig35 fig36 table1 e1 e2-e3"
     ),
     "beyond": (
-        "where-the-bridge-holds predicted-composition does-the-bridge-help partial-identity "
-        "curriculum-map frozen-or-reversed geometry-first when-does-geometry-navigate "
-        "what-mends-long-paths long-paths real-graphs"
+        "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
+        "partial-identity curriculum-map frozen-or-reversed geometry-first "
+        "when-does-geometry-navigate what-mends-long-paths long-paths real-graphs"
     ),
 }
 _BUILT_IN = {

@@ -39,7 +39,7 @@ class Settings(Config):
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
-    gpt: ib.GPTTraining = ib.GPTTraining()
+    gpt: ib.GPTTraining = ib.NARROW
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(steps=2000)
 
 

@@ -75,7 +75,7 @@ def train(
     Args:
         model: ``R`` replicas.
         worlds: One world for all, or one a replica.
-        curriculum: One for all, or one a replica; they may differ in rate and weight decay.
+        curriculum: One for all, or one a replica; they may differ in rate and decay.
         seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
         observers: What else is measured while training.
@@ -83,7 +83,7 @@ def train(
         progress: Called with the number of steps done.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and weight decay, seeds do not fit, or a
+        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, or a
             phase names a parameter that is not there, or moves none.
         DataError: A phase names facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
@@ -187,7 +187,7 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
         raise ConfigError(f"give one curriculum, or one for each of {replicas}, not {len(plans)}")
     if any(plan.shape != plans[0].shape for plan in plans):
         raise ConfigError(
-            "curricula that train as one program differ in rate and weight decay only; "
+            "curricula that train as one program differ in rate and decay only; "
             "train the others apart"
         )
     return plans

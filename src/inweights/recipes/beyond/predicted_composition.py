@@ -13,7 +13,7 @@ from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.calibration import agreement, reliability, roc_auc
 from inweights.recipes.derived import memorised
-from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
+from inweights.recipes.identity_bridge.common import NARROW, EmbMLPTraining, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.triples import Triples
@@ -43,7 +43,7 @@ class Settings(Config):
     identities: tuple[float, ...] = (0.0, 0.5, 1.0)
     knowledge: tuple[str, ...] = ("@people", "@chemistry")
     emb_mlp: EmbMLPTraining = EmbMLPTraining(rate=2.0, steps=6000)
-    gpt: GPTTraining = GPTTraining()
+    gpt: GPTTraining = NARROW
 
     def worlds(self) -> dict[tuple[str, float], lab.WorldConfig]:
         """Return all worlds by the name of their family and their fraction of identities."""
@@ -246,6 +246,7 @@ RECIPE = recipe(
             gpt=GPTTraining(
                 model=GPTConfig(layers=2, width=32, tied=False),
                 phase=Phase(steps=60, random_offset=True),
+                tuned_width=32,
             ),
         ),
         "cpu": Settings(),

@@ -335,7 +335,7 @@ class GPTTraining(Config):
                     name=name,
                     roles=dict(roles),
                     steps=self.steps,
-                    optimizer=Optimizer(rate=rate),
+                    optimizer=Optimizer(rate=rate, decayed="all"),
                     stop=Stop(loss_below=loss),
                 )
                 for name, roles, rate, loss in zip(_PHASES, parts, rates, losses, strict=False)

@@ -62,7 +62,7 @@ def plan(settings: Settings) -> lab.Plan:
     world = settings.world
     end_to_end = Phase(
         steps=settings.gpt_steps,
-        optimizer=Optimizer(rate=settings.gpt_rate),
+        optimizer=Optimizer(rate=settings.gpt_rate, decayed="all"),
         stop=Stop(loss_below=0.02),
     )
     learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {

@@ -100,7 +100,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(name: str, one: Ablation, settings: Settings) -> Trial:
-    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay)
+    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
     phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer)
     std = 1.0 if one.unit_normal else None
     return Trial(

@@ -222,7 +222,7 @@ class PathStarTraining(Config):
             pooled=True,
             loss=loss,
             freezes=freezes,
-            optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay),
+            optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay, decayed="all"),
             schedule=Schedule(
                 kind=self.schedule,
                 warmup=min(self.warmup, steps // 4),
