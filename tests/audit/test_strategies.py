@@ -128,7 +128,7 @@ def test_replayed_text(tmp_path: Path) -> None:
     assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
         "composition", "composition_told", "reversal",
     }  # fmt: skip
-    for text, match in (("", "holds no text"), (None, "cannot be read")):
+    for text, match in (("", "holds no text"), (None, "text.txt")):
         if text is None:
             file.unlink()
         else:

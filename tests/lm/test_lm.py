@@ -31,6 +31,7 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.data import Encoded, batches
+from inweights.lm.score import _cut
 
 FACTS = [
     Example("Rome is in", " Italy."),
@@ -182,7 +183,7 @@ def test_files_of_examples(tmp_path) -> None:
 def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
     """The first update's loss, against one that is computed without batches or masks."""
     total, count = 0.0, 0
-    for row in encode(lm, FACTS):
+    for row in encode(lm, FACTS, end=True):
         with torch.no_grad():
             scores = lm.model(torch.tensor([row.ids])).logits[0].log_softmax(-1)
         learnt = range(row.start, len(row.ids))
@@ -190,7 +191,7 @@ def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
         count += len(learnt)
     done = finetune(lm, FACTS, replace_(FULL, batch_tokens=10_000, epochs=1))
     assert done.losses["loss"][0] == pytest.approx(total / count, rel=1e-5)
-    assert done.tokens == sum(len(row.ids) for row in encode(lm, FACTS))
+    assert done.tokens == sum(len(row.ids) for row in encode(lm, FACTS, end=True))
 
 
 @pytest.mark.parametrize("method", ["full", "lora"])
@@ -264,6 +265,22 @@ def test_bad_settings_are_refused() -> None:
         FineTune(rate=0.0)
     with pytest.raises(ConfigError, match="warmup"):
         FineTune(warmup=1.0)
+
+
+def test_names_with_full_stops_are_not_cut() -> None:
+    names = ("Dr. Lee", "U.S. Steel", "Acme, Inc.")
+    cut = [
+        _cut(text, ".\n", names)
+        for text in (" Dr.", " Dr. Lee. He", " Dr. No", "U.S. Steel", "Acme, Inc. is", "Rome. It")
+    ]
+    assert cut == [
+        ("Dr.", False),
+        ("Dr. Lee", True),
+        ("Dr", True),
+        ("U.S. Steel", False),
+        ("Acme, Inc. is", False),
+        ("Rome", True),
+    ]
 
 
 def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:

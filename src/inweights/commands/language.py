@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Json, Overrides, app
+from inweights.commands.base import Json, Overrides, Whole, app
 
 __all__ = ["evaluate", "finetune"]
 
@@ -23,7 +23,7 @@ def finetune(
     out: Path,
     part: str = "train",
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
+    seed: Whole = 0,
     device: str = "cpu",
     dtype: str = "float32",
     download: Download = False,

@@ -12,6 +12,7 @@ from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.score import generate, log_likelihoods
 from inweights.progress import Progress
+from inweights.worlds.wording import ended
 
 __all__ = ["ask", "ask_with_thought", "say"]
 
@@ -68,9 +69,10 @@ def ask_with_thought(
         raise DataError("no question has steps; a chain of thought needs the prompts of both hops")
     firsts = [q.steps[0] for q in chained]
     tell = (lambda d, n: progress(d, n, "thinking")) if progress else None
-    thoughts = generate(lm, firsts, progress=tell)
+    bridges = list(dict.fromkeys(q.bridge for q in chained))
+    thoughts = generate(lm, firsts, names=bridges, progress=tell)
     prompts = [
-        f"{first} {thought}. {q.steps[1].replace('{bridge}', thought or 'it')}"
+        f"{first} {ended(thought)} {q.steps[1].replace('{bridge}', thought or 'it')}"
         for q, first, thought in zip(chained, firsts, thoughts, strict=True)
     ]
     table = _table(lm, chained, prompts, progress, "answering")
@@ -87,8 +89,8 @@ def say(
     """Let the model answer in its own words, and compare them with the accepted names.
 
     Returns:
-        ``id, said, exact``: exact where the words up to the first full stop or line end are an
-        accepted name, but for capitals.
+        ``id, said, exact``: exact where the words up to the first full stop that is no name's, or
+            line end, are an accepted name, but for capitals.
 
     Example:
         >>> from inweights.lm import load_model
@@ -97,7 +99,8 @@ def say(
         [False]
     """
     tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
-    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, progress=tell)
+    known = list(dict.fromkeys(name for q in questions for name in (*q.candidates, *q.accepted)))
+    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, names=known, progress=tell)
     exact = [
         text.casefold().strip(" .") in {name.casefold().strip(" .") for name in _names(q)}
         for q, text in zip(questions, texts, strict=True)

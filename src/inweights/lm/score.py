@@ -84,6 +84,7 @@ def generate(
     *,
     tokens: int = 12,
     stop: str = ".\n",
+    names: Sequence[str] = (),
     progress: Tell | None = None,
 ) -> list[str]:
     """Return the likeliest continuation of each prompt, token by token, up to a stop.
@@ -93,6 +94,7 @@ def generate(
         prompts: What comes before.
         tokens: Tokens at most.
         stop: Characters at the first of which, after something was said, the text is cut.
+        names: Names that are not cut at a stop of their own, such as ``Dr. Lee``.
         progress: Told about prompts done.
 
     Raises:
@@ -105,18 +107,21 @@ def generate(
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
+    whole = tuple(name for name in names if any(mark in name for mark in stop))
     completions: dict[int, str] = {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
-            texts = _continue(lm, [starts[q] for q in block], tokens, stop)
+            texts = _continue(lm, [starts[q] for q in block], tokens, stop, whole)
             completions |= dict(zip(block, texts, strict=True))
             if progress:
                 progress(len(completions), len(prompts))
     return [completions[q] for q in range(len(prompts))]
 
 
-def _continue(lm: LanguageModel, starts: list[list[int]], tokens: int, stop: str) -> list[str]:
+def _continue(
+    lm: LanguageModel, starts: list[list[int]], tokens: int, stop: str, names: Sequence[str]
+) -> list[str]:
     """Continue prompts side by side; shorter ones are padded on the left."""
     longest = max(map(len, starts))
     pads = [longest - len(start) for start in starts]
@@ -144,16 +149,19 @@ def _continue(lm: LanguageModel, starts: list[list[int]], tokens: int, stop: str
                 over[row] = True
                 continue
             grown[row].append(token)
-            texts[row], over[row] = _cut(lm.tokenizer.decode(grown[row]), stop)
+            texts[row], over[row] = _cut(lm.tokenizer.decode(grown[row]), stop, names)
         if all(over):
             break
     return [text.strip() for text in texts]
 
 
-def _cut(text: str, stop: str) -> tuple[str, bool]:
-    """The text before its first stop, and whether there was one."""
+def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
+    """The text before its first stop that is none of a name, and whether there was one."""
     said = text.lstrip()
-    ends = [said.index(mark) for mark in stop if mark in said]
+    if any(name.startswith(said) for name in names):
+        return said, False  # may become a name yet
+    begun = max((len(name) for name in names if said.startswith(name)), default=0)
+    ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
     return (said[: min(ends)], True) if ends and min(ends) > 0 else (said, False)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import DataError
+from inweights.limits import check_file, check_name, read_text
 
 __all__ = ["EdgeList", "from_graph", "read_edges"]
 
@@ -64,18 +65,15 @@ def read_edges(path: str | Path) -> EdgeList:
             was expected.
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read the edges in {file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
+    text = read_text(file)
     if file.suffix.lower() == ".graphml":
         edges = _graphml(file)
     elif file.suffix.lower() == ".csv":
         edges = _csv(file, text)
     else:
         edges = _plain(file, text)
+    for label in edges.nodes:
+        check_name(label, str(file))
     if not edges.links:
         raise DataError(f"{file} has no edge; a line is 'u=v', or 'u,v' in a .csv")
     return edges
@@ -149,6 +147,7 @@ def _is_header(names: Sequence[str]) -> bool:
 def _graphml(file: Path) -> EdgeList:
     import networkx as nx  # type: ignore[import-untyped, unused-ignore]
 
+    check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
     try:
         graph = nx.read_graphml(file)
     except (SyntaxError, nx.NetworkXError, KeyError, ValueError) as error:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from inweights.audit.strategies.telling import Row, Telling
-from inweights.worlds.triples import bridges_of
+from inweights.worlds.triples import bridges_of, identities_of
 from inweights.worlds.wording import IDENTITY
 
 __all__ = ["identities"]
@@ -19,9 +17,7 @@ def identities(telling: Telling) -> Iterator[Row]:
     They state it where a relation leads from each of its subjects to itself (``rome,is,rome``).
     """
     facts = telling.facts
-    subject, relation, thing = facts.triples.T
-    loops = subject == thing
-    stated = set(subject[loops & ~np.isin(relation, relation[~loops])].tolist())
+    stated = set(facts.triples[identities_of(facts), 0].tolist())
     for b in bridges_of(facts).tolist():
         if b not in stated:
             for k in range(min(telling.wordings, len(IDENTITY))):

@@ -8,6 +8,7 @@ from itertools import combinations
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import ConfigError, DataError
+from inweights.limits import read_text
 
 __all__ = ["replay"]
 
@@ -21,10 +22,7 @@ def replay(telling: Telling) -> Iterator[Row]:
     """
     if telling.replay is None:
         raise ConfigError("strategy 'replay' needs a file of text, one a line: give --replay FILE")
-    try:
-        lines = telling.replay.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{telling.replay} cannot be read as UTF-8 text: {error}") from None
+    lines = read_text(telling.replay).splitlines()
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
         raise DataError(f"{telling.replay} holds no text; a line is one text")

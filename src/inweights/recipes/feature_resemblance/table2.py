@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Computation, Plan, cosine, share, sweeps
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.recipes.feature_resemblance.common import PAPER
 from inweights.recipes.language.analogies import (
     ATTRIBUTION,
@@ -38,7 +38,7 @@ class Settings(Config):
     model: str = "@smollm2"
     rows: int = 30
     training: FineTune = FineTune(
-        method="lora", rate=1e-3, epochs=10, batch_tokens=256, precision="bf16"
+        method="lora", rate=1e-3, epochs=10, batch_tokens=256, precision="bf16", end=False
     )
     conditions: tuple[str, ...] = CONDITIONS
 
@@ -181,13 +181,13 @@ RECIPE = PAPER.recipe(
         "smoke": Settings(
             model="@tiny",
             rows=6,
-            training=FineTune(method="full", rate=3e-3, epochs=2, batch_tokens=512),
+            training=FineTune(method="full", rate=3e-3, epochs=2, batch_tokens=512, end=False),
         ),
         "cpu": Settings(),
         "paper": Settings(
             model="meta-llama/Llama-3.2-1B",
             rows=0,
-            training=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=2048),
+            training=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=2048, end=False),
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 5},

@@ -9,7 +9,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share, sweeps
 from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
@@ -40,7 +40,7 @@ class Settings(Config):
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500
-    tuning: FineTune = FineTune(rate=1e-3, epochs=5, batch_tokens=128)
+    tuning: FineTune = FineTune(rate=1e-3, epochs=5, batch_tokens=128, end=False)
 
 
 def plan(settings: Settings) -> Plan:
@@ -184,13 +184,13 @@ RECIPE = PAPER.recipe(
         "smoke": Settings(
             models=("@tiny",),
             tokens=5500,
-            tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048),
+            tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048, end=False),
         ),
         "cpu": Settings(),
         "paper": Settings(
             models=("meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-1.5B"),
             device="cuda",
-            tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024),
+            tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024, end=False),
         ),
     },
     seeds={"smoke": 1, "cpu": 5, "paper": 5},

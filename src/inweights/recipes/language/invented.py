@@ -9,7 +9,7 @@ import numpy as np
 
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.wording import Wording
@@ -149,7 +149,7 @@ class InventedSettings(Config):
     device: str = "cpu"
     world: Invented = Invented(people=24, towns=12, countries=6)
     tokens: int = 950
-    tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128)
+    tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128, end=False)
 
     @classmethod
     def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
@@ -159,7 +159,7 @@ class InventedSettings(Config):
                 model="@tiny",
                 world=Invented(people=4, towns=2, countries=2),
                 tokens=smoke_tokens,
-                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
+                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024, end=False),
             ),
             "cpu": cls(),
             "paper": cls(
@@ -167,6 +167,8 @@ class InventedSettings(Config):
                 device="cuda",
                 world=Invented(people=64, towns=16, countries=8),
                 tokens=paper_tokens,
-                tuning=FineTune(method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048),
+                tuning=FineTune(
+                    method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048, end=False
+                ),
             ),
         }
