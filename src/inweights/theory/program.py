@@ -156,6 +156,8 @@ class Program:
         self, templates: Array, statements: Statements, most: int = 4096
     ) -> Iterator[tuple[Array, Ids, NDArray[np.bool_]]]:
         """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
+        from scipy import sparse
+
         columns = np.searchsorted(self.world.outputs, statements.answers)
         group = _prompt_groups(statements)
         shape = (int(group.max(initial=-1)) + 1, len(self.world.outputs))
