@@ -88,8 +88,8 @@ def recipes_like(part: str) -> tuple[str, ...]:
         ConfigError: There is none; says which comes closest.
 
     Example:
-        >>> recipes_like("fig2"), len(recipes_like("identity-bridge"))
-        (('identity-bridge/fig2',), 9)
+        >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
+        (('identity-bridge/fig2',), 6)
     """
     names = recipe_names()
     exact = tuple(n for n in names if part and part in (n, n.rpartition("/")[2]))
