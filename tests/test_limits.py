@@ -14,7 +14,7 @@ from inweights import limits
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
 from inweights.lab.plan import Run
-from inweights.lab.task import _capacity
+from inweights.lab.task import capacity
 from inweights.lab.trial import Trial
 from inweights.models import GPTConfig
 from inweights.training import Curriculum
@@ -187,4 +187,4 @@ def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:
         learner=Curriculum(),
     )  # fmt: skip
     with pytest.raises(ConfigError, match=r"training a model of 38,\d+,\d+,\d+ parameters takes"):
-        _capacity((Run("key", trial, 0), (), world))
+        capacity(Run("key", trial, 0), world)

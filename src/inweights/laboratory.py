@@ -49,6 +49,8 @@ def run(
     progress: Progress | None = None,
     command: Sequence[str] = (),
     keep_models: bool = False,
+    on: str = "",
+    store: str = "",
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
@@ -66,6 +68,9 @@ def run(
         progress: Called with updates done, all updates, and what is being done.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
         keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -82,7 +87,13 @@ def run(
         store=RunStore(runs),
         fresh=fresh,
         effort=Effort(
-            device=device, jobs=jobs, threads=threads, plugins=tuple(plugins), progress=progress
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            plugins=tuple(plugins),
+            progress=progress,
+            on=on,
+            store=store,
         ),
         publish=_publish,
         command=command,

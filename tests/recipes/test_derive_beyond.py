@@ -130,13 +130,13 @@ def test_predicted_composition() -> None:
     first, half = ("permuted, C = 1", 1.0, 7), ("permuted, C = 1", 0.5, 7)
     harder = ("permuted, C = 2", 1.0, 7)
     predicted = table(
-        f"{at} margin verdict expected",
-        (*first, "p", "x", 0.9, "follows", 1.0),
-        (*first, "q", "x", -0.9, "excluded", 0.0),
-        (*half, "p", "x", 0.4, "follows", 1.0),
-        (*half, "q", "x", 0.0, "tied", 0.5),
-        (*harder, "p", "x", 0.0, "tied", 0.5),
-        (*harder, "q", "x", 0.2, "follows", 0.8),
+        f"{at} margin verdict expected trivial",
+        (*first, "p", "x", 0.9, "follows", 1.0, 1.0),
+        (*first, "q", "x", -0.9, "excluded", 0.0, 1.0),
+        (*half, "p", "x", 0.4, "follows", 1.0, 1.0),
+        (*half, "q", "x", 0.0, "tied", 0.5, 0.0),
+        (*harder, "p", "x", 0.0, "tied", 0.5, 1.0),
+        (*harder, "q", "x", 0.2, "follows", 0.8, 1.0),
     )
     trained = table(
         f"{at} model margin",
@@ -169,6 +169,11 @@ def test_predicted_composition() -> None:
     assert rows(found["auc"], "model auc") == [("GPT", 0.722222)]
     by_world = rows(found["auc_by_world"], "world auc place")
     assert by_world == [("permuted, C = 1", 0.75, 1), ("permuted, C = 2", 1.0, 2)]
+    # The trivial one has 1 of 4 pairs, as ties count half, and 1/2 of 1.
+    assert rows(found["above_trivial"], "world trivial gain") == [
+        ("permuted, C = 1", 0.25, 0.5),
+        ("permuted, C = 2", 0.5, 0.5),
+    ]
     assert found["reliability"]["queries"].sum() == 6
     assert rows(found["memorised"], "model world accuracy") == [("GPT", "permuted, C = 1", 0.8)]
 

@@ -6,6 +6,7 @@ from inweights.commands import (
     facts,
     graphs,
     language,
+    machines,
     results,
     sweeps,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "facts",
     "graphs",
     "language",
+    "machines",
     "results",
     "sweeps",
 ]

@@ -10,7 +10,19 @@ from cyclopts import App, Parameter, Token
 
 from inweights import __version__
 
-__all__ = ["Flag", "Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "Whole", "app"]
+__all__ = [
+    "Flag",
+    "Fresh",
+    "Json",
+    "On",
+    "Overrides",
+    "Place",
+    "Plugins",
+    "Runs",
+    "Strict",
+    "Whole",
+    "app",
+]
 
 
 def _whole(_kind: type, tokens: Sequence[Token]) -> int:
@@ -41,5 +53,7 @@ Json = Annotated[bool, Parameter(name="--json", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]
 Runs = Annotated[Path | None, Parameter(name="--runs")]
+On = Annotated[str, Parameter(name="--on")]
+Place = Annotated[str, Parameter(name="--store")]
 Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=())]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]

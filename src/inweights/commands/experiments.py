@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.commands.base import Flag, Fresh, Json, Overrides, Plugins, Runs, Strict, Whole, app
+from inweights.commands.base import (
+    Flag,
+    Fresh,
+    Json,
+    On,
+    Overrides,
+    Place,
+    Plugins,
+    Runs,
+    Strict,
+    Whole,
+    app,
+)
 from inweights.commands.results import code_of
 
 __all__ = ["demo", "run"]
@@ -20,6 +32,8 @@ def run(
     set: Overrides = (),  # noqa: A002
     config: Path | None = None,
     runs: Runs = None,
+    store: Place = "",
+    on: On = "",
     device: str = "cpu",
     jobs: Whole = 0,
     threads: Whole = 1,
@@ -47,6 +61,10 @@ def run(
         A TOML file with settings.
     runs
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    store
+        Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
+    on
+        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     device
         cpu or cuda.
     jobs
@@ -92,6 +110,8 @@ def run(
             seeds=chosen,
             overrides=changes,
             runs=runs,
+            store=store,
+            on=on,
             device=device,
             jobs=jobs or console.cores(device, scale),
             threads=threads,

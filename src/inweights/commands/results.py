@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inweights.commands.base import Flag, Json, Plugins, Runs, Strict, Whole, app
+from inweights.commands.base import Flag, Json, On, Place, Plugins, Runs, Strict, Whole, app
 
 __all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
 
@@ -187,6 +187,8 @@ def verify(
     runs: Runs = None,
     settle: Flag = False,
     minutes: float = 60.0,
+    store: Place = "",
+    on: On = "",
     jobs: Whole = 0,
     full: Flag = False,
     json: Json = False,
@@ -206,6 +208,10 @@ def verify(
         First run more seeds for claims that are undecided, until they are settled.
     minutes
         Time that this may take.
+    store
+        Where single runs are kept, if not below the folder of all runs.
+    on
+        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     jobs
         Processes that work side by side; 0 takes the cores of this machine.
     runs
@@ -234,7 +240,11 @@ def verify(
 
         with console.progress() as progress:
             effort = Effort(
-                jobs=jobs or console.cores("cpu", scale), plugins=plugin, progress=progress
+                jobs=jobs or console.cores("cpu", scale),
+                plugins=plugin,
+                progress=progress,
+                on=on,
+                store=store,
             )
             done = list(
                 laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)

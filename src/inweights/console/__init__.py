@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from inweights.console.claims import board, settled
     from inweights.console.forecast import prediction
     from inweights.console.language import evaluated, finetuned, mask
+    from inweights.console.machines import status
     from inweights.console.results import compared, exported, outcome, runs
     from inweights.console.worlds import world
 
@@ -39,6 +40,7 @@ __all__ = [
     "runs",
     "settled",
     "solving",
+    "status",
     "world",
     "written_page",
 ]
@@ -50,6 +52,7 @@ _HOMES = {
     "forecast": ("prediction",),
     "language": ("evaluated", "finetuned", "mask"),
     "catalogue": ("ahead", "cited", "described", "recipes"),
+    "machines": ("status",),
     "results": ("compared", "exported", "outcome", "runs"),
     "worlds": ("world",),
 }

@@ -118,7 +118,6 @@ def execute(
     """
     from inweights.lab.collect import Effort, collect
     from inweights.lab.plan import check_plan
-    from inweights.lab.store import Store
 
     effort = effort or Effort()
     store = store or RunStore()
@@ -142,7 +141,7 @@ def execute(
             plan = recipe.plan(settings)
         check_plan(plan)
         make = partial(
-            collect, plan, chosen, Store(store.root / "store"), effort,
+            collect, plan, chosen, effort.open_store(store.root), effort,
             version=recipe.version, fresh=fresh, keep_models=keep_models,
         )  # fmt: skip
         if folder.complete:

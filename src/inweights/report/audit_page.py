@@ -12,6 +12,7 @@ from inweights.report.audit_figures import chains_figure, outlook_figure
 from inweights.report.document import asset, document
 from inweights.report.html import CSV_BYTES, data_uri, disclosure, escape, prose, tag
 from inweights.report.save import inline_svg
+from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
     from inweights.audit import Audit
@@ -91,8 +92,9 @@ def _explain(made: Audit) -> str:
     )
     if made.forecast is not None:
         return text + (
-            "It follows where the least-norm solution that fits all facts ranks its answer first "
-            "(`inweights predict`); an identity is the statement b → b of a bridge."
+            "It follows where the least-norm solution that fits the facts ranks its answer first "
+            "(`inweights predict`); an identity is the statement b → b of a bridge. "
+            f"{trust(made.forecast).capitalize()}."
         )
     return text + (
         "An identity is the statement b → b of a bridge; where it is lacking, most of the "
@@ -163,8 +165,9 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:
-        kept = ("prompt", "answer", "predicted", "verdict", "margin", "expected")
-        tables.insert(1, ("Every question", made.forecast.queries.select(kept)))
+        kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
+        tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
+        tables.insert(2, ("Facts that are let go", made.forecast.let_go))
     rows = [
         disclosure(
             escape(title) + tag("span", f"{table.height:,} rows", class_="size"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import FolderError, WriteError
 
 __all__ = [
     "hash_of",
@@ -37,7 +37,7 @@ def told(path: Path) -> Iterator[None]:
         yield
     except _write_errors() as error:
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise RunError(
+        raise WriteError(
             f"cannot write {path}: {why}; nothing is lost, "
             "the run goes on from here when it is started again"
         ) from error
