@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from inweights import __version__
 
-__all__ = ["Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
+__all__ = ["Download", "Fresh", "Json", "Overrides", "Plugins", "Runs", "Strict", "app"]
 
 app = App(
     name="inweights",
@@ -22,6 +22,7 @@ app = App(
 )
 
 Json = Annotated[bool, Parameter(name="--json", negative=())]
+Download = Annotated[bool, Parameter(name="--download", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]
 Runs = Annotated[Path | None, Parameter(name="--runs")]

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from inweights.commands.base import Json, Overrides, app
+from inweights.commands.base import Download, Json, Overrides, app
 
 __all__ = ["evaluate", "finetune"]
-
-Download = Annotated[bool, Parameter(name="--download", negative=())]
 
 
 @app.command

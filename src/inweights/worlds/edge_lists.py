@@ -16,7 +16,7 @@ from typing import Any
 
 from inweights.errors import DataError
 
-__all__ = ["EdgeList", "from_graph", "read_edges"]
+__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges"]
 
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
@@ -51,6 +51,16 @@ class EdgeList:
         unique = tuple(dict.fromkeys(links))
         nodes = dict.fromkeys([label for link in unique for label in link])
         return cls(unique, tuple(nodes | dict.fromkeys(lone)), tuple(dict.fromkeys(paths)))
+
+
+def own_graphs() -> dict[str, Path]:
+    """Return the graphs of real things that come with the package, by name: files of edges.
+
+    Example:
+        >>> list(own_graphs())
+        ['europe-borders', 'periodic-table']
+    """
+    return {file.stem: file for file in sorted((Path(__file__).parent / "graphs").glob("*.csv"))}
 
 
 def read_edges(path: str | Path) -> EdgeList:
