@@ -6,6 +6,7 @@ from inweights.worlds.edge_lists import EdgeList, read_edges
 from inweights.worlds.graph import Graph, from_networkx
 from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
+from inweights.worlds.own_path_star import OwnPathStar, read_path_star
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.storage import load_world, save_world
@@ -24,6 +25,7 @@ __all__ = [
     "Graph",
     "InContextStar",
     "Knowledge",
+    "OwnPathStar",
     "PathStar",
     "Remark",
     "Statement",
@@ -40,6 +42,7 @@ __all__ = [
     "read_analogies",
     "read_edges",
     "read_knowledge",
+    "read_path_star",
     "register_world",
     "save_world",
     "world_names",

@@ -16,7 +16,7 @@ from typing import Any
 
 from inweights.errors import DataError
 
-__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges"]
+__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges", "read_paths"]
 
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
@@ -74,12 +74,7 @@ def read_edges(path: str | Path) -> EdgeList:
             was expected.
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read the edges in {file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
+    text = _text(file)
     if file.suffix.lower() == ".graphml":
         edges = _graphml(file)
     elif file.suffix.lower() == ".csv":
@@ -91,7 +86,32 @@ def read_edges(path: str | Path) -> EdgeList:
     return edges
 
 
-def _plain(file: Path, text: str) -> EdgeList:
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read the edges in {file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
+
+
+def read_paths(path: str | Path) -> EdgeList:
+    """Read plain text in which paths need no edges: those that no line gives are taken from them.
+
+    Raises:
+        DataError: The file is missing or has no path; or a line is broken: says which.
+    """
+    file = Path(path)
+    edges = _plain(file, _text(file), complete=False)
+    if not edges.paths:
+        raise DataError(f"{file} has no path; a line is 'leaf=root,…,leaf'")
+    steps = [pair for line in edges.paths for pair in pairwise(line)]
+    written = {frozenset(link) for link in edges.links}
+    new = [pair for pair in steps if frozenset(pair) not in written]
+    return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)
+
+
+def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     links, lone, paths = [], [], {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -115,7 +135,7 @@ def _plain(file: Path, text: str) -> EdgeList:
                 f"at its leaf, here '{left}', not '{line}'"
             )
     known = {frozenset(link) for link in links}
-    for steps, number in paths.items():  # an edge may be written below its path
+    for steps, number in paths.items() if complete else ():  # an edge may be written below its path
         for u, v in pairwise(steps):
             if frozenset((u, v)) not in known:
                 raise DataError(

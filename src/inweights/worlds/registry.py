@@ -14,6 +14,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.graph import Graph
 from inweights.worlds.in_context import InContextStar
+from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
@@ -35,6 +36,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "two-hop": TwoHop,
     "graph": Graph,
     "path-star": PathStar,
+    "own-path-star": OwnPathStar,
     "in-context-star": InContextStar,
     "triples": Triples,
     "analogy": Analogy,
