@@ -159,7 +159,7 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
     best = "" if layers == 1 else f", for the best {kind} of {layers}, whichever it is"
     return (
         f"{how} null: the same vectors under shuffled names, {_DRAWS} times, 95% of them; p: share "
-        f"of all that lie at least as much as the graph does{best}."
+        f"of all that are at least as much like the graph{best}."
     )
 
 

@@ -87,7 +87,7 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(file, framework="pt") as opened:  # type: ignore[no-untyped-call]
+        with safe_open(file, framework="pt") as opened:
             names_of = opened.keys()
             known = [key for key in names_of if len(opened.get_slice(key).get_shape()) > 1]
             if tensor is not None and tensor not in known:
