@@ -97,7 +97,18 @@ def atlas(
         from inweights.commands.embedded import refuse_training, show
 
         refuse_training(seeds=seeds, set=set, runs=runs, fresh=fresh)
-        return show(found, embedding, model, device=device, download=download, json=json, **asked)
+        return show(
+            found,
+            embedding,
+            model,
+            names=names,
+            tensor=tensor,
+            prompt=prompt,
+            device=device,
+            download=download,
+            out=out,
+            json=json,
+        )
     if needless := [name for name, value in asked.items() if value is not None]:
         raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
     with console.progress() as progress:
