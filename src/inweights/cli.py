@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from inweights.commands import app
 from inweights.errors import InweightsError
+from inweights.limits import at_most
 
 __all__ = ["app", "main"]
 
@@ -22,12 +25,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
             stream.reconfigure(errors="replace")
-    words = [word for word in given if word != "--debug"]
+    words, limit = _apart(given)
     if any("\0" in word for word in words):
         _tell("an argument holds the character NUL, which no name has")
         return 2
+    if any(not _unicode(word) for word in words):
+        _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
+        return 2
     try:
-        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        with _warnings_in_a_line(), at_most(limit) if limit is not None else nullcontext():
+            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, InweightsError) as error:
         if debug:
             raise
@@ -41,11 +48,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
-    except (OSError, MemoryError, RecursionError) as error:
+    except (OSError, UnicodeError, MemoryError, RecursionError) as error:
         if debug:
             raise
         return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _apart(given: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words of the command, and what ``--max-memory`` says; every command takes it."""
+    words: list[str] = []
+    limit, left = None, iter(word for word in given if word != "--debug")
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name == "--max-memory":
+            limit = value if equals else next(left, "")
+        else:
+            words.append(word)
+    return words, limit
+
+
+def _unicode(word: str) -> bool:
+    """Whether it has no byte that the system could not decode."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Print warnings as errors are printed: what is to be known, and no place in the source."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_: f"inweights: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _failed(error: Exception) -> int:
@@ -54,6 +90,9 @@ def _failed(error: Exception) -> int:
         place = f" ({error.filename})" if error.filename else ""
         _tell(f"{error.strerror or error}{place}; --debug shows where")
         return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
+    if isinstance(error, UnicodeError):
+        _tell("a name is not text in UTF-8, as names of files and folders should be; rename it")
+        return 2
     why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
     _tell(f"{why}; --debug shows where")
     return 1 if isinstance(error, MemoryError) else 2

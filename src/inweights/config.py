@@ -24,6 +24,7 @@ from typing import (
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
+from inweights.limits import read_text
 
 __all__ = [
     "Config",
@@ -54,6 +55,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Names of later options that have no effect beside the others, left out likewise."""
+        return ()
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = cls.__dict__.get("__post_init__")
@@ -71,6 +77,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 #: The largest number that a size may be, unless something else is said.
 MOST = 65_536
+#: Characters of a wrong value that an error repeats.
+_SHOWN = 60
 
 C = TypeVar("C", bound=msgspec.Struct)
 
@@ -147,9 +155,9 @@ def identity(value: Any) -> Any:
         return msgspec.to_builtins(value, str_keys=True)
     about = type(value).__struct_config__
     tagged = {about.tag_field: about.tag} if about.tag_field else {}
-    later = getattr(value, "later", {})
+    later, idle = getattr(value, "later", {}), getattr(value, "idle", ())
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    kept = {n: v for n, v in fields.items() if n not in later or v != later[n]}
+    kept = {n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])}
     return tagged | {name: identity(inner) for name, inner in kept.items()}
 
 
@@ -172,10 +180,12 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
     try:
         return msgspec.convert(dict(values), kind)
     except msgspec.ValidationError as error:
-        raise _explain(error, kind) from None
+        raise _explain(error, kind, values) from None
 
 
-def _explain(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> Exception:
+def _explain(
+    error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
+) -> Exception:
     text = str(error)
     unknown = _UNKNOWN.search(text)
     if unknown:
@@ -187,9 +197,36 @@ def _explain(error: msgspec.ValidationError, kind: type[msgspec.Struct]) -> Exce
             return unknown_name("key", key, [prefix + f for f in _keys(owner)])
     placed = _PLACED.match(text)
     assert placed is not None
-    where = f"{placed['path']}: " if placed["path"] else ""
+    path = placed["path"] or ""
+    given = _at(values, path)
+    owner = _struct_at(kind, path.split(".")[:-1]) if path else None
+    known = _names_of(get_type_hints(owner).get(path.split(".")[-1].split("[")[0])) if owner else ()
+    if isinstance(given, str) and known and "enum" in placed["what"].lower():
+        return unknown_name(path, given, known)
     what = placed["what"]
-    return ConfigError(f"{where}{what[:1].lower()}{what[1:]}")
+    text = f"{path}: " * bool(path) + what[:1].lower() + what[1:]
+    if isinstance(given, str | int | float) and path:
+        text += f": {given!r}" if len(repr(given)) < _SHOWN else f": {repr(given)[:_SHOWN]}…"
+    return ConfigError(text)
+
+
+def _at(values: Any, path: str) -> Any:
+    """The value that stands at a path of an error message, ``gpt.sizes[1]``; ``None`` without."""
+    for key, place in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        if key and isinstance(values, Mapping):
+            values = values.get(key)
+        elif place and isinstance(values, list | tuple) and int(place) < len(values):
+            values = values[int(place)]
+        else:
+            return None
+    return values
+
+
+def _names_of(hint: Any) -> tuple[str, ...]:
+    """The names that a type allows: those of a ``Literal``, also within a list or a choice."""
+    if get_origin(hint) is Literal:
+        return tuple(name for name in get_args(hint) if isinstance(name, str))
+    return tuple(name for part in get_args(hint) for name in _names_of(part))
 
 
 def _keys(kind: type[msgspec.Struct]) -> tuple[str, ...]:
@@ -220,7 +257,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     Args:
         config: The config to start from.
         overrides: Such as ``model.width=128`` or ``complexities=[1, 2]``. A value that is no TOML
-            value is taken as a string.
+            value is taken as a string. A list may be written ``complexities=1,2``, too.
 
     Raises:
         ConfigError: An override has no ``=``, a key is unknown, or a value does not fit.
@@ -228,15 +265,16 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     Example:
         >>> class Ring(Config):
         ...     nodes: int = 15
-        >>> apply_overrides(Ring(), ["nodes=9"])
-        Ring(nodes=9)
+        ...     sizes: tuple[int, ...] = ()
+        >>> apply_overrides(Ring(), ["nodes=9", "sizes=3,4"])
+        Ring(nodes=9, sizes=(3, 4))
     """
     values = _lists(to_dict(config))
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"an override is written key=value, not '{override}'")
-        _set(values, key.strip(), _value(text.strip()))
+        _set(values, key.strip(), _value(text.strip()), listed=True)
     return decode(type(config), values)
 
 
@@ -300,7 +338,7 @@ def _lists(value: Any) -> Any:
     return [_lists(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
+def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) -> None:
     steps = key.split(".")
     inner: Any = values
     for depth, step in enumerate(steps):
@@ -320,6 +358,11 @@ def _set(values: dict[str, Any], key: str, value: Any) -> None:
             raise ConfigError(f"key '{key}': '{where}' holds a value, not keys")
         if depth + 1 < len(steps):
             inner = inner[place]
+    now = inner[place]
+    if listed and isinstance(now, list) and isinstance(value, str | int | float):
+        of_values = not any(isinstance(one, dict) for one in now)
+        words = value.split(",") if isinstance(value, str) else [value]
+        value = [_value(str(w).strip()) for w in words if str(w).strip()] if of_values else value
     inner[place] = value
 
 
@@ -346,11 +389,10 @@ def load_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: The file is missing or is not TOML; says the line.
     """
+    text = read_text(path, error=ConfigError)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except RecursionError:
         raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None

@@ -12,6 +12,7 @@ __all__ = [
     "InweightsError",
     "RunError",
     "SolverError",
+    "WriteError",
     "nearest",
     "unknown_name",
 ]
@@ -43,6 +44,10 @@ class RunError(InweightsError, RuntimeError):
     """A run failed."""
 
     exit_code = 1
+
+
+class WriteError(RunError):
+    """Something cannot be written (a full disk, say), so that no other result could be stored."""
 
 
 class FolderError(RunError):

@@ -1,28 +1,37 @@
-"""The main door from Python: run a recipe, read the board."""
+"""The main door from Python: run a recipe, read the board.
+
+What runs and draws is loaded when something runs or is drawn, so that looking is quick.
+"""
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.collect import Effort
-from inweights.lab.engine import Outcome, execute, judge_all, load, refresh, unjudged_all
-from inweights.lab.recipe import Recipe
-from inweights.lab.settle import Settled
-from inweights.lab.settle import settle as settle_one
-from inweights.lab.study import is_study, study_recipe
-from inweights.lab.verdict import ClaimResult
-from inweights.progress import Progress
-from inweights.recipes import get_recipe, recipe_names
-from inweights.report.publish import publish
-from inweights.runs import RunStore
+from inweights.lab.verdict import ClaimResult, unjudged
+from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
+from inweights.recipes.index import entry_of
+from inweights.runs import RunFolder, RunStore, remembered, written
 
-__all__ = ["board", "find", "open_run", "recipes_like", "run", "settle"]
+if TYPE_CHECKING:
+    from inweights.lab.collect import Effort
+    from inweights.lab.engine import Outcome
+    from inweights.lab.forecast import Forecast
+    from inweights.lab.recipe import Recipe
+    from inweights.lab.settle import Settled
+    from inweights.progress import Progress
+
+__all__ = ["board", "compare", "find", "forecast", "open_run", "recipes_like", "run", "settle"]
+
+#: First part of the names of studies in files, which are read from their runs.
+_STUDY = "study/"
 
 
 def run(
@@ -40,6 +49,8 @@ def run(
     progress: Progress | None = None,
     command: Sequence[str] = (),
     keep_models: bool = False,
+    on: str = "",
+    store: str = "",
 ) -> Outcome:
     """Run a recipe and write its figures and page; the same config again is read back.
 
@@ -57,11 +68,17 @@ def run(
         progress: Called with updates done, all updates, and what is being done.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
         keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
     """
+    from inweights.lab.collect import Effort
+    from inweights.lab.engine import execute
+
     return execute(
         get_recipe(recipe) if isinstance(recipe, str) else recipe,
         scale,
@@ -70,12 +87,59 @@ def run(
         store=RunStore(runs),
         fresh=fresh,
         effort=Effort(
-            device=device, jobs=jobs, threads=threads, plugins=tuple(plugins), progress=progress
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            plugins=tuple(plugins),
+            progress=progress,
+            on=on,
+            store=store,
         ),
-        publish=publish,
+        publish=_publish,
         command=command,
         keep_models=keep_models,
     )
+
+
+def forecast(
+    recipe: str | Recipe,
+    scale: str = "cpu",
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    device: str = "cpu",
+    jobs: int = 1,
+    keep_models: bool = False,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit.
+    """
+    from inweights.lab.collect import Effort
+    from inweights.lab.forecast import forecast as look_ahead
+    from inweights.lab.plan import check_plan
+    from inweights.lab.store import Store
+
+    Effort(device=device, jobs=jobs)  # refuses what there is not
+    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    changes = chosen.changes(scale, overrides)
+    settings, numbers, _ = chosen.resolve(scale, seeds, changes)
+    plan = chosen.plan(settings)
+    check_plan(plan)
+    return look_ahead(
+        plan, numbers, Store(RunStore(runs).root / "store"), version=chosen.version,
+        device=device, jobs=jobs, keep_models=keep_models, progress=progress,
+    )  # fmt: skip
+
+
+def _publish(outcome: Outcome, folder: Path) -> None:
+    """Add figures and the page; what draws them is loaded when something is drawn."""
+    from inweights.report.publish import publish
+
+    publish(outcome, folder)
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
@@ -83,6 +147,8 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
 
     Where it ran with more seeds, counted from the same first one, that run is taken.
     """
+    from inweights.lab.engine import load
+
     chosen = get_recipe(recipe)
     best = max(_own_runs(chosen, scale, RunStore(runs)), default=None, key=lambda f: f[0])
     return load(chosen, best[1]) if best else None
@@ -113,28 +179,20 @@ def board(
         only: Recipes whose name contains this.
         runs: Folder of all runs.
     """
+    store = RunStore(runs)
     results: list[ClaimResult] = []
     for name in recipes_like(only):
-        recipe = get_recipe(name)
-        try:
-            outcome = find(name, scale, runs=runs)
-        except InweightsError as error:
-            results += unjudged_all(recipe, str(error))
-            continue
-        results += outcome.claims if outcome else judge_all(recipe, None, scale)
+        outcome, why = None, f"no run at scale '{scale}' yet"
+        if store.has(name):  # else not even the recipe is loaded
+            try:
+                outcome = find(name, scale, runs=runs)
+            except InweightsError as error:
+                why = str(error)
+        if outcome:
+            results += outcome.claims
+        else:
+            results += (unjudged(claim, why) for claim in entry_of(name).claims)
     return tuple(results)
-
-
-def recipes_like(part: str) -> tuple[str, ...]:
-    """Return the names of all recipes that contain ``part``.
-
-    Raises:
-        ConfigError: There is none; says which comes closest.
-    """
-    names = tuple(name for name in recipe_names() if part in name)
-    if not names:
-        raise unknown_name("recipe", part, recipe_names(), hint="'inweights list' shows them all.")
-    return names
 
 
 def settle(
@@ -159,6 +217,8 @@ def settle(
     Yields:
         What more seeds gave, of each recipe with undecided claims.
     """
+    from inweights.lab.settle import settle as settle_one
+
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
     found = []
@@ -170,7 +230,7 @@ def settle(
             left = ends - time.monotonic()
             yield settle_one(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
-                publish=publish,
+                publish=_publish,
             )  # fmt: skip
 
 
@@ -180,7 +240,8 @@ def open_run(
     """Return a finished run by its recipe, or by the first letters of its hash.
 
     Args:
-        name: A recipe, or the first letters of a run's hash.
+        name: A recipe (its last part is enough where only one has that), or the first letters of a
+            run's hash.
         scale: Which run of a recipe.
         runs: Folder of all runs.
         again: Whether the run is judged and drawn again, with the claims and figures of this
@@ -189,25 +250,127 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    if name in recipe_names():
+    from inweights.lab.engine import refresh
+
+    store = RunStore(runs)
+    if name.startswith(_STUDY):
+        return _open_study(name, store, again=again)
+    if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
+            whole = full_name(name)
             raise ConfigError(
-                f"{name} has not run at scale '{scale}' yet; 'inweights run {name} --scale {scale}'"
+                f"{whole} has not run at scale '{scale}' yet; "
+                f"'inweights run {whole} --scale {scale}'"
             )
-        return refresh(outcome.recipe, outcome.folder, publish) if again else outcome
-    folders = list(RunStore(runs))
-    matches = [folder for folder in folders if folder.path.name.startswith(name)]
-    if is_study(name):
-        matches = [folder for folder in folders if folder.config.get("recipe") == name][:1]
+        return refresh(outcome.recipe, outcome.folder, _publish) if again else outcome
+    matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
-    if not matches or not matches[0].complete:
-        hashes = [folder.path.name for folder in folders if folder.complete]
-        raise unknown_name("run", name, [*recipe_names(), *hashes])
-    home = matches[0].config.get("recipe")
+    folder = matches[0]
+    if not folder.complete:
+        raise ConfigError(f"the run {folder.path.name} is not done; the same command goes on")
+    home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{matches[0].path} does not say of which recipe it is; run it again")
-    settings = matches[0].config.get("settings", {})
-    recipe = study_recipe(home, settings) if is_study(home) else get_recipe(home)
-    return refresh(recipe, matches[0], publish) if again else load(recipe, matches[0])
+        raise ConfigError(f"{folder.path} does not say of which recipe it is; run it again")
+    return _open(folder, home, again=again)
+
+
+def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
+    """The newest complete run of a study in a file."""
+    for folder in store:
+        if folder.config.get("recipe") == name and folder.complete:
+            return _open(folder, name, again=again)
+    raise ConfigError(f"{name} has not run yet; 'inweights sweep FILE.toml' runs a study")
+
+
+def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
+    from inweights.lab.engine import load, refresh
+
+    if home.startswith(_STUDY):
+        from inweights.lab.study import study_recipe
+
+        recipe = study_recipe(home, folder.config.get("settings", {}))
+    elif home in recipe_names():
+        recipe = get_recipe(home)
+    else:
+        raise _of_a_plugin(home, folder)
+    return refresh(recipe, folder, _publish) if again else load(recipe, folder)
+
+
+def _is_run(name: str, store: RunStore) -> bool:
+    """Whether a name stands for a run; where it is no recipe's either, the error says more."""
+    if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
+        return True
+    try:
+        full_name(name)
+    except ConfigError as error:
+        _refuse_plugin(name, store)
+        folders = [folder.path.name for folder in store if folder.complete]
+        if set(name) <= set("0123456789abcdef"):
+            raise unknown_name("run", name, folders, hint="'inweights runs' lists them.") from None
+        raise error from None
+    return False
+
+
+def _refuse_plugin(name: str, store: RunStore) -> None:
+    """Say which plugin a recipe comes from that is not known, but has run."""
+    if "/" in name and ".." not in name:
+        for folder in store.of(name):
+            raise _of_a_plugin(name, folder)
+
+
+def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
+    """The error for a recipe of a plugin: its code runs when it is named, not because a file says.
+
+    What a file says is shown, quoted for a shell.
+    """
+    words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
+    hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
+    return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [_flat(one.settings) | _about(one) for one in (first, second)]
+    keys = dict.fromkeys([*own[0], *own[1]])
+    settings = {
+        key: (own[0].get(key), own[1].get(key))
+        for key in keys
+        if own[0].get(key) != own[1].get(key)
+    }
+    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
+    ids = dict.fromkeys([*by_id[0], *by_id[1]])
+    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
+    return Comparison((first, second), settings, claims)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def _about(outcome: Outcome) -> dict[str, Any]:
+    seeds = outcome.seeds
+    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted path."""
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

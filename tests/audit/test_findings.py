@@ -28,9 +28,9 @@ def test_the_headline_counts_questions(tmp_path: Path) -> None:
 
 def test_without_a_forecast(tmp_path: Path) -> None:
     made = audited(tmp_path, *PLACES, forecast=False)
-    assert headline(made) == "3 two-step questions; 3 bridges have no identity"
+    assert headline(made) == "3 chains of two facts; 3 bridges have no identity"
     row = outlook(made).row(0, named=True)
-    assert (row["questions"], row["follow"], row["expected"]) == (3, None, 1.0)
+    assert (row["chains"], row["questions"], row["expected"]) == (3, None, 1.0)
     assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts chain")
 
 
@@ -76,4 +76,4 @@ def test_what_is_found(
 def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
     found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
     assert [f.level for f in found] == ["act", "note", "note"]
-    assert "Those of 3 are enough for 3 more questions" in found[0].text
+    assert "Those of 3 bring 3 more questions" in found[0].text

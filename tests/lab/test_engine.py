@@ -35,7 +35,9 @@ def stored(root: Path) -> dict[Path, int]:
     return {p: p.stat().st_mtime_ns for p in root.glob("store/*/*/*.parquet")}
 
 
-@pytest.mark.parametrize("name", ["demo/two-hop", "geometric-memory/fig25-31"])
+@pytest.mark.parametrize(
+    "name", ["demo/two-hop", "geometric-memory/fig25-31", "beyond/when-to-decay"]
+)
 def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, monkeypatch) -> None:
     """What the store stands on: grouping is scheduling, and no part of a run's identity."""
     recipe = get_recipe(name)

@@ -158,6 +158,12 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 of them stored; 0 to train: 0 steps"
 
 
+@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])
+def test_a_forecast_refuses_what_a_run_would(wrong, tmp_path) -> None:
+    with pytest.raises(ConfigError):
+        iw.Study(WORLD, MODEL, SHORT, runs=tmp_path).forecast(**wrong)
+
+
 def test_work_that_is_short_is_done_in_one_process() -> None:
     plan = iw.Plan(trials=grid(WORLD, MODEL, SHORT, {}), measures=[iw.probes.accuracy])
     assert worth(plan, 3, "cpu") == 1

@@ -9,10 +9,12 @@ import sys
 
 import polars as pl
 import pytest
+from filelock import FileLock
 
 from inweights.console import language
 from inweights.errors import DataError
 from inweights.lm import FineTune, Question, evaluation, finetune_to, load_model, read_exam
+from inweights.worlds.new_folder import new_folder
 
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)
 
@@ -71,6 +73,42 @@ def test_an_interrupted_command_goes_on(data, tmp_path) -> None:
     assert not (tmp_path / "model").exists()
     finetune_to(tmp_path / "model", "@tiny", data, config)
     assert (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_two_at_once_on_one_folder(data, tmp_path) -> None:
+    config = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=64)
+    others = []
+
+    def again(done: int, total: int, what: str) -> None:
+        with pytest.raises(DataError, match="another process is at work"):
+            finetune_to(tmp_path / "model", "@tiny", data, config)
+        others.append(done)
+
+    finetune_to(tmp_path / "model", "@tiny", data, config, progress=again)
+    assert others
+    assert [path.name for path in tmp_path.iterdir() if "model" in path.name] == ["model"]
+
+
+def test_killed_when_all_was_written(data, tmp_path) -> None:
+    config = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=64)
+    finetune_to(tmp_path / "model", "@tiny", data, config)
+    assert (tmp_path / "model" / "losses.parquet").exists()
+    (tmp_path / "model.state").touch()
+    with pytest.raises(DataError, match="exists already"):
+        finetune_to(tmp_path / "model", "@tiny", data, config)
+    assert not list(tmp_path.glob("model.*"))
+
+
+def test_what_a_killed_process_left_half_written_is_cleared(tmp_path) -> None:
+    left, alive = (tmp_path / f".new-{name}" for name in ("left", "alive"))
+    for home in (left, alive):
+        (home / "whole").mkdir(parents=True)
+        (home / "lock").touch()
+    with FileLock(alive / "lock"), new_folder(tmp_path / "model") as work:
+        (work / "a.txt").touch()
+    assert not left.exists()
+    assert alive.exists()
+    assert [path.name for path in (tmp_path / "model").iterdir()] == ["a.txt"]
 
 
 def test_gaps_that_are_no_number_are_null_in_json(capsys) -> None:

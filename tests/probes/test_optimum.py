@@ -9,7 +9,7 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
-from inweights.probes import accuracy, direction, margins, templates
+from inweights.probes import accuracy, direction, margins, nuclear_norm, templates
 from inweights.theory import solve
 from inweights.theory.to_model import to_model
 from inweights.training import Curriculum, Observer, Optimizer, Optimum, Phase, train
@@ -61,6 +61,17 @@ def test_direction_ignores_the_scale_and_sees_the_sign() -> None:
         table["expected"].to_list()[:2], abs=1e-4
     )
     assert np.isnan(table["excess"][2])  # it knows no fact
+
+
+def test_the_norm_is_that_at_a_least_margin_of_1() -> None:
+    table = nuclear_norm(scaled(1.0, 7.0, -1.0), WORLD)
+    least = solve(WORLD, gap=1e-4).optimum
+    assert table["norm"].to_list()[:2] == pytest.approx([least, least], rel=1e-5)
+    assert table["least_margin"].to_list()[:2] == pytest.approx([1.0, 7.0], abs=1e-4)
+    assert np.isnan(table["norm"][2])
+    gpt = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
+    with pytest.raises(ConfigError, match="Emb-MLP"):
+        nuclear_norm(gpt, WORLD)
 
 
 def test_training_turns_towards_the_optimum() -> None:

@@ -25,6 +25,7 @@ from inweights.probes import (
     cka,
     direction,
     margins,
+    nuclear_norm,
     patch,
     project,
     shared_memory,
@@ -40,6 +41,10 @@ WORLD = TwoHop(n=N, complexity=1).build(seed=0)
 #: Probes of (model, worlds); the others work on tables or points.
 OF_MODELS = (accuracy, alignment, bridge_projection, margins, shared_memory, templates)
 OF_TABLES = (align_frames, project, winners, probes.bridge_pairs)
+
+
+#: Looked at in ``test_optimum.py``.
+OF_OPTIMA = (direction, nuclear_norm)
 
 
 def rote(world: World, replicas: int = 2) -> EmbMLP:
@@ -69,7 +74,7 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, direction, *OF_ANALOGIES)
+    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMA, *OF_ANALOGIES)
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     tested = (*tested, *OF_EMBEDDINGS)
     assert {p.__name__ for p in tested} == set(probes.__all__)

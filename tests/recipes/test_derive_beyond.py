@@ -14,6 +14,7 @@ from inweights.recipes.beyond import (
     frozen_or_reversed,
     partial_identity,
     predicted_composition,
+    when_to_decay,
     where_the_bridge_holds,
 )
 from inweights.recipes.feature_resemblance import fig1, table3, theorems
@@ -50,8 +51,8 @@ def rows(frame: pl.DataFrame, columns: str) -> list[tuple[Any, ...]]:
 
 def test_where_the_bridge_holds() -> None:
     runs = (  # in another order than the axes are written down
-        ("weight decay", "1", "C = 1", (0.0, 0.2, 0.6), (0.0, 0.8, 1.0), 3.0, 0.9),
-        ("weight decay", "0.01", "C = 1", (0.0, 0.1, 0.2), (0.0, 0.0, 0.9), 1.0, 0.8),
+        ("rate", "3e-3", "C = 1", (0.0, 0.2, 0.6), (0.0, 0.8, 1.0), 3.0, 0.9),
+        ("rate", "1e-3", "C = 1", (0.0, 0.1, 0.2), (0.0, 0.0, 0.9), 1.0, 0.8),
         ("head", "untied", "C = 1", (0.0, 0.3, 0.4), (0.0, 0.0, 0.1), 2.0, 0.7),
         ("head", "untied", "C = 2", (0.0, 0.5, 0.5), (0.0, 0.1, 1.0), 4.0, 0.6),
         ("head", "untied", "no identity", (0.0, 0.9, 0.9), (0.0, 0.1, 1.0), 5.0, 0.5),
@@ -77,13 +78,12 @@ def test_where_the_bridge_holds() -> None:
         ("head", "untied", "C = 1", 40, 0.4, 2.0, 0.1),
         ("head", "untied", "C = 2", 40, 0.5, 4.0, 1.0),
         ("head", "untied", "no identity", 40, 0.9, 5.0, 1.0),
-        ("weight decay", "0.01", "C = 1", 40, 0.2, 1.0, 0.9),
-        ("weight decay", "1", "C = 1", 40, 0.6, 3.0, 1.0),
+        ("rate", "1e-3", "C = 1", 40, 0.2, 1.0, 0.9),
+        ("rate", "3e-3", "C = 1", 40, 0.6, 3.0, 1.0),
     ]
     assert rows(found["map_c1"], "accuracy") == [(0.4,), (0.2,), (0.6,)]
     assert rows(found["map_harder"], "accuracy") == [(0.5,)]
     assert rows(found["map_without"], "accuracy") == [(0.9,)]
-    assert rows(found["decay_gain"], "value gain") == [("0.01", 0.0), ("1", 0.4)]
     # Accuracy is a fifth of the contrast at C = 1; one run at C = 2 has no correlation.
     tells = dict(found["alignment_tells"].select("world", "correlation").rows())
     assert set(tells) == {"C = 1", "C = 2"}
@@ -91,8 +91,38 @@ def test_where_the_bridge_holds() -> None:
     # Half-way at .25 (step 20) and .5 (step 40); at .3 (step 40) and .5 (step 20).
     assert rows(found["leads"], "axis world answered aligned lead") == [
         ("head", "C = 2", 20.0, 40.0, -20.0),
-        ("weight decay", "C = 1", 40.0, 20.0, 20.0),
+        ("rate", "C = 1", 40.0, 20.0, 20.0),
     ]
+
+
+def test_when_to_decay() -> None:
+    """A gain is over never, at the same head, width and seed, where both know their facts."""
+    spared, everything = when_to_decay.DECAYED.values()
+    runs = (
+        ("tied", 64, spared, "throughout", 7, 0.9, 1.0),
+        ("tied", 64, everything, "throughout", 7, 0.8, 0.5),
+        ("tied", 64, spared, "never", 7, 0.4, 1.0),
+        ("tied", 64, spared, "throughout", 8, 0.9, 1.0),
+        ("tied", 64, spared, "never", 8, 0.1, 0.98),
+        ("tied", 32, spared, "throughout", 7, 0.3, 0.99),
+        ("tied", 32, spared, "never", 7, 0.5, 0.99),
+    )
+    tables = [
+        told("head width decayed when seed", run[:5], (1.0, run[6], 1.0), run[5]) for run in runs
+    ]
+    found = when_to_decay.derive({"accuracy": pl.concat(tables)})
+    assert rows(found["runs"].filter(width=32), "panel when recall") == [
+        ("tied head, width 32", "never", 0.99),
+        ("tied head, width 32", "throughout", 0.99),
+    ]
+    gains = found["gain"].filter(when="throughout")
+    known = gains.filter(pl.col("gain").is_not_nan())
+    assert rows(known, "width seed gain") == [(64, 7, 0.5), (32, 7, -0.2)]
+    assert rows(gains.filter(pl.col("gain").is_nan()), "decayed seed") == [
+        (everything, 7),
+        (spared, 8),
+    ]
+    assert found["runs"]["accuracy"].is_not_nan().all()
 
 
 def test_predicted_composition() -> None:
@@ -100,13 +130,13 @@ def test_predicted_composition() -> None:
     first, half = ("permuted, C = 1", 1.0, 7), ("permuted, C = 1", 0.5, 7)
     harder = ("permuted, C = 2", 1.0, 7)
     predicted = table(
-        f"{at} margin verdict expected",
-        (*first, "p", "x", 0.9, "follows", 1.0),
-        (*first, "q", "x", -0.9, "excluded", 0.0),
-        (*half, "p", "x", 0.4, "follows", 1.0),
-        (*half, "q", "x", 0.0, "tied", 0.5),
-        (*harder, "p", "x", 0.0, "tied", 0.5),
-        (*harder, "q", "x", 0.2, "follows", 0.8),
+        f"{at} margin verdict expected trivial",
+        (*first, "p", "x", 0.9, "follows", 1.0, 1.0),
+        (*first, "q", "x", -0.9, "excluded", 0.0, 1.0),
+        (*half, "p", "x", 0.4, "follows", 1.0, 1.0),
+        (*half, "q", "x", 0.0, "tied", 0.5, 0.0),
+        (*harder, "p", "x", 0.0, "tied", 0.5, 1.0),
+        (*harder, "q", "x", 0.2, "follows", 0.8, 1.0),
     )
     trained = table(
         f"{at} model margin",
@@ -139,6 +169,11 @@ def test_predicted_composition() -> None:
     assert rows(found["auc"], "model auc") == [("GPT", 0.722222)]
     by_world = rows(found["auc_by_world"], "world auc place")
     assert by_world == [("permuted, C = 1", 0.75, 1), ("permuted, C = 2", 1.0, 2)]
+    # The trivial one has 1 of 4 pairs, as ties count half, and 1/2 of 1.
+    assert rows(found["above_trivial"], "world trivial gain") == [
+        ("permuted, C = 1", 0.25, 0.5),
+        ("permuted, C = 2", 0.5, 0.5),
+    ]
     assert found["reliability"]["queries"].sum() == 6
     assert rows(found["memorised"], "model world accuracy") == [("GPT", "permuted, C = 1", 0.8)]
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from inweights.recipes import demo
-from inweights.recipes.identity_bridge import fig3, fig6, fig7, optimum, theory
+from inweights.recipes.identity_bridge import fig1b, fig2, fig3, fig6, fig7, optimum, theory
 
 GROUPS = {"r1": "first_relation", "r2": "second_relation", "a": "subject", "b": "bridge"}
 
@@ -55,6 +55,40 @@ def accuracies(out: float, first: float, second: float, **labels: Any) -> pl.Dat
     return table(columns, *((*labels.values(), *row) for row in rows))
 
 
+def test_figure_1b() -> None:
+    """Both distributions are drawn, and told apart; facts are not among the questions."""
+    at = {"model": "gpt", "relations": 2, "told": 0.5, "identity": False, "seed": 7}
+    found = fig1b.derive({"accuracy": accuracies(0.2, 1.0, 0.8, **at)})
+    assert found["queries"].select("distribution", "accuracy").rows() == [
+        ("in", 0.123),
+        ("out", 0.2),
+    ]
+    assert found["shown"].select("world", "given").rows() == [
+        ("|R2| = 2, half told, in of distribution", "without"),
+        ("|R2| = 2, half told, out of distribution", "without"),
+    ]
+    assert found["memorised"]["accuracy"].to_list() == [0.8]
+
+
+def test_figure_2() -> None:
+    """Controls are what has no identity, by their head; complexity 1 has no excess."""
+    conditions = (("gpt", True, 1), ("gpt", True, 2), ("gpt", False, 1), ("gpt-tied", False, 1))
+    tables = {
+        "accuracy": pl.concat(
+            accuracies(0.1 * k, 1.0, 0.8, model=model, identity=identity, complexity=c, seed=7)
+            for k, (model, identity, c) in enumerate(conditions)
+        )
+    }
+    found = fig2.derive(tables)
+    assert found["controls"].select("model", "head").rows() == [
+        ("gpt", "untied"),
+        ("gpt-tied", "tied"),
+    ]
+    assert found["controls"]["accuracy"].to_list() == pytest.approx([0.2, 0.3])
+    assert found["known"]["accuracy"].is_nan().all()
+    assert found["excess"]["excess"].to_list() == pytest.approx([0.1 - 0.5])
+
+
 def test_figure_3() -> None:
     """Seed 9 comes first, but seed 7 is drawn; its ``a1`` peaks on ``c2``, which is not its own."""
     here, without = ({"n": 2, "identity": identity, "seed": 7} for identity in (True, False))
@@ -68,10 +102,6 @@ def test_figure_3() -> None:
         "two_hop": pl.concat(templates({"a1": (31.0 + k, 32, 33, 34)}, **at) for at, k in both),
         "accuracy": pl.concat(
             [accuracies(0.9, 1.0, 0.8, **here), accuracies(0.1, 0.6, 0.7, **without)]
-        ),
-        "margins": table(
-            "identity n seed margin",
-            *((True, 2, 7, 0.5), (True, 2, 7, 0.2), (True, 2, 9, 0.4), (False, 2, 7, -0.3)),
         ),
     }
     found = fig3.derive(tables)
@@ -100,11 +130,6 @@ def test_figure_3() -> None:
     }
     assert found["compositions"]["accuracy"].to_list() == [0.9, 0.1]
     assert found["memorised"].select("identity", "accuracy").rows() == [(True, 0.8), (False, 0.6)]
-    assert found["extremes"].select("identity", "seed", "least", "largest").rows() == [
-        (True, 7, 0.2, 0.5),
-        (True, 9, 0.4, 0.4),
-        (False, 7, -0.3, -0.3),
-    ]
 
 
 def test_figures_4_and_5() -> None:
@@ -118,8 +143,10 @@ def test_figures_4_and_5() -> None:
         "margins": table(
             "n seed part distribution margin",
             *((9, 7, "queries", "out", 0.7), (9, 7, "facts", "in", 1.0)),
-            (4, 7, "queries", "out", 0.6),
+            *((4, 7, "queries", "out", 0.6), (4, 7, "queries", "out", 0.8)),
         ),
+        "norms": table("n seed norm", (9, 7, 4.0), (4, 7, 2.0)),
+        "bounds": table("n value", (9, 3.0), (4, 2.0)),
     }
     found = optimum.derive(tables)
     assert values(found["panels"], "panel") == {
@@ -135,7 +162,9 @@ def test_figures_4_and_5() -> None:
         ("bridge", "bridge", 2.0, 1.0),
         ("bridge", "object", 1.0, 1.0),
     }
-    assert found["compositions"].select("n", "margin").rows() == [(9, 0.7), (4, 0.6)]
+    extremes = found["extremes"].select("n", "least", "largest").rows()
+    assert extremes == [(9, 0.7, 0.7), (4, 0.6, 0.8)]
+    assert found["norms"].select("n", "gap").rows() == [(9, 0.25), (4, 0.0)]
 
 
 def test_figure_6() -> None:
@@ -166,15 +195,17 @@ def test_figure_6() -> None:
         ["(e1, r1) and (e2)"] * 3 + ["(e1, r1, r2) and (e2, r2)"] * 3
     )
     assert found["states"]["note"].to_list() == ["trustworthiness 0.88", "trustworthiness 0.5"]
-    assert found["compositions"]["accuracy"].to_list() == [0.9]
+    assert found["known"]["accuracy"].is_nan().to_list() == [True]
     assert found["memorised"].rows() == [("gpt", 7, 0.8)]
+    tables["accuracy"] = accuracies(0.9, 1.0, 0.99, model="gpt", seed=7)
+    assert fig6.derive(tables)["known"]["accuracy"].to_list() == [0.9]
 
 
 STEPS = (0, 10, 20, 30, 40)
 #: Half-way from start to peak: accuracy at step 40, recall at 30, r2 at 20, memory at 10, r1 at 0.
 CURVES = {
     "accuracy": [0.0, 0.1, 0.1, 0.2, 1.0],
-    "recall": [0.0, 0.1, 0.3, 0.6, 0.8],
+    "recall": [0.0, 0.1, 0.3, 0.6, 0.99],
     "alignment at r1": [0.4, 0.4, 0.4, 0.4, 0.4],
     "alignment at r2": [0.1, 0.1, 0.6, 0.8, 0.9],
     "memory a → c": [0.1, 0.8, 0.8, 0.9, 1.0],
@@ -193,14 +224,14 @@ def film(model: str, curves: dict[str, list[float]]) -> dict[str, pl.DataFrame]:
             ("query", 0.9 - 0.3 * answered, r2),
         ):
             alignment += [
-                (*at, place, "embedding", i % 2, 1.0),
-                (*at, place, "block1", cosine + 0.1, nearest + 0.1),
-                (*at, place, "block2", cosine - 0.1, nearest - 0.1),
+                (*at, place, "embedding", i % 2, 0.5, 1.0),
+                (*at, place, "block1", cosine + 0.1, 0.3 - cosine, nearest + 0.1),
+                (*at, place, "block2", cosine - 0.1, 0.1 - cosine, nearest - 0.1),
             ]
         memory += [(*at, "subject", 5.0, 0.5), (*at, "subject_relation", 6.0, reached)]
     return {
         "accuracy": pl.concat(accuracy),
-        "alignment": table("model seed step place layer cosine nearest", *alignment),
+        "alignment": table("model seed step place layer cosine contrast nearest", *alignment),
         "memory": table("model seed step prompt contrast reached", *memory),
     }
 
@@ -225,11 +256,21 @@ def test_figure_7() -> None:
     assert {name: pytest.approx(curve) for name, curve in CURVES.items()} == curves
 
     leads = found["leads"].filter(model="gpt-small").row(0, named=True)
-    names = ("recall", "memory", "alignment_r1")
-    assert [leads[f"{name}_leads"] for name in names] == [10.0, 30.0, 40.0]
+    assert [leads[f"{name}_leads"] for name in ("memory", "alignment_r1")] == [30.0, 40.0]
+    # Recall of the least known role is .99 at step 40 only, and never of the model that stands.
+    at_recall = found["at_recall"].sort("model")
+    assert at_recall["accuracy"].is_nan().to_list() == [True, False]
+    assert at_recall.select("model", "step", "accuracy").rows()[1] == ("gpt-small", 40, 1.0)
 
-    in_step = found["in_step"].filter(model="gpt-small").select("place", "correlation")
-    assert dict(in_step.iter_rows()) == pytest.approx({"first_hop": 1.0, "query": -1.0})
+    in_step = found["in_step"].filter(model="gpt-small").select("by", "place", "correlation")
+    assert {row[:2]: row[2] for row in in_step.iter_rows()} == pytest.approx(
+        {
+            ("cosine", "first_hop"): 1.0,
+            ("cosine", "query"): -1.0,
+            ("contrast", "first_hop"): -1.0,
+            ("contrast", "query"): 1.0,
+        }
+    )
 
     first, second = found["states"].partition_by("step")
     assert second["x"].to_list() == pytest.approx(first["x"].to_list())

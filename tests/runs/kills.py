@@ -1,16 +1,22 @@
 """A program that kills a run before its k-th operation on files, for one k after another.
 
-``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP]`` does so for each k until one is not
-reached, lets the run go on each time, and compares its tables with those of a run that nothing
+``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP] [HOW]`` does so for each k until one is
+not reached, lets the run go on each time, and compares its tables with those of a run that nothing
 disturbed. It prints the number of kills. Processes are forked, so that torch is imported once; this
 one never touches polars, whose threads would not survive that.
 
 WHAT is ``run``, ``fresh`` (a complete run is made again) or ``refresh`` (it is drawn again). FROM
-is ``start``, or ``seal`` to count only from where the run is about to be published.
+is ``start``, or ``seal`` to count only from where the run is about to be published. HOW is
+``kill``, ``full`` (from the k-th operation on the disk is full) or ``fault`` (the k-th one alone
+fails, as on a broken disk); both have to end in one line that says so, and opening a file to write
+counts, too.
 """
 
 from __future__ import annotations
 
+import builtins
+import errno
+import io
 import itertools
 import os
 import shutil
@@ -18,31 +24,56 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from functools import partial
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from tests.runs.tiny import RECIPE
 
+from inweights.errors import InweightsError
 from inweights.lab import Recipe, task
 from inweights.lab.engine import Outcome, execute, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
+#: Exit codes of a run that ended with an error that says why, and of one that a fault did not stop.
+STOPPED, WENT_ON = 17, 18
+#: How many operations there have been since a run was armed.
+reached = [0]
 OPERATIONS = ("replace", "rename", "unlink", "rmdir", "mkdir")
 
 
-def arm(k: int) -> None:
+def arm(k: int, how: str) -> None:
     """Let the k-th operation from now on be the one that never happens."""
     count = itertools.count(1)
 
     def wrapped(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if next(count) == k:
+        reached[0] = at = next(count)
+        if how == "kill" and at == k:
             os.kill(os.getpid(), signal.SIGKILL)
+        if (how == "fault" and at == k) or (how == "full" and at >= k):
+            reason = errno.EIO if how == "fault" else errno.ENOSPC
+            raise OSError(reason, os.strerror(reason))
         return operation(*args, **kwargs)
 
-    for name in OPERATIONS:
+    # A full disk lets things be removed.
+    for name in OPERATIONS if how != "full" else ("replace", "rename", "mkdir"):
         setattr(os, name, partial(wrapped, getattr(os, name)))
+    if how != "kill":
+        reads = io.open
+
+        def opened(file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
+            open_ = partial(wrapped, reads) if set(mode) & set("wax+") else reads
+            return open_(file, mode, *args, **options)
+
+        io.open = builtins.open = opened
+        pl.DataFrame.write_parquet = partialmethod(_written, wrapped, pl.DataFrame.write_parquet)
+
+
+def _written(table: pl.DataFrame, wrapped: Any, write: Any, *args: Any, **options: Any) -> None:
+    in_memory = isinstance(args[0], io.BytesIO)
+    (write if in_memory else partial(wrapped, write))(table, *args, **options)
 
 
 def publish(outcome: Outcome, work: Path) -> None:
@@ -54,18 +85,24 @@ def folder_of(recipe: Recipe, root: Path) -> RunFolder:
     return RunStore(root).folder(recipe.name, recipe.resolve("smoke")[2])
 
 
-def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int) -> None:
+def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int, how: str) -> None:
     def late(outcome: Outcome, work: Path) -> None:
         publish(outcome, work)
         if start == "seal":
-            arm(k)
+            arm(k, how)
 
     if start == "start":
-        arm(k)
-    if what == "refresh":
-        refresh(recipe, folder_of(recipe, root), late)
-    else:
-        execute(recipe, "smoke", store=RunStore(root), fresh=what == "fresh", publish=late)
+        arm(k, how)
+    try:
+        if what == "refresh":
+            refresh(recipe, folder_of(recipe, root), late)
+        else:
+            execute(recipe, "smoke", store=RunStore(root), fresh=what == "fresh", publish=late)
+    except InweightsError as error:
+        # An error is what a fault ends in, and no kill; and it is one line.
+        os._exit(STOPPED if how != "kill" and "\n" not in str(error) else 1)
+    if reached[0] >= k:
+        os._exit(WENT_ON)
 
 
 def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) -> None:
@@ -103,7 +140,7 @@ def forked(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main(root: str, name: str, what: str, start: str, step: str = "1") -> None:
+def main(root: str, name: str, what: str, start: str, step: str = "1", how: str = "kill") -> None:
     recipe = RECIPE if name == RECIPE.name else get_recipe(name)
     reference = Path(root) / "reference"
     whole = partial(execute, recipe, "smoke", store=RunStore(reference), publish=publish)
@@ -112,8 +149,9 @@ def main(root: str, name: str, what: str, start: str, step: str = "1") -> None:
         here = Path(root) / str(k)
         if what != "run":
             shutil.copytree(reference, here)
-        code = forked(lambda here=here, k=k: disturbed(recipe, here, what, start, k))
-        assert code in (0, -signal.SIGKILL), f"the run failed with {code} (k = {k})"
+        code = forked(lambda here=here, k=k: disturbed(recipe, here, what, start, k, how))
+        ends = (0, -signal.SIGKILL) if how == "kill" else (0, STOPPED, WENT_ON)
+        assert code in ends, f"the run failed with {code} (k = {k})"
         again = forked(lambda here=here: resumed(recipe, here, what, start, reference))
         assert again == 0, f"killed before operation {k}, the run does not end as it should"
         shutil.rmtree(here)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import re
+import socket
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from inweights.errors import FolderError, RunError
-from inweights.runs import RunStore, read_tables, write_json, write_tables
+from inweights.runs import RunStore, environment, read_tables, write_json, write_tables
 
 CONFIG = {"recipe": "a/b", "seeds": [1, 2]}
 
@@ -73,3 +78,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
         write_json(target, {"x": 2})
     assert json.loads(target.read_text()) == {"x": 1}
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_the_environment_names_no_user_host_or_path(monkeypatch) -> None:
+    monkeypatch.setenv("SECRET_OF_MINE", "hunter2-in-the-environment")
+    told = json.dumps(environment())
+    private = [socket.gethostname(), getpass.getuser(), str(Path.home()), str(Path.cwd())]
+    private += [sys.executable, sys.prefix, "hunter2", "SECRET_OF_MINE"]
+    words = set(re.findall(r"[\w.\-]+", told))
+    for name in private:
+        assert name not in words
+        assert len(name) < 5 or name not in told
+    assert "/" not in told
+    assert "\\" not in told

@@ -13,18 +13,18 @@ PROGRAM = Path(__file__).with_name("kills.py")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 
 
-def kills(*words: object) -> int:
+def kills(*words: object, program: Path = PROGRAM) -> int:
     """Return before how many operations the run was killed."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, PROGRAM, *map(str, words)],
+        [sys.executable, program, *map(str, words)],
         env=environment,
         capture_output=True,
         text=True,
         timeout=280,
     )
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(done.stdout.split()[0])
 
 
 def test_killed_while_it_is_sealed(tmp_path) -> None:
@@ -43,3 +43,17 @@ def test_killed_before_every_operation(tmp_path, what: str, start: str, least: i
 @pytest.mark.slow
 def test_killed_while_a_trained_run_is_sealed(tmp_path) -> None:
     assert kills(tmp_path, "demo/two-hop", "run", "seal", 4) >= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["full", "fault"])
+@pytest.mark.parametrize(("what", "least"), [("run", 20), ("refresh", 10)])
+def test_the_disk_fails_at_every_operation(tmp_path, what: str, how: str, least: int) -> None:
+    """A full disk, and one that fails once: one line, and when it goes on nothing is missing."""
+    assert kills(tmp_path, "tests/tiny", what, "start", 2, how) >= least
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_alone_and_in_pairs(tmp_path) -> None:
+    program = PROGRAM.with_name("random_kills.py")
+    assert kills(tmp_path, "tests/tiny", 12, program=program) >= 12

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from inweights.theory import proof
-from inweights.theory.symmetric import Parameters, average, solve_symmetric
+from inweights.theory import proof, proof_kkt
+from inweights.theory.closed_form import closed_form
+from inweights.theory.symmetric import Parameters
 
 NAMES = tuple(Parameters.__dataclass_fields__)
 numbers = st.floats(-3, 3, allow_nan=False, width=32)
@@ -55,21 +56,26 @@ def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
 
     Points are drawn from ``first`` on, so that each sign and each maximum comes both ways.
     """
+    names = ("first hop, other bridge", "second hop, other object")
+    crossed = ("first hop, own object", "second hop, own bridge")
     made = {
         name: SimpleNamespace(
-            parameters=point(first + seed), optimum=2.0 + seed, gap=0.1 * (seed + 1), kkt=0.3 + seed
+            parameters=point(first + seed),
+            optimum=2.0 + seed, gap=0.1 * (seed + 1), kkt=0.3 + seed,
+            multipliers=dict.fromkeys(names, 3.0 + seed) | dict.fromkeys(crossed, 0.5 + seed),
         )
-        for seed, name in enumerate(("best", "reduced", "paper", "up", "down", "own"))
-    }
+        for seed, name in enumerate(("best", "reduced", "paper", "up", "down", "path"))
+    }  # fmt: skip
 
     def solver(n: int, **asked: Any) -> Any:
         tilt = asked.get("tilt")
         if tilt is not None:
-            size = tilt.b1 or tilt.c1
-            return made["own"] if not size else made["up"] if size > 0 else made["down"]
+            return made["up"] if (tilt.b1 or tilt.c1) > 0 else made["down"]
         if asked.get("zero_sum"):
             assert asked["complete"] is False
             return made["paper"]
+        if not asked.get("closed", True):
+            return made["path"]
         return made["best"] if asked.get("complete", True) else made["reduced"]
 
     monkeypatch.setattr(proof, "solve_symmetric", solver)
@@ -82,59 +88,57 @@ def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.M
     found = values(proof.with_identity(n))
     p, q = made["best"].parameters, made["paper"].parameters
     w = p.matrix(n)
-    corners = [made[k].parameters.matrix(n) for k in ("up", "down")]
-    margins = [margin(m, [0, 2 * n, 2 * n + 1], n) for m in (w, *corners)]
-    bridge = p.a1 + p.a2 + p.e + p.f
-    own = w[[0, 2 * n, 2 * n + 1], n].sum()
-    u = q.a1 * q.d1 - q.b1 * q.c1
-    first = q.a1**2 + q.b1**2 + q.c1**2 + q.d1**2 + 2 * abs(u)
-    means = (q.a1 + n * q.a2) ** 2 + (q.b1 + n * q.b2) ** 2 + n * q.e**2 + n * q.f**2
-    eleven = (n - 1) * first**0.5 + 2**0.5 * means**0.5
-    expected = {
-        "gap": 0.1,
-        "kkt": 0.3,
-        "thm 1": margins[0],
-        "margin range": abs(margins[1] - margins[2]),
-        "lemma 1": 1 - 3 / 2,
-        "assumption 2": np.abs(w.sum(1)).max(),
-        "lemma 3": abs(1 - 4 / 2),
-        "prop 1": abs(1 - eleven / singular(q.matrix(n))),
-        "(12) a1": p.a1 - 1,
-        "(12) g2": margin(w[:, [0, n]], [0, 2 * n], 0) - 1,
-        "(13)": own - bridge,
-        "(14)": min(own - (max(p.a1, 0) + p.a2 + p.e + p.f), p.c1) - margins[0],
-        "(19)": p.f + 1,
-        "prop 2": p.a1 + n * p.a2 - p.e,
-        "assumption 4 c1": p.c1,
-        "assumption 4 a2": abs(p.a2),
-        "assumption 4 t": abs(u),
-    }
-    stationary = ("assumption 3", "licq", "mfcq")
-    assert {k: v for k, v in found.items() if k not in stationary} == pytest.approx(expected)
-    assert tuple(found[k] for k in stationary) == proof._stationarity(q, n)
+    query = w[[0, 2 * n, 2 * n + 1]].sum(0)
+    composed = margin(w, [0, 2 * n, 2 * n + 1], n)
+    assert found == pytest.approx(
+        {
+            "gap": 0.1,
+            "kkt": 0.3,
+            "thm 1": composed,
+            "excess n": 4 * (composed - (2 + 2**0.5) ** -0.5),
+            "closed form": 1 - 7 * 0.4 / 2,
+            "lemma 1": abs(1 - 3 / 2),
+            "lemma 3": abs(1 - 4 / 2),
+            "(12) a1": margin(w[:, [0, 1]], [0, 2 * n], 0) - 1,
+            "(12) g2": margin(w[:, [0, n]], [0, 2 * n], 0) - 1,
+            "(13)": query[n] - query[0],
+            "(19)": p.f + 1,
+            "prop 2": q.a1 + n * q.a2 - q.e,
+            "assumption 4 c1": p.c1,
+            "assumption 4 a2": abs(p.a2),
+            "assumption 4 t": abs(p.a1 * p.d1 - p.b1 * p.c1),
+        }
+    )
 
 
 @pytest.mark.parametrize("first", [0, 5, 11, 17])
 def test_checks_of_theorem_2_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     n, made = 4, pretend(monkeypatch, first)
     found = values(proof.without(n))
-    best, paper, own = (made[k].parameters for k in ("best", "paper", "own"))
-    w = own.matrix(n)
-    order = [*range(n, 2 * n), *range(n)]
-    image = w[[*order, 2 * n + 1, 2 * n]][:, order]  # τ of Lemma 4
+    best, paper = (made[k].parameters for k in ("best", "paper"))
     assert found == pytest.approx(
         {
             "gap": 0.1,
             "thm 2": margin(best.matrix(n), [0, 2 * n, 2 * n + 1], n),
             "(38)": best.matrix(n)[0, n] - best.matrix(n)[0, 0],
-            "closed form": 1 - 2.0 * 0.9 / (2 * (n - 1) + (n + 1) ** -0.5),
+            "closed form": 1 - 7 * 0.4 / 2,
             "lemma 4": 1 - 4 / 2,
-            "lemma 4 swap": max(abs(x) for x in vars(average(w - image)).values()),
             "step 1": abs(paper.b1) - paper.a1,
+            "(39)": 2 * 2.5 / 3,
+            "(41)": 2 * 5.0 / 6 - 1,
             "(43)": abs(paper.a1 + n * paper.a2) + abs(paper.e),
             "(36) range": abs(made["up"].parameters.b1 - made["down"].parameters.b1),
         }
-    )  # fmt: skip
+    )
+
+
+@given(st.builds(Parameters, **dict.fromkeys(NAMES, numbers)), st.integers(2, 7))
+def test_rows_and_margins_are_those_of_the_matrix(p: Parameters, n: int) -> None:
+    w = p.matrix(n)
+    for line, at in (("a", 0), ("b", n), ("r1", 2 * n), ("r2", 2 * n + 1)):
+        np.testing.assert_array_equal(p.row(line, n), w[at])
+    assert p.margin("a r1 r2", "c", n) == margin(w, [0, 2 * n, 2 * n + 1], n)
+    assert p.margin("b", "b", n) == margin(w, [n], 0)
 
 
 @given(st.builds(Parameters, **dict.fromkeys(NAMES, numbers)), st.integers(2, 7), numbers)
@@ -144,9 +148,9 @@ def test_problem_11_is_the_norm_at_the_least_t_and_grows_with_it(
     """Proposition 1."""
     p = zero_sum(p, n)
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
-    least = proof._problem_11(p, n, u)
+    least = proof_kkt._problem_11(p, n, u)
     assert least == pytest.approx(singular(p.matrix(n)), rel=1e-6, abs=1e-6)
-    assert proof._problem_11(p, n, u + abs(more)) >= least
+    assert proof_kkt._problem_11(p, n, u + abs(more)) >= least
 
 
 # --- the Karush-Kuhn-Tucker conditions of (11), by automatic differentiation
@@ -195,7 +199,7 @@ def test_stationarity_is_that_of_the_printed_problem(seed: int, active: float) -
     n, p = 3 + seed % 3, point(seed)
     if conditions(p, n, active)[1] == 0 and active == -1.0:
         p = point(seed, a1=-2.0)  # so that something is active
-    found = proof._stationarity(p, n, active)
+    found = proof_kkt._stationarity(p, n, active)
     assert found == pytest.approx(conditions(p, n, active), abs=1e-6)
 
 
@@ -205,9 +209,40 @@ def test_multipliers_exist_though_gradients_depend() -> None:
     Off the optimum, along directions that keep the same constraints active, nothing is stationary.
     """
     n = 5
-    best = solve_symmetric(n, complete=False, zero_sum=True).parameters
-    residual, deficiency, slope = proof._stationarity(best, n)
+    best = closed_form(n).parameters
+    residual, deficiency, slope = proof_kkt._stationarity(best, n)
     assert (residual, deficiency) == (pytest.approx(0, abs=1e-6), 1)
     assert slope > 0.5
     moved = zero_sum(Parameters(**{**vars(best), "b2": best.b2 + 0.1, "f": best.f - 0.2}), n)
-    assert proof._stationarity(moved, n)[0] > 1e-3
+    assert proof_kkt._stationarity(moved, n)[0] > 1e-3
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_multipliers_of_problem_11_are_those_of_the_printed_problem(n: int) -> None:
+    p, prices = closed_form(n).parameters, proof_kkt._multipliers(n)
+    x = torch.tensor([0.0 if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64)
+    objective, g, h = torch.autograd.functional.jacobian(lambda y: printed(y, n), x)
+    lines = torch.tensor([prices[f"g{k}"] for k in range(1, 10)], dtype=torch.float64)
+    equal = torch.tensor([prices["h1"], prices["h2"]], dtype=torch.float64)
+    residual = objective - lines @ g - equal @ h
+    assert float(residual.norm() / objective.norm()) < 1e-12
+    assert float(lines.min()) >= 0
+    slack = printed(x, n)[1]
+    assert float((lines * slack).abs().max()) < 1e-9 * n
+
+
+def test_checks_at_random_points_notice_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = values(proof_kkt.at_random(6, seed=1))
+    assert max(found[k] for k in ("lemma 2", "(14)", "prop 1")) < 1e-12
+    assert max(found[k] for k in ("(23)", "(24)", "(25)")) < 1e-5
+    assert found["prop 1 growth"] == pytest.approx(1, abs=1e-6)
+    assert found["(23) printed"] > 1  # the other sign moves M2 and h1
+    assert found["(25) printed"] > 0.5  # the factor 1/√M1 is missing in print
+    assert found["(25) sign"] < 0
+    right = Parameters.lemma_2
+    monkeypatch.setattr(Parameters, "lemma_2", lambda p, n: right(p, n) * (1 - 0.01 * (p.a1 > 0)))
+    own = Parameters.composition_margin.fget
+    monkeypatch.setattr(Parameters, "composition_margin", property(lambda p: own(p) + p.a1))
+    found = values(proof_kkt.at_random(6, seed=1))
+    assert found["lemma 2"] == pytest.approx(0.01)
+    assert found["(14)"] > 0.1

@@ -22,6 +22,7 @@ from inweights.training import (
     train,
 )
 from inweights.training.batches import Batches
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -92,7 +93,7 @@ def test_replicas_with_rates_decays_and_scales_of_their_own_equal_single_runs() 
     optimizers = [
         Optimizer(rate=1e-3, weight_decay=0.0),
         Optimizer(rate=1e-3, weight_decay=2.0),
-        Optimizer(rate=5e-3, weight_decay=0.1),
+        Optimizer(rate=5e-3, weight_decay=0.1, decayed="all"),
         Optimizer(rate=5e-3, weight_decay=0.1),
     ]
     inits = [Init(), Init(gamma=1.5), Init(std=0.1), Init()]
@@ -144,6 +145,38 @@ def test_what_does_not_move_stays_under_weight_decay() -> None:
         assert parameter.requires_grad
 
 
+@pytest.mark.parametrize("decayed", ["matrices", "all"])
+@pytest.mark.parametrize("moves", [("*",), ("blocks.*",)])
+def test_what_decays_is_the_same_alone_and_in_company(decayed, moves) -> None:
+    """To the last bit of the first update, whatever the neighbours decay."""
+    own = Optimizer(rate=1e-2, weight_decay=3.0, decayed=decayed)
+    other = Optimizer(rate=1e-2, weight_decay=1.0)
+    gradients = torch.randn(3, 20_000, generator=torch.Generator().manual_seed(0))
+    ends = []
+    for seeds, optimizers in (([7], [own]), ([5, 7, 8], [other, own, own])):
+        model = build(seeds)
+        flat = FlatParameters(model)
+        optimizer = build_optimizer(flat, optimizers, flat.moving(moves))
+        place = seeds.index(7)
+        flat.gradients[place] = gradients[0, : flat.gradients.shape[1]]
+        optimizer.step()
+        ends.append({n: p[place].clone() for n, p in model.named_parameters()})
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+
+
+def test_gains_and_biases_do_not_decay_unless_asked() -> None:
+    """Without a gradient a decay of one half halves what decays."""
+    for decayed, vectors in (("matrices", 1.0), ("all", 0.5)):
+        model = build([0])
+        before = [p.detach().clone() for p in model.parameters()]
+        settings = Optimizer(rate=0.5, weight_decay=1.0, decayed=decayed)
+        flat = FlatParameters(model)
+        build_optimizer(flat, [settings], flat.moving(("*",))).step()
+        for (name, now), then in zip(model.named_parameters(), before, strict=True):
+            spared = "norm" in name or name.endswith("bias")
+            torch.testing.assert_close(now, then * (vectors if spared else 0.5), msg=name)
+
+
 def test_what_is_frozen_stays_under_weight_decay() -> None:
     """Every other parameter moves, as if the others had been listed one by one."""
     decay = Optimizer(rate=1e-2, weight_decay=10.0)
@@ -162,16 +195,34 @@ def test_what_is_frozen_stays_under_weight_decay() -> None:
     assert all(torch.equal(one, other) for one, other in zip(*ends, strict=True))
 
 
+def test_what_decays_is_named_where_anything_does() -> None:
+    """Runs made when everything decayed keep their name under "all", those without decay always."""
+    assert identity_of(Optimizer())["decayed"] == "matrices"
+    assert "decayed" not in identity_of(Optimizer(decayed="all"))
+    assert "decayed" not in identity_of(Optimizer(weight_decay=0.0))
+    pair = [curriculum(optimizer=Optimizer(decayed=what)) for what in ("matrices", "all")]
+    assert pair[0].shape == pair[1].shape
+
+
 def test_freezing_nothing_leaves_the_name_of_a_run() -> None:
     assert "freezes" not in identity_of(Phase())
     assert identity_of(Phase(freezes=("tokens.*",)))["freezes"] == ["tokens.*"]
 
 
-def test_same_as_plain_pytorch() -> None:
+@pytest.mark.parametrize("decayed", ["matrices", "all"])
+def test_same_as_plain_pytorch(decayed) -> None:
     """The loss curve and the end of a run equal those of torch.optim on a copy, step by step."""
     ours = build([5])
     plain = copy.deepcopy(ours)
-    optimizer = torch.optim.AdamW(plain.parameters(), lr=2e-3, weight_decay=0.1)
+    spared = [
+        p
+        for name, p in plain.named_parameters()
+        if decayed == "matrices" and ("norm" in name or name.endswith("bias"))
+    ]
+    others = [p for p in plain.parameters() if not any(p is one for one in spared)]
+    optimizer = torch.optim.AdamW(
+        [{"params": others}, {"params": spared, "weight_decay": 0.0}], lr=2e-3, weight_decay=0.1
+    )
     facts = [(WORLD.facts.prompt(i), WORLD.facts.answer(i)) for i in range(len(WORLD.facts))]
     expected = []
     for _ in range(8):
@@ -184,7 +235,7 @@ def test_same_as_plain_pytorch() -> None:
         loss.backward()
         optimizer.step()
         expected.append(loss.item())
-    settings = Optimizer(rate=2e-3, weight_decay=0.1)
+    settings = Optimizer(rate=2e-3, weight_decay=0.1, decayed=decayed)
     result = train(ours, WORLD, curriculum(steps=8, optimizer=settings), seeds=[5], every=1)
     assert result.losses["loss"].to_list() == pytest.approx(expected, abs=1e-5)
     for one, other in zip(ours.parameters(), plain.parameters(), strict=True):
@@ -305,7 +356,7 @@ def test_bad_curricula_are_refused() -> None:
     ):
         with pytest.raises(ConfigError):
             wrong()
-    with pytest.raises(ConfigError, match="differ in rate and weight decay only"):
+    with pytest.raises(ConfigError, match="differ in rate and decay only"):
         train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
     with pytest.raises(ConfigError, match="need as many seeds"):
         train(build(), WORLD, curriculum(), seeds=[0])

@@ -87,10 +87,22 @@ def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
     return schedule.final + (1 - schedule.final) * (1 + math.cos(angle)) / 2
 
 
-OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]]]
+def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, object]]:
+    """Parameters by whether they decay: matrices do, what has one axis only where all do."""
+    vectors = [p for p in plain.parameters() if p.dim() == 1]
+    matrices = [p for p in plain.parameters() if p.dim() > 1]
+    return [{"params": matrices}, {"params": vectors} | ZERO[decayed]]
+
+
+ZERO: dict[str, dict[str, float]] = {"matrices": {"weight_decay": 0.0}, "all": {}}
+OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[list[dict[str, object]]], torch.optim.Optimizer]]]
 OPTIMIZERS = {
     "adamw": (
         Optimizer(rate=3e-3, weight_decay=0.5),
+        lambda p: torch.optim.AdamW(p, lr=3e-3, weight_decay=0.5),
+    ),
+    "adamw, all": (
+        Optimizer(rate=3e-3, weight_decay=0.5, decayed="all"),
         lambda p: torch.optim.AdamW(p, lr=3e-3, weight_decay=0.5),
     ),
     "adam": (
@@ -126,7 +138,7 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
     phase = Phase(steps=STEPS, optimizer=settings, schedule=SCHEDULES[schedule])
     ours = config.build(vocabulary=V, seeds=[5])
     plain = PlainGPT(config).copy_from(ours)
-    descent = make(plain.parameters())
+    descent = make(groups_of(plain, settings.decayed))
     peak = descent.param_groups[0]["lr"]
     expected = []
     for step in range(STEPS):
@@ -137,7 +149,8 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
             loss = loss - logits.log_softmax(-1)[WORLD.facts.answer(i)[0]] / len(WORLD.facts)
         descent.zero_grad()
         loss.backward()
-        descent.param_groups[0]["lr"] = peak * plain_factor(SCHEDULES[schedule], step, STEPS)
+        for group in descent.param_groups:
+            group["lr"] = peak * plain_factor(SCHEDULES[schedule], step, STEPS)
         descent.step()
         expected.append(loss.item())
     result = train(ours, WORLD, Curriculum(phases=(phase,)), seeds=[5], every=1)

@@ -229,7 +229,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         Graph(shape="edges", links=[["a"]])
     with pytest.raises(ConfigError, match="cycle has no root"):
         Graph(shape="cycle", paths=True)
-    with pytest.raises(DataError, match="cannot read the edges"):
+    with pytest.raises(DataError, match="cannot read"):
         Graph(shape="file", file=str(tmp_path / "none.txt")).build()
     file = tmp_path / "e.txt"
     file.write_text("a=b\nb=c\nc=a,b,c\nb=a,b\n")

@@ -139,7 +139,7 @@ def test_broken_lines(tmp_path: Path, name: str, text: str, message: str) -> Non
 def test_other_encodings_and_missing_files(tmp_path: Path) -> None:
     path = tmp_path / "f.csv"
     path.write_bytes("a,r,Zürich\n".encode("latin-1"))
-    with pytest.raises(DataError, match="not UTF-8 text"):
+    with pytest.raises(DataError, match="not text in UTF-8"):
         read_knowledge(path)
     with pytest.raises(DataError, match="there is no file"):
         read_knowledge(tmp_path / "none.csv")

@@ -66,7 +66,6 @@ def test_a_fact_said_twice_is_one(tmp_path: Path) -> None:
         ("f.csv", "a,r,b\na,r\n", "line 2: 2 field"),
         ("f.csv", "a,r,b\n\nb, ,c\n", "line 3: 3 field"),
         ("f.csv", "", "holds no facts"),
-        ("f.csv", "a,b,c\nb,r,d\n", "'b' is an entity and a relation"),
         ("f.jsonl", '{"subject": "a"\n', "line 1: not a JSON object"),
         ("f.jsonl", '{"subject": "a", "relation": "r"}\n', "line 1: 3 field"),
     ],

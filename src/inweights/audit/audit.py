@@ -15,7 +15,8 @@ from inweights.errors import ConfigError, InweightsError
 from inweights.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
 from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.triples import world_of
+from inweights.worlds.knowledge_questions import KINDS
+from inweights.worlds.triples import identities_of, world_of
 
 __all__ = ["Audit", "audit"]
 
@@ -26,6 +27,7 @@ FORECAST = 400
 FORECAST_FACTS = 2_000
 #: Chains that are listed at most. Beyond, those of some subjects stand for all.
 LISTED = 1_000_000
+_PART = " (inweights predict gives that of a part)"
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 #: Seed of the choice of subjects.
 _SEED = 0
@@ -48,7 +50,7 @@ class Audit:
             the chains that were listed.
         listed: Share of all chains that were listed; below 1 where there are more than a million.
         bridges: A row for each entity that ends one triple and begins another: ``entity``,
-            ``incoming``, ``outgoing``, ``identity`` (whether a triple leads from it to itself).
+            ``incoming``, ``outgoing``, ``identity`` (whether its identity is stated).
         transfers: A row for each pair of relations ``shared`` and ``attribute``: ``pairs`` of
             entities that share a value of the one, where only one of the two has the other:
             what may be transferred by analogy, rightly or not; ``late`` counts those whose
@@ -90,7 +92,7 @@ def audit(
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to forecast every composition, where the set is small enough.
-        seconds: Time limit of each solution of the forecast.
+        seconds: Time limit of the forecast.
         progress: Told about the forecast.
         watch: Told about the rest: parts done, all parts, and what comes next.
 
@@ -115,7 +117,8 @@ def audit(
             watch(part, len(_PARTS), _PARTS[part])
 
     begin(0)
-    bridges, counts = _bridges(facts), _counts(facts)
+    identities = facts.filter(pl.Series(identities_of(knowledge)))["subject"].unique()
+    bridges, counts = _bridges(facts, identities), _counts(facts)
     chains, listed = _chains(facts)
     begin(1)
     compositions = _compositions(facts, chains, counts)
@@ -127,9 +130,9 @@ def audit(
     if forecast and not counts.height:
         why = "no two facts chain"
     elif forecast and len(knowledge.entities) > FORECAST:
-        why = f"{len(knowledge.entities)} entities; a forecast covers up to {FORECAST}"
+        why = f"{len(knowledge.entities)} entities; a forecast covers up to {FORECAST}{_PART}"
     elif forecast and len(knowledge) > FORECAST_FACTS:
-        why = f"{len(knowledge):,} facts; a forecast covers up to {FORECAST_FACTS:,}"
+        why = f"{len(knowledge):,} facts; a forecast covers up to {FORECAST_FACTS:,}{_PART}"
     elif forecast:
         begin(4)
         try:
@@ -153,14 +156,7 @@ def audit(
 
 
 def _forecast(knowledge: Knowledge, seconds: float, progress: SolverProgress | None) -> Prediction:
-    world = world_of(knowledge, identity=_stated_identities(knowledge))
-    return predict(world, answers="several", seconds=seconds, progress=progress)
-
-
-def _stated_identities(knowledge: Knowledge) -> list[int]:
-    """Entities with a triple that leads from them to themselves."""
-    subject, _, thing = knowledge.triples.T
-    return sorted(set(subject[subject == thing].tolist()))
+    return predict(world_of(knowledge, kinds=KINDS), seconds=seconds, progress=progress)
 
 
 def _relations(facts: pl.DataFrame) -> pl.DataFrame:
@@ -252,15 +248,14 @@ def _compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFram
     return counts.join(details, on=["first", "second"], how="left", maintain_order="left")
 
 
-def _bridges(facts: pl.DataFrame) -> pl.DataFrame:
+def _bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
     real = facts.filter(pl.col("subject") != pl.col("object"))
-    loops = facts.filter(pl.col("subject") == pl.col("object"))["subject"].unique()
     incoming = real.group_by("object", maintain_order=True).agg(incoming=pl.len())
     outgoing = real.group_by("subject").agg(outgoing=pl.len())
     return (
         incoming.join(outgoing, left_on="object", right_on="subject", maintain_order="left")
         .rename({"object": "entity"})
-        .with_columns(identity=pl.col("entity").is_in(loops.implode()))
+        .with_columns(identity=pl.col("entity").is_in(identities.implode()))
         .sort("incoming", "outgoing", descending=True, maintain_order=True)
     )
 
@@ -291,8 +286,9 @@ def _name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 def _transfers(facts: pl.DataFrame) -> pl.DataFrame:
     """Pairs of entities that share a value, where one has a relation that the other has not.
 
-    Within a group of ``g`` entities that share a value, ``h`` of which have the relation, there
-    are ``h (g - h)`` such pairs: counted, never listed.
+    Within a group of ``g`` entities that share a value, ``h`` of which have the relation, there are
+    ``h (g - h)`` such pairs: counted, not listed. Only where entities may share several values of
+    one relation are pairs listed, so that each counts once.
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")
@@ -307,12 +303,39 @@ def _transfers(facts: pl.DataFrame) -> pl.DataFrame:
         having.group_by("shared", "attribute", "value", "g")
         .agg(h=pl.col("subject").n_unique(), late=late.any())
         .with_columns(pairs=pl.col("h") * (pl.col("g") - pl.col("h")))
+        .join(_twice(members, held), on=["shared", "attribute"], how="left")
         .group_by("shared", "attribute")
         .agg(
             groups=pl.len(),
-            pairs=pl.col("pairs").sum(),
+            pairs=pl.col("pairs").sum() - pl.col("twice").first().fill_null(0),
             late=pl.col("pairs").filter(pl.col("late")).sum(),
         )
         .filter(pl.col("pairs") > 0)
+        .with_columns(late=pl.min_horizontal("late", "pairs"))
         .sort("pairs", "shared", "attribute", descending=[True, False, False])
+    )
+
+
+def _twice(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """How often pairs are counted again, as they share a second value of the same relation."""
+    keys = ["subject", "shared"]
+    many = members.filter(pl.len().over(keys) > 1).select("subject", "shared", "value", "g")
+    empty = pl.DataFrame(schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64})
+    if not many.height or int((many["g"].cast(pl.Int64)).sum()) > LISTED:
+        return empty  # then pairs are counted by value
+    pairs = (
+        many.join(many, on=["shared", "value"], suffix="_other")
+        .filter(pl.col("subject") != pl.col("subject_other"))
+        .group_by("subject", "subject_other", "shared")
+        .agg(again=pl.len().cast(pl.Int64) - 1)
+        .filter(pl.col("again") > 0)
+    )
+    ours = pairs.join(held.select("subject", "attribute"), on="subject").filter(
+        pl.col("shared") != pl.col("attribute")
+    )
+    theirs = held.select(subject_other="subject", attribute="attribute")
+    return (
+        ours.join(theirs, on=["subject_other", "attribute"], how="anti")
+        .group_by("shared", "attribute")
+        .agg(twice=pl.col("again").sum())
     )

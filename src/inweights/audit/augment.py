@@ -18,7 +18,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.progress import Progress
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.triples import bridges_of
+from inweights.worlds.triples import bridges_of, identities_of
 from inweights.worlds.wording import IDENTITY, REVERSE, Wording
 
 __all__ = ["Augmented", "augment"]
@@ -144,7 +144,7 @@ def _statements(
 
 
 def _identities(facts: Knowledge, words: Wording, paraphrase: int) -> list[tuple[Any, ...]]:
-    stated = set(facts.triples[facts.triples[:, 0] == facts.triples[:, 2], 0].tolist())
+    stated = set(facts.triples[identities_of(facts), 0].tolist())
     return [
         (-1, -1, "identity", 0, *words.identify(facts.entities[b], k))
         for b in bridges_of(facts).tolist()

@@ -1,6 +1,25 @@
 """The commands of the command line, one file a subject; importing this registers all of them."""
 
-from inweights.commands import experiments, facts, graphs, language, sweeps
+from inweights.commands import (
+    catalogue,
+    experiments,
+    facts,
+    graphs,
+    language,
+    machines,
+    results,
+    sweeps,
+)
 from inweights.commands.base import app
 
-__all__ = ["app", "experiments", "facts", "graphs", "language", "sweeps"]
+__all__ = [
+    "app",
+    "catalogue",
+    "experiments",
+    "facts",
+    "graphs",
+    "language",
+    "machines",
+    "results",
+    "sweeps",
+]

@@ -1,39 +1,25 @@
-"""Commands about recipes and their runs."""
+"""Commands that run a recipe."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter
+from inweights.commands.base import (
+    Flag,
+    Fresh,
+    Json,
+    On,
+    Overrides,
+    Place,
+    Plugins,
+    Runs,
+    Strict,
+    Whole,
+    app,
+)
+from inweights.commands.results import code_of
 
-from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, app
-
-if TYPE_CHECKING:
-    from inweights.lab.engine import Outcome
-
-__all__ = ["demo", "list_recipes", "list_runs", "run", "show", "verify"]
-
-
-@app.command(name="list")
-def list_recipes(*, json: Json = False, plugin: Plugins = ()) -> int:
-    """List all recipes.
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
-    plugin
-        A Python module that adds recipes of your own; may be repeated.
-    """
-    from inweights import console
-    from inweights.lab.plugins import load_plugins
-    from inweights.recipes import get_recipe, recipe_names
-
-    load_plugins(plugin)
-    console.recipes([get_recipe(name) for name in recipe_names()], json=json)
-    return 0
+__all__ = ["demo", "run"]
 
 
 @app.command
@@ -46,11 +32,15 @@ def run(
     set: Overrides = (),  # noqa: A002
     config: Path | None = None,
     runs: Runs = None,
+    store: Place = "",
+    on: On = "",
     device: str = "cpu",
-    jobs: int = 0,
-    threads: int = 1,
+    jobs: Whole = 0,
+    threads: Whole = 1,
     fresh: Fresh = False,
-    keep_models: Annotated[bool, Parameter(name="--keep-models", negative=())] = False,
+    keep_models: Flag = False,
+    dry_run: Flag = False,
+    full: Flag = False,
     json: Json = False,
     strict: Strict = False,
     plugin: Plugins = (),
@@ -60,7 +50,7 @@ def run(
     Parameters
     ----------
     recipe
-        Its name, as in 'inweights list'.
+        Its name, as in 'inweights list'; the last part is enough where only one has it.
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
     seeds
@@ -71,6 +61,10 @@ def run(
         A TOML file with settings.
     runs
         Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
+    store
+        Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
+    on
+        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     device
         cpu or cuda.
     jobs
@@ -81,12 +75,16 @@ def run(
         Discard an earlier run of the same config.
     keep_models
         Store the trained weights, too.
+    dry_run
+        Only say what it would take: runs, steps, minutes, memory, and what is stored already.
+    full
+        Show intervals, seeds and deciding cases of every claim.
     json
         Print one JSON object.
     strict
         Exit with 1 when a claim did not reproduce.
     plugin
-        A Python module that adds recipes of your own; may be repeated.
+        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.config import load_toml
@@ -95,13 +93,25 @@ def run(
 
     load_plugins(plugin)
     changes = [*(console.flat(load_toml(config)) if config else ()), *set]
+    chosen = parse_seeds(seeds) if seeds is not None else None
+    if dry_run:
+        with console.progress() as progress:
+            forecast = laboratory.forecast(
+                recipe, scale, seeds=chosen, overrides=changes, runs=runs, device=device,
+                jobs=jobs or console.cores(device, scale), keep_models=keep_models,
+                progress=progress,
+            )  # fmt: skip
+        console.ahead(forecast, json=json)
+        return 0
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe,
             scale,
-            seeds=parse_seeds(seeds) if seeds else None,
+            seeds=chosen,
             overrides=changes,
             runs=runs,
+            store=store,
+            on=on,
             device=device,
             jobs=jobs or console.cores(device, scale),
             threads=threads,
@@ -110,11 +120,14 @@ def run(
             progress=progress,
             keep_models=keep_models,
         )
-    return _finish(outcome, json=json, strict=strict)
+    console.outcome(outcome, json=json, full=full)
+    return code_of(outcome.claims, strict)
 
 
 @app.command
-def demo(*, runs: Runs = None, fresh: Fresh = False, json: Json = False) -> int:
+def demo(
+    *, runs: Runs = None, fresh: Fresh = False, json: Json = False, plugin: Plugins = ()
+) -> int:
     """Show in a minute what identity does to two-hop reasoning.
 
     Parameters
@@ -125,131 +138,7 @@ def demo(*, runs: Runs = None, fresh: Fresh = False, json: Json = False) -> int:
         Discard an earlier run.
     json
         Print one JSON object.
-    """
-    return run("demo/two-hop", runs=runs, fresh=fresh, json=json)
-
-
-@app.command(name="runs")
-def list_runs(*, runs: Runs = None, json: Json = False) -> int:
-    """List the runs on this disk, newest first.
-
-    Parameters
-    ----------
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    json
-        Print one JSON array.
-    """
-    from inweights import console
-    from inweights.runs import RunStore
-
-    console.runs(list(RunStore(runs)), json=json)
-    return 0
-
-
-@app.command
-def show(
-    run: str,
-    /,
-    *,
-    scale: str = "cpu",
-    runs: Runs = None,
-    again: Annotated[bool, Parameter(name="--again", negative=())] = False,
-    json: Json = False,
-    strict: Strict = False,
-    plugin: Plugins = (),
-) -> int:
-    """Show the claims of a finished run, and where its page is.
-
-    Parameters
-    ----------
-    run
-        A recipe, or the first letters of a run's hash.
-    scale
-        Which run of a recipe.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    again
-        Judge and draw it again with the claims and figures of this version; nothing is trained.
-    json
-        Print one JSON object.
-    strict
-        Exit with 1 when a claim did not reproduce.
     plugin
-        A Python module that adds recipes of your own; may be repeated.
+        A Python module or file of your own to load first; may be repeated.
     """
-    from inweights import laboratory
-    from inweights.lab.plugins import load_plugins
-
-    load_plugins(plugin)
-    outcome = laboratory.open_run(run, scale, runs=runs, again=again)
-    return _finish(outcome, json=json, strict=strict)
-
-
-@app.command
-def verify(
-    only: str = "",
-    /,
-    *,
-    scale: str = "cpu",
-    runs: Runs = None,
-    settle: Annotated[bool, Parameter(name="--settle", negative=())] = False,
-    minutes: float = 60.0,
-    jobs: int = 0,
-    json: Json = False,
-    markdown: Annotated[bool, Parameter(name="--markdown", negative=())] = False,
-    strict: Strict = False,
-    plugin: Plugins = (),
-) -> int:
-    """Show the board: every claim of every recipe, with its verdict so far.
-
-    Parameters
-    ----------
-    only
-        Recipes whose name contains this, such as identity-bridge.
-    scale
-        smoke, cpu or paper.
-    settle
-        First run more seeds for claims that are undecided, until they are settled.
-    minutes
-        Time that this may take.
-    jobs
-        Processes that work side by side; 0 takes the cores of this machine.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    json
-        Print one JSON object.
-    markdown
-        Print Markdown, as in docs/board.md.
-    strict
-        Exit with 1 when a claim did not reproduce.
-    plugin
-        A Python module that adds recipes of your own; may be repeated.
-    """
-    from inweights import console, laboratory
-    from inweights.lab.plugins import load_plugins
-
-    load_plugins(plugin)
-    if settle:
-        from inweights.lab.collect import Effort
-
-        with console.progress() as progress:
-            effort = Effort(jobs=jobs or console.cores("cpu", scale), progress=progress)
-            done = list(
-                laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
-            )
-        console.settled(done)
-    claims = laboratory.board(scale, only=only, runs=runs)
-    console.board(claims, scale, json=json, markdown=markdown)
-    return _code(claims, strict)
-
-
-def _finish(outcome: Outcome, *, json: bool, strict: bool) -> int:
-    from inweights import console
-
-    console.outcome(outcome, json=json)
-    return _code(outcome.claims, strict)
-
-
-def _code(claims: Sequence[Any], strict: bool) -> int:
-    return int(strict and any(claim.verdict == "not reproduced" for claim in claims))
+    return run("demo/two-hop", runs=runs, fresh=fresh, json=json, plugin=plugin)

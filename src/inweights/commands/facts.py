@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Json, Overrides, Plugins, app
+from inweights.commands.base import Json, Overrides, Plugins, Whole, app
 
 __all__ = ["audit", "augment", "predict", "world"]
 
@@ -18,7 +19,7 @@ def world(
     /,
     *,
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
+    seed: Whole = 0,
     out: Path | None = None,
     json: Json = False,
     plugin: Plugins = (),
@@ -56,20 +57,25 @@ def predict(
     /,
     *,
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
-    answers: str = "one",
+    seed: Whole = 0,
+    answers: str = "several",
+    decay: float | None = None,
     gap: float = 1e-3,
-    seconds: float | None = None,
+    seconds: float = 60.0,
     tie: float = 0.02,
-    advise: bool = True,
+    advise: Annotated[
+        bool,
+        Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
+    ] = True,
     all: Annotated[bool, Parameter(name="--all", negative=())] = False,  # noqa: A002
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Predict which unseen questions will follow from the facts, before anything is trained.
+    """Predict what a model will answer that is trained on these facts, before anything is.
 
-    Solves the least nuclear norm under all facts, with a certificate, and reads every query's
-    margin off the optimum; says which identities to add where queries fail.
+    Says of every question that the facts leave open whether its answer follows, ties or fails, and
+    what the model will assert that nobody told it. Facts that exclude each other are weighed, and
+    those that have to be let go are named.
 
     Parameters
     ----------
@@ -81,15 +87,17 @@ def predict(
     seed
         Root seed of the world.
     answers
-        one, or several: whether a prompt may have several right answers.
+        several, or one: whether a prompt may have several right answers, or these contradict.
+    decay
+        Weight decay of the training that is forecast; else the limit of long training without.
     gap
         Relative gap to certify.
     seconds
-        Time limit of every solution; the best one so far is then printed as not certified.
+        Time limit of all solutions together; the best so far is then printed as not certified.
     tie
         Margins of at most this size are ties (the facts have 1).
     advise
-        Look for identities that make failing queries follow.
+        Look for identities, told reversals and counter-examples that change what goes wrong.
     all
         Print every query, not only the first of each outcome.
     json
@@ -103,13 +111,17 @@ def predict(
     from inweights.worlds import open_world
 
     load_plugins(plugin)
+    began = time.perf_counter()
+    if world.startswith("@") or Path(world).is_file():
+        set = ("questions=all", *set)  # noqa: A001
     made = open_world(world, set, seed)
     with console.solving(gap) as progress:
         prediction = forecast(
             made,
             answers=answers,  # type: ignore[arg-type]
+            decay=decay,
             gap=gap,
-            seconds=seconds,
+            seconds=max(seconds / 4, seconds - (time.perf_counter() - began)),
             tie=tie,
             advise=advise,
             progress=progress,
@@ -166,11 +178,11 @@ def augment(
     out: Path,
     identity: bool = True,
     reverse: bool = False,
-    paraphrase: int = 1,
+    paraphrase: Whole = 1,
     curriculum: str = "joint",
     wording: Path | None = None,
     tokenizer: Path | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     json: Json = False,
 ) -> int:
     """Write training data from facts of your own, with identities, questions and a control.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.commands.base import Download, Fresh, Json, Overrides, Runs, app
+from inweights.commands.base import Download, Fresh, Json, Overrides, Runs, Whole, app
 
 if TYPE_CHECKING:
     from inweights.worlds.graph import Graph
@@ -22,7 +22,7 @@ def atlas(
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
     device: str = "cpu",
-    jobs: int = 0,
+    jobs: Whole = 0,
     fresh: Fresh = False,
     embedding: Path | None = None,
     names: Path | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.commands.base import Download, Json, Overrides, app
+from inweights.commands.base import Download, Json, Overrides, Whole, app
 
 __all__ = ["evaluate", "finetune"]
 
@@ -18,7 +18,7 @@ def finetune(
     out: Path,
     part: str = "train",
     set: Overrides = (),  # noqa: A002
-    seed: int = 0,
+    seed: Whole = 0,
     device: str = "cpu",
     dtype: str = "float32",
     download: Download = False,

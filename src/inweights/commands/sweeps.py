@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, app
+from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, Whole, app
 
 __all__ = ["sweep"]
 
@@ -21,7 +21,7 @@ def sweep(
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
     device: str = "cpu",
-    jobs: int = 0,
+    jobs: Whole = 0,
     dry_run: Annotated[bool, Parameter(name="--dry-run", negative=())] = False,
     keep_models: Annotated[bool, Parameter(name="--keep-models", negative=())] = False,
     fresh: Fresh = False,
@@ -81,7 +81,7 @@ def sweep(
                 plan, numbers, store,
                 device=device, jobs=jobs, keep_models=keep_models, progress=progress,
             )  # fmt: skip
-        console.forecast(ahead, json=json)
+        console.ahead(ahead, json=json)
         return 0
     words = ["sweep", str(file), *(["--seeds", seeds] if seeds else [])]
     words += [word for change in set for word in ("--set", change)]

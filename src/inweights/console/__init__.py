@@ -1,20 +1,37 @@
-"""What the command line prints: tables for people, JSON for programs, one progress display."""
+"""What the command line prints: tables for people, JSON for programs, one progress display.
 
-from inweights.console.audits import audit, augmented
-from inweights.console.base import cores, flat, progress, solving, written_page
-from inweights.console.forecast import prediction
-from inweights.console.language import evaluated, finetuned, mask
-from inweights.console.runs import board, forecast, outcome, recipes, runs, settled, world
+Each command loads what it prints with, and no more.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inweights.console.audits import audit, augmented
+    from inweights.console.base import cores, flat, progress, solving, written_page
+    from inweights.console.catalogue import ahead, cited, described, recipes
+    from inweights.console.claims import board, settled
+    from inweights.console.forecast import prediction
+    from inweights.console.language import evaluated, finetuned, mask
+    from inweights.console.machines import status
+    from inweights.console.results import compared, exported, outcome, runs
+    from inweights.console.worlds import world
 
 __all__ = [
+    "ahead",
     "audit",
     "augmented",
     "board",
+    "cited",
+    "compared",
     "cores",
+    "described",
     "evaluated",
+    "exported",
     "finetuned",
     "flat",
-    "forecast",
     "mask",
     "outcome",
     "prediction",
@@ -23,6 +40,30 @@ __all__ = [
     "runs",
     "settled",
     "solving",
+    "status",
     "world",
     "written_page",
 ]
+
+_HOMES = {
+    "audits": ("audit", "augmented"),
+    "base": ("cores", "flat", "progress", "solving", "written_page"),
+    "claims": ("board", "settled"),
+    "forecast": ("prediction",),
+    "language": ("evaluated", "finetuned", "mask"),
+    "catalogue": ("ahead", "cited", "described", "recipes"),
+    "machines": ("status",),
+    "results": ("compared", "exported", "outcome", "runs"),
+    "worlds": ("world",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

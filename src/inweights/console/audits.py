@@ -9,6 +9,7 @@ import polars as pl
 from inweights.audit.findings import findings, headline, outlook
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
+from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,21 +155,19 @@ def _similarity(made: Audit) -> None:
 def _forecast(made: Audit) -> None:
     if made.forecast is None:
         return
-    totals = made.forecast.summary(by=["role"]).row(0, named=True)
-    out.print(
-        line(
-            "\n",
-            ("Forecast", "bold"),
-            f" ({made.forecast.solution.status}, gap {made.forecast.solution.gap:.1e}): of "
-            f"{totals['queries']} compositions {totals['follow']} follow, {totals['tied']} tie, "
-            f"{totals['fail']} fail",
-        )
-    )
+    solution = made.forecast.solution
+    out.print(line("\n", ("Forecast", "bold"), f" ({solution.status}, gap {solution.gap:.1e})"))
+    for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
+        if totals["asserted"] or totals["open"]:
+            told = f"{totals['asserted']} would be asserted all the same, {totals['open']} not"
+        else:
+            told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
+        out.print(f"{totals['role']}: of {totals['queries']} {told}")
     advice = made.forecast.advice
     if advice and advice.identities:
-        out.print(
-            f"with identities of {len(advice.identities)} bridges {len(advice.mended)} more follow"
-        )
+        net = len(advice.mended) - len(advice.broken)
+        out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
+    out.print(line((trust(made.forecast), "dim")))
 
 
 def _more(found: pl.DataFrame, what: str) -> None:

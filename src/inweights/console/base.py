@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from inweights.progress import SolverProgress
 
 __all__ = [
+    "WIDTH",
     "cores",
+    "cut",
     "err",
     "flat",
     "line",
@@ -38,6 +40,11 @@ __all__ = [
     "table",
     "written_page",
 ]
+
+#: Columns that everything fits in.
+WIDTH = 80
+#: Seconds between two lines of a log, where there is no terminal, and the share of the work.
+_LINE, _TENTH = 10.0, 0.1
 
 #: All that a terminal may act on, but the end of a line.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -70,7 +77,18 @@ def line(*parts: str | tuple[str, str]) -> Text:
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Show one progress display on the error stream while the block runs."""
+    """Show on the error stream how far the block is: a bar on a terminal, lines in a log."""
+    if not err.is_terminal:
+        yield _log()
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
@@ -91,6 +109,38 @@ def progress() -> Iterator[Report]:
     finally:
         if bars.live.is_started:
             bars.stop()
+
+
+def _log(clock: Callable[[], float] = time.monotonic) -> Report:
+    """Report in lines: one after ten seconds or a tenth of the work, whichever comes later.
+
+    What is over within ten seconds says nothing.
+    """
+    began = last = clock()
+    share: float | None = None
+    first = 0.0
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last, share, first
+        now, part = clock(), done / max(1, total)
+        if share is None:  # what was there already took no time
+            share = first = part
+        if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
+            return
+        last, share = now, part
+        text = f"{100 * part:3.0f}%  {what}, {_span(now - began)}"
+        if part > first:
+            text += f", about {_span((now - began) * (1 - part) / (part - first))} left"
+        err.print(text, soft_wrap=True)
+
+    return report
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager
@@ -135,11 +185,24 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
     return changes
 
 
+def cut(text: str, width: int) -> str:
+    """Return a text on one line of at most ``width`` characters.
+
+    Example:
+        >>> cut("Identity unlocks unseen compositions", 16)
+        'Identity unlock…'
+    """
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
 def table(*columns: str) -> Table:
     """Return an empty table in the style of all of them."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
-        made.add_column(column, no_wrap=column in ("verdict", "hash", "recipe"), overflow="fold")
+        made.add_column(
+            column, no_wrap=column in ("verdict", "hash", "recipe", "when"), overflow="fold"
+        )
     return made
 
 

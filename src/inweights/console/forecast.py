@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from inweights.console.base import line, out, print_json, table
+from inweights.theory import SoftSolution
+from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
-    from inweights.theory import Advice, Prediction
+    from inweights.theory import Advice, Prediction, Remedy
 
 __all__ = ["plain_forecast", "prediction"]
 
-#: Queries of each outcome that are shown unless all are asked for.
-_SHOWN = 3
-_MARKS = {"follows": "✓", "tied": "≈", "fails": "✗"}
-_COLOURS = {"follows": "green", "tied": "yellow", "fails": "red"}
+#: Queries of each outcome, patterns and facts that are shown unless all are asked for.
+_SHOWN, _PATTERNS = 3, 12
+#: What surprises first: what is said that nobody told, then what goes wrong.
+_MARKS = {
+    "asserted": ("! asserted", "magenta"),
+    "fails": ("✗ fails", "red"),
+    "tied": ("≈ tied", "yellow"),
+    "follows": ("✓ follows", "green"),
+    "open": ("· open", "dim"),
+}
 
 
 def prediction(made: Prediction, *, json: bool, every: bool) -> None:
@@ -30,43 +39,84 @@ def prediction(made: Prediction, *, json: bool, every: bool) -> None:
     out.print(
         line(
             (solution.status, colour),
-            f": nuclear norm {solution.optimum:.6g}, gap {solution.gap:.1e}, rank "
+            f": {_objective(made)}, gap {solution.gap:.1e}, rank "
             f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
         )
     )
+    _let_go(made, every)
     if not len(made.queries):
         out.print("no queries: nothing is asked that is not a fact")
         return
-    kinds = table("pattern", "queries", "follow", "tied", "fail", "expected", "margin")
-    lone = made.queries["role"].n_unique() == 1
-    for row in made.summary().iter_rows(named=True):
-        kinds.add_row(
-            row["pattern"] if lone else f"{row['role']}: {row['pattern']}",
-            *(str(row[name]) for name in ("queries", "follow", "tied", "fail")),
-            f"{row['expected']:.2f}",
-            f"{row['least_margin']:+.2f} (median {row['median_margin']:+.2f})",
-        )
     out.print()
-    out.print(kinds)
+    out.print(_kinds(made, every))
     out.print()
     out.print(_queries(made.queries, every))
-    if made.advice:
+    out.print(line((trust(made), "dim")))
+    if made.advice or made.remedies:
         out.print()
+    if made.advice:
         _advice(made.queries, made.advice)
+    for remedy in made.remedies:
+        _remedy(remedy)
+
+
+def _objective(made: Prediction) -> str:
+    solution = made.solution
+    if isinstance(solution, SoftSolution):
+        return f"cross-entropy and decay {solution.decay:g}, {solution.optimum:.4g}"
+    return f"nuclear norm {solution.optimum:.6g}"
+
+
+def _let_go(made: Prediction, every: bool) -> None:
+    """Say which facts the forecast does without, and why."""
+    if made.why:
+        out.print(line(("not all facts as they are", "yellow"), f": {made.why}"))
+    for why, rows in made.let_go.group_by("why", maintain_order=True):
+        shown = rows if every else rows.head(_SHOWN)
+        texts = [
+            row["statement"] + (f" (the model: {row['instead']})" if row["instead"] else "")
+            for row in shown.iter_rows(named=True)
+        ]
+        more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
+        out.print(line((f"{rows.height} facts {why[0]}", "yellow"), f": {'; '.join(texts)}{more}"))
+
+
+def _kinds(made: Prediction, every: bool) -> Any:
+    """Counts of every kind of query, and of its patterns where these are few."""
+    by = ("role", "pattern") if every or _few(made.queries) else ("role",)
+    kinds = table(" ".join(by), "queries", "follow", "tied", "fail", "expected", "margin")
+    for row in made.summary(by=by).iter_rows(named=True):
+        name = ": ".join(row[column] for column in by)
+        if row["asserted"] or row["open"]:
+            said = f"{row['asserted']} asserted, {row['open']} open"
+            kinds.add_row(name, str(row["queries"]), line((said, "magenta")), "", "", "", "")
+            continue
+        kinds.add_row(
+            name,
+            *(str(row[column]) for column in ("queries", "follow", "tied", "fail")),
+            "" if row["expected"] is None else f"{row['expected']:.2f}",
+            f"{row['least_margin']:+.2f} (median {row['median_margin']:+.2f})",
+        )
+    return kinds
+
+
+def _few(queries: pl.DataFrame) -> bool:
+    return queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
 
 
 def _queries(queries: pl.DataFrame, every: bool) -> Any:
-    """The queries, the least certain of each outcome first."""
+    """The queries, by outcome: the surest assertions, and the least certain of the others."""
     listed = table("", "query", "answer", "predicted", "margin")
-    for verdict, mark in _MARKS.items():
-        rows = queries.filter(pl.col("verdict") == verdict).sort(pl.col("margin").abs())
-        colour = _COLOURS[verdict]
+    for verdict, (mark, colour) in _MARKS.items():
+        sure = verdict == "asserted"
+        rows = queries.filter(pl.col("verdict") == verdict)
+        rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
-            rivals = f" (of {row['tied']})" if verdict == "tied" else ""
+            rivals = f" (of {row['tied']})" if verdict in ("tied", "open") else ""
             listed.add_row(
-                line((f"{mark} {verdict}", colour)),
+                line((mark, colour)),
                 row["prompt"],
-                row["answer"],
+                "(nobody told)" if row["role"] == "unstated" else row["answer"],
                 row["predicted"] + rivals,
                 f"{row['margin']:+.3f}",
             )
@@ -76,7 +126,8 @@ def _queries(queries: pl.DataFrame, every: bool) -> Any:
 
 
 def _advice(queries: pl.DataFrame, advice: Advice) -> None:
-    lacking = queries.filter(pl.col("verdict") != "follows").height
+    asked = queries.filter(pl.col("role") != "unstated")
+    lacking = asked.filter(pl.col("verdict") != "follows").height
     if not advice.identities:
         out.print(f"no identities make any of the {lacking} other queries follow")
         return
@@ -86,8 +137,19 @@ def _advice(queries: pl.DataFrame, advice: Advice) -> None:
     lost = f", {len(advice.broken)} no longer" if advice.broken else ""
     out.print(
         f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
-        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved)"
+        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved); as rows of "
+        "the file they read name,is,name"
     )
+    if advice.why:
+        out.print(line(("with them not all facts can be stored", "yellow"), f": {advice.why}"))
+
+
+def _remedy(remedy: Remedy) -> None:
+    told = "; ".join(remedy.statements[:6])
+    more = f" … and {len(remedy.statements) - 6} more" if len(remedy.statements) > 6 else ""
+    lost = f", {remedy.broken} queries no longer follow" if remedy.broken else ""
+    out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
+    out.print(f"then {remedy.flipped} of the {remedy.of} others flip{lost} ({remedy.status})")
 
 
 def plain_forecast(made: Prediction) -> dict[str, Any]:
@@ -99,11 +161,15 @@ def plain_forecast(made: Prediction) -> dict[str, Any]:
         "status": solution.status,
         "gap": solution.gap,
         "optimum": solution.optimum,
+        "decay": getattr(solution, "decay", None),
+        "why": made.why,
+        "let_go": made.let_go.to_dicts(),
+        "trust": trust(made),
         "bound": solution.bound,
         "rank": solution.rank,
         "iterations": solution.iterations,
         "seconds": round(solution.seconds, 4),
-        "queries": made.queries.drop("query").to_dicts(),
+        "queries": made.surprising().drop("query").to_dicts(),
         "summary": made.summary().to_dicts(),
         "advice": advice
         and {
@@ -114,5 +180,7 @@ def plain_forecast(made: Prediction) -> dict[str, Any]:
             "status": advice.status,
             "gap": advice.gap,
             "solutions": advice.solutions,
+            "why": advice.why,
         },
+        "remedies": [asdict(remedy) for remedy in made.remedies],
     }

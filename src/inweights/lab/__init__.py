@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from inweights.lab.sweep import Study, grid
     from inweights.lab.trial import Computation, Measure, Plan, Trial
     from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
-    from inweights.models.base import ModelConfig
+    from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Curriculum, Descent, Learner, Optimum
     from inweights.worlds.registry import WorldConfig
 
@@ -131,7 +131,7 @@ _HOMES = {
         "interval",
         "judge",
     ),
-    "models.base": ("ModelConfig",),
+    "models.configs": ("ModelConfig",),
     "training.learner": (
         "Curriculum",
         "Descent",

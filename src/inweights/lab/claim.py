@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from inweights.config import Config
 from inweights.lab.score import Judged, Score, Target
 
-__all__ = ["Claim", "Stating"]
+__all__ = ["Claim", "Statement", "Stating"]
 
 
 class Claim(Config):
@@ -38,6 +40,18 @@ class Claim(Config):
     def ours(self) -> bool:
         """Whether no paper states it."""
         return self.source == "ours"
+
+
+class Statement(msgspec.Struct, frozen=True):
+    """A claim without its score: what is shown of it as long as nothing has run."""
+
+    id: str
+    text: str
+    place: str
+    source: str
+    target: Target
+    published: str | None = None
+    check: bool = False
 
 
 @dataclass(frozen=True)

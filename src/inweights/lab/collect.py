@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from inweights.config import check_size
-from inweights.lab.executors import Executor, Job, Processes, SameProcess
+from inweights.lab.divergence import tell_divergence
+from inweights.lab.executors import Executor, Job, choose_executor
 from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.schedule import Schedule
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
-from inweights.lab.wire import sendable
 from inweights.progress import Progress
 
 __all__ = ["Effort", "collect"]
@@ -29,6 +31,9 @@ class Effort:
             each other down tenfold.
         plugins: Modules that the processes import first.
         progress: Told about every step.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Folder or address (``s3://bucket/folder``) of the tables of single runs; ``store``
+            in the folder of all runs if left out.
         executor: Does the tasks; by default processes, or this one where there is one job.
 
     Raises:
@@ -40,7 +45,17 @@ class Effort:
     threads: int = 1
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
+    on: str = ""
+    store: str = ""
     executor: Executor | None = None
+
+    def open_store(self, runs: str | Path) -> Store:
+        """Return where the tables of single runs are kept.
+
+        Args:
+            runs: Folder of all runs.
+        """
+        return Store(self.store or Path(runs) / "store")
 
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)
@@ -76,15 +91,18 @@ def collect(
         keep_models: Whether the trained weights are stored, too.
 
     Raises:
-        InweightsError: What a task raised; what others have finished is stored.
+        InweightsError: What tasks raised. The others were done and are stored; the same call again
+            tries those alone.
     """
     effort = effort or Effort()
     work = asked_of(plan, seeds, version, keep_models=keep_models)
     if fresh:
         _forget(work, store)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)
-    return _assemble(work.asked, store)
+    tables = _assemble(work.asked, store)
+    tell_divergence(tables)
+    return tables
 
 
 def _forget(work: Work, store: Store) -> None:
@@ -98,26 +116,18 @@ def _forget(work: Work, store: Store) -> None:
 
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
+    if not tasks:
+        return
     total = sum(r.trial.learner.steps for r in work.runs.values())
     total += sum(c.steps for c in work.computations.values())
-    steps = {"": total - sum(task.steps for task in tasks)}
-    by_key = {task.key: task for task in tasks}
-
-    def report(key: str, step: int, done: bool) -> None:
-        task = by_key[key]
-        steps[key] = task.steps if done else min(step, task.steps)
-        if effort.progress:
-            effort.progress(sum(steps.values()), total, task.title)
-
+    schedule = Schedule(tasks, effort.progress, total - sum(task.steps for task in tasks))
     job = Job(
         store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
     )
-    beside = effort.jobs > 1 and len(tasks) > 1
-    beside = beside and all(sendable(task, effort.plugins) for task in tasks)
-    executor = effort.executor or (Processes(effort.jobs) if beside else SameProcess())
-    if tasks:
-        executor(job, tasks, report)
-        store.tidy()
+    executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
+    executor(job, schedule)
+    store.tidy()
+    schedule.finish()
 
 
 def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:

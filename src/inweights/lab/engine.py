@@ -8,19 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.collect import Effort, collect
-from inweights.lab.kept import KeptModel, kept_models
-from inweights.lab.plan import check_plan
+from inweights.lab.divergence import tell_divergence
 from inweights.lab.recipe import Recipe
 from inweights.lab.score import Value
-from inweights.lab.store import Store
 from inweights.lab.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.runs import (
     RunFolder,
@@ -31,6 +28,10 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
+
+if TYPE_CHECKING:
+    from inweights.lab.collect import Effort
+    from inweights.lab.kept import KeptModel
 
 __all__ = [
     "Outcome",
@@ -70,6 +71,9 @@ class Outcome:
             FolderError: The weights were not kept, or are damaged.
             ConfigError: No trial has such a label.
         """
+        from inweights.lab.kept import kept_models
+        from inweights.lab.store import Store
+
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
@@ -112,6 +116,9 @@ def execute(
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
+    from inweights.lab.collect import Effort, collect
+    from inweights.lab.plan import check_plan
+
     effort = effort or Effort()
     store = store or RunStore()
     changes = recipe.changes(scale, overrides)
@@ -134,7 +141,7 @@ def execute(
             plan = recipe.plan(settings)
         check_plan(plan)
         make = partial(
-            collect, plan, chosen, Store(store.root / "store"), effort,
+            collect, plan, chosen, effort.open_store(store.root), effort,
             version=recipe.version, fresh=fresh, keep_models=keep_models,
         )  # fmt: skip
         if folder.complete:
@@ -144,7 +151,8 @@ def execute(
         work = folder.begin()
         before = _seconds(work)
         try:
-            tables = make()
+            with _fitting(recipe, changes):
+                tables = make()
         except (ConfigError, DataError):
             folder.discard()  # it asks for what does not exist
             raise
@@ -200,6 +208,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
         FolderError: The run is damaged.
     """
     outcome = _read(recipe, folder)
+    tell_divergence(outcome.tables)
     try:
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     except InweightsError:

@@ -1,64 +1,75 @@
-"""Who does the tasks: this process, one after another, or several processes side by side.
+"""Who does the tasks: this process, several processes beside it, or a cluster.
 
-An executor is told tasks and reports events; it returns no tables, as every task stores its own.
+An executor takes tasks from a schedule and tells it how each attempt ended; it returns no tables,
+as every task stores its own. What follows from an end is the schedule's business.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import queue
+import secrets
 import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, Protocol
 
 import msgspec
 
-from inweights import errors
-from inweights.errors import RunError
+from inweights.errors import ConfigError
 from inweights.lab.plan import Task
-from inweights.lab.store import Store
+from inweights.lab.schedule import End, Schedule
+from inweights.runs import environment
 
-__all__ = ["Executor", "Job", "Processes", "Report", "SameProcess"]
+__all__ = ["Executor", "Job", "Processes", "SameProcess", "choose_executor", "installed_version"]
 
-#: Told a task's key, its updates done, and whether it is done.
-Report = Callable[[str, int, bool], None]
-Events = deque[dict[str, Any]]
-#: How often a task is begun again whose process was killed.
-ATTEMPTS = 3
-#: Seconds until a task that another call of the library holds is tried again.
-BUSY = 0.5
+#: Seconds between two looks for a task where none waits.
+PAUSE = 0.1
+_Events = queue.SimpleQueue[tuple[Task, int | End]]
+
+
+def installed_version() -> str:
+    """Return the version of the library on this machine."""
+    return str(environment()["packages"]["inweights"])
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a run have in common.
 
     Attributes:
-        store: Folder of the store.
+        store: Folder or address of the store.
         device: Where models live.
         threads: Threads of one process.
         plugins: Modules of others that tasks may name.
+        lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
+            processes are on this machine, whose system frees what a dead one held.
+        owner: Names whoever hands out the tasks; it may give a task that it has lost to another
+            process at once.
+        version: The library's, which has to be that of every machine.
     """
 
     store: str
     device: str = "cpu"
     threads: int = 1
     plugins: tuple[str, ...] = ()
+    lease: float = 0.0
+    owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
+    version: str = msgspec.field(default_factory=installed_version)
 
 
 class Executor(Protocol):
     """Does tasks in any order."""
 
-    def __call__(self, job: Job, tasks: Sequence[Task], report: Report) -> None:
-        """Do all tasks; each stores its tables itself.
+    def __call__(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left, and tell the schedule how each attempt ended.
 
         Raises:
-            InweightsError: What a task raised; the others are stopped.
+            WriteError: Nothing can be stored.
         """
         ...
 
@@ -66,15 +77,17 @@ class Executor(Protocol):
 class SameProcess:
     """One task after another, in this process."""
 
-    def __call__(self, job: Job, tasks: Sequence[Task], report: Report) -> None:
-        from inweights.lab.task import use_threads, work_on
+    def __call__(self, job: Job, schedule: Schedule) -> None:
+        from inweights.lab.task import attempt, open_store, use_threads
 
-        store = Store(job.store)
+        store = open_store(job)
         with use_threads(job.threads):
-            for task in tasks:
-                with store.lock(task.key, wait=True):
-                    work_on(task, store, job.device, partial(_half_way, report, task.key))
-                report(task.key, 0, True)
+            while schedule.left:
+                if task := schedule.take():
+                    end = attempt(task, store, job.device, partial(schedule.report, task))
+                    schedule.ended(task, end)
+                else:
+                    time.sleep(PAUSE)
 
 
 @dataclass(frozen=True)
@@ -87,36 +100,64 @@ class Processes:
 
     jobs: int
 
-    def __call__(self, job: Job, tasks: Sequence[Task], report: Report) -> None:
-        crew = _Crew(job, tasks, report)
-        for _ in range(min(self.jobs, len(tasks))):
+    def __call__(self, job: Job, schedule: Schedule) -> None:
+        crew = _Crew(job, schedule)
+        for _ in range(min(self.jobs, schedule.left)):
             threading.Thread(target=crew.attend, daemon=True).start()
-        crew.watch(len(tasks))
+        crew.watch()
+
+
+def choose_executor(
+    on: str, jobs: int, tasks: Sequence[Task], plugins: Sequence[str] | None = None
+) -> Executor:
+    """Return who does the tasks.
+
+    Args:
+        on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
+        jobs: Processes on this machine.
+        tasks: What is to be done.
+        plugins: Modules of others that tasks may name; any if left out.
+
+    Raises:
+        ConfigError: There is no such place, or it could not find what the tasks name.
+    """
+    from inweights.lab.wire import sendable
+
+    if on and on != "ray" and not on.startswith("ray://"):
+        raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
+    if on:
+        from inweights.lab.cluster import Ray
+
+        for task in tasks:
+            if not sendable(task, plugins):
+                raise ConfigError(
+                    f"{task.title}: other machines do not find what a script or a notebook "
+                    "defines; put it into a module and name that with --plugin"
+                )
+        return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
+    several = jobs > 1 and len(tasks) > 1 and all(sendable(task, plugins) for task in tasks)
+    return Processes(jobs) if several else SameProcess()
 
 
 class _Crew:
-    """Tasks that wait, the processes that do them, and what these say."""
+    """The processes that do the tasks of a schedule, and what they say."""
 
-    def __init__(self, job: Job, tasks: Sequence[Task], report: Report) -> None:
-        self.job, self.report = job, report
-        self.waiting = deque((task, 1) for task in tasks)
-        self.events: Events = deque()
-        self.said = threading.Condition()
+    def __init__(self, job: Job, schedule: Schedule) -> None:
+        self.job, self.schedule = job, schedule
+        self.events: _Events = queue.SimpleQueue()
         self.workers: set[subprocess.Popen[str]] = set()
         self.over = threading.Event()
 
-    def watch(self, left: int) -> None:
+    def watch(self) -> None:
         """Pass on what the processes say until all is done; stop them whatever happens."""
         try:
-            while left:
-                with self.said:
-                    while not self.events:
-                        self.said.wait(1.0)
-                    event = self.events.popleft()
-                if "error" in event:
-                    raise getattr(errors, event["error"], RunError)(event["message"])
-                self.report(event["key"], event["step"], event["done"])
-                left -= event["done"]
+            while self.schedule.left:
+                with contextlib.suppress(queue.Empty):
+                    task, event = self.events.get(timeout=1.0)
+                    if isinstance(event, End):
+                        self.schedule.ended(task, event)
+                    else:
+                        self.schedule.report(task, event)
         finally:
             self.over.set()
             for worker in list(self.workers):
@@ -126,30 +167,20 @@ class _Crew:
         """Give a process task after task; begin another where it is killed."""
         worker: subprocess.Popen[str] | None = None
         while not self.over.is_set():
-            try:
-                task, attempt = self.waiting.popleft()
-            except IndexError:
-                break
+            task = self.schedule.take()
+            if task is None:
+                self.over.wait(PAUSE)
+                continue
             try:
                 worker = worker or self._begin()
-                busy = self._do(worker, task)
-                if busy:  # another call of the library does it, or has just done it
-                    self.waiting.append((task, attempt))
-                    time.sleep(BUSY)
+                self._do(worker, task)
             except (OSError, ValueError) as error:
                 if self.over.is_set():
                     return
                 code = self._bury(worker)
                 worker = None
-                if attempt < ATTEMPTS:
-                    self.waiting.append((task, attempt + 1))
-                    continue
                 why = f"ended with code {code}" if code is not None else f"failed: {error}"
-                text = f"{task.title}: {attempt} processes that worked on it {why}"
-                self._tell({"error": "RunError", "message": text})
-        if worker:
-            _end(worker)
-            self.workers.discard(worker)
+                self.events.put((task, End("killed", message=why)))
 
     def _begin(self) -> subprocess.Popen[str]:
         # The command is a module of the library, and nothing in it comes from outside. It imports
@@ -167,24 +198,16 @@ class _Crew:
         _say(worker.stdin, msgspec.to_builtins(self.job))
         return worker
 
-    def _do(self, worker: subprocess.Popen[str], task: Task) -> bool:
+    def _do(self, worker: subprocess.Popen[str], task: Task) -> None:
         from inweights.lab.wire import to_wire
 
         _say(worker.stdin, to_wire(task))
         assert worker.stdout is not None
-        while True:
+        event: int | End = 0
+        while not isinstance(event, End):
             # An empty line is the end of the output; it decodes to an error, like any other.
-            event = msgspec.json.decode(worker.stdout.readline())
-            if event.get("busy"):
-                return True
-            self._tell(event)
-            if event.get("done", True):
-                return False
-
-    def _tell(self, event: dict[str, Any]) -> None:
-        with self.said:
-            self.events.append(event)
-            self.said.notify()
+            event = msgspec.json.decode(worker.stdout.readline(), type=int | End)
+            self.events.put((task, event))
 
     def _bury(self, worker: subprocess.Popen[str] | None) -> int | None:
         if worker is None:
@@ -195,10 +218,6 @@ class _Crew:
         _end(worker)
         self.workers.discard(worker)
         return code
-
-
-def _half_way(report: Report, key: str, step: int) -> None:
-    report(key, step, False)
 
 
 def _end(worker: subprocess.Popen[str]) -> None:

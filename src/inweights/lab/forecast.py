@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from inweights.lab.collect import Effort
 from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
@@ -102,7 +103,11 @@ def forecast(
         jobs: Processes side by side.
         keep_models: Whether weights are to be kept.
         progress: Told how many groups are tried.
+
+    Raises:
+        ConfigError: The machine has no such device, or a number cannot be.
     """
+    Effort(device=device, jobs=jobs)  # refuses what this machine does not have
     work = asked_of(plan, seeds, version, keep_models=keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
     learning = [task for task in tasks if isinstance(task, LearnTask)]

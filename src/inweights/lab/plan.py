@@ -39,6 +39,9 @@ VERSION = 1
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
 #: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
 MAX_REPLICAS = 24
+#: The same on an accelerator, where a step of small models is bound by launching kernels, whose
+#: number does not grow with the replicas. Not measured: whoever does a task cuts it to the memory.
+MAX_REPLICAS_ACCELERATED = 512
 #: The table of every training: its loss over time.
 LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
 #: The weights that a training ends with, where they are to be kept.
@@ -103,6 +106,14 @@ class LearnTask:
             for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
         ]
+
+    def part(self, places: Iterable[int]) -> LearnTask:
+        """Return some of the runs as a task of their own, with what is measured of them."""
+        places = list(places)
+        parts = tuple(self.parts[i] for i in places)
+        kept = set().union(*parts)
+        measures = tuple(m for m in self.measures if measure_key(m) in kept)
+        return LearnTask(tuple(self.runs[i] for i in places), measures, parts)
 
     @property
     def title(self) -> str:
@@ -231,7 +242,7 @@ def check_plan(plan: Plan) -> None:
         )
 
 
-def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
+def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu") -> list[Task]:
     """Return what is left to do, in order of first appearance: any order, any process.
 
     Runs whose weights are kept, and that need no training, are not put among those that do.
@@ -239,7 +250,9 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
     Args:
         work: What is asked for.
         missing: Whether a part of a run is not stored, by both keys.
+        device: Where models will live; decides how many runs are a group at most.
     """
+    most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     tasks: list[Task] = [task for key, task in work.computations.items() if missing(key, "table")]
     groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
     shapes: dict[int, Any] = {}
@@ -256,8 +269,8 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool]) -> list[Task]:
         group = digest([shapes[id(trial)], everywhere, measured], _KEY)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
-        for start in range(0, len(members), MAX_REPLICAS):
-            block = members[start : start + MAX_REPLICAS]
+        for start in range(0, len(members), most):
+            block = members[start : start + most]
             measures = {part: m for _, left in block for part, m in left.items()}
             parts = tuple(tuple(left) for _, left in block)
             runs = tuple(run for run, _ in block)

@@ -1,16 +1,25 @@
-"""Modules of others that add worlds, models, probes, drawings or recipes."""
+"""Modules of others that add worlds, models, probes, drawings or recipes.
+
+A plugin is a module that can be imported, a file or package in the current folder, or a path. Its
+code runs when somebody names it in this call, or has installed it as an entry point; never because
+a file, such as that of a finished run, says so.
+"""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, nearest
 
-__all__ = ["load_plugins"]
+__all__ = ["load_plugins", "module_of"]
 
 
 def load_plugins(modules: Sequence[str] = ()) -> None:
@@ -18,23 +27,89 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
 
     An installed one that fails takes nothing down: a warning names it.
 
+    Args:
+        modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``).
+
     Raises:
-        ConfigError: A named module cannot be imported.
+        ConfigError: A named module is not there, or its code fails.
     """
     for entry in entry_points(group="inweights.plugins"):
         with _tried(f"the installed plugin '{entry.name}' ({entry.value})", warn=True):
             entry.load()
     for module in modules:
+        if not module.strip():
+            raise ConfigError("a plugin is a module or a file, such as my_lab or ./my_lab.py")
         with _tried(f"the plugin '{module}'"):
-            importlib.import_module(module)
+            _load(module)
+
+
+def module_of(plugin: str) -> str:
+    """Return the name under which a plugin is imported.
+
+    Example:
+        >>> module_of("./labs/my_lab.py"), module_of("my_lab"), module_of("labs.rings")
+        ('my_lab', 'my_lab', 'labs.rings')
+    """
+    return Path(plugin).name.removesuffix(".py") if _is_path(plugin) else plugin
+
+
+def _load(plugin: str) -> ModuleType:
+    file = _file_of(plugin)
+    name = module_of(plugin)
+    if file is None:
+        return importlib.import_module(name)
+    known = sys.modules.get(name)
+    if known is not None:
+        if Path(getattr(known, "__file__", None) or "/").resolve() == file.resolve():
+            return known
+        raise ConfigError(f"another module is called '{name}'; rename the file")
+    places = [str(file.parent)] if file.name == "__init__.py" else None
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _file_of(plugin: str) -> Path | None:
+    """The file of a plugin that is a path or lies in the current folder; else it is importable."""
+    if not _is_path(plugin) and (plugin in sys.modules or _is_importable(plugin)):
+        return None
+    home = Path(plugin) if _is_path(plugin) else Path(*plugin.split("."))
+    for file in (home, home / "__init__.py", home.with_name(f"{home.name}.py")):
+        if file.is_file():
+            return file
+    if _is_path(plugin):
+        close = nearest(home.name, (p.name for p in home.parent.glob("*.py")))
+        hint = f"; did you mean {home.with_name(close)}?" if close else ""
+        raise ConfigError(f"there is no file {plugin}{hint}")
+    return None
+
+
+def _is_path(plugin: str) -> bool:
+    return "/" in plugin or "\\" in plugin or plugin.endswith(".py")
+
+
+def _is_importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 @contextmanager
 def _tried(what: str, *, warn: bool = False) -> Iterator[None]:
     try:
         yield
-    except Exception as error:
-        text = f"cannot import {what}: {type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+        text = f"cannot import {what}: {' '.join(why.split())}"
         if not warn:
             raise ConfigError(text) from error
         warnings.warn(text, stacklevel=3)

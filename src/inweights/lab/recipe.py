@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.claim import Claim, Stating
 from inweights.lab.figure import Figure
 from inweights.lab.trial import Plan
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds"]
 
@@ -24,7 +25,7 @@ SCALES = ("smoke", "cpu", "paper")
 #: Seeds that one run may have: beyond this a number is a slip of the pen.
 MAX_SEEDS = 100_000
 
-Tables = dict[str, pl.DataFrame]
+Tables = dict[str, "pl.DataFrame"]
 
 
 @dataclass(frozen=True, kw_only=True)

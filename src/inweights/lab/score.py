@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-import numpy as np
 from msgspec import structs
 
 from inweights.config import Config
@@ -44,8 +44,8 @@ class Target(Config):
 
     def distance(self, value: float) -> float:
         """How far inside the target ``value`` lies; negative outside."""
-        low = np.inf if self.least is None else value - self.least
-        high = np.inf if self.most is None else self.most - value
+        low = math.inf if self.least is None else value - self.least
+        high = math.inf if self.most is None else self.most - value
         return float(min(low, high))
 
 
@@ -111,7 +111,7 @@ class Score(Config):
             )
         if not other.where or self.where == other.where:
             raise ConfigError(f"{self.table}.{self.column} minus itself; say where with 'at'")
-        low, high = self.bounds or (-np.inf, np.inf)
+        low, high = self.bounds or (-math.inf, math.inf)
         return structs.replace(
             self,
             minus=other.where,

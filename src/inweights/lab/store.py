@@ -10,10 +10,8 @@ new. A file whose bytes are not those of its name counts as missing, and is made
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -24,10 +22,14 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from inweights.errors import FolderError
+from inweights.lab.files import open_files
+from inweights.lab.lease import Hold, Leases
 from inweights.runs import told
 
 __all__ = ["MODEL_PART", "Store"]
 
+#: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
+LEASE = 60.0
 #: The part of a run that is no table: its trained weights.
 MODEL_PART = "model"
 _HASH = 16
@@ -36,10 +38,14 @@ _Wanted = list[tuple[str, str]]
 
 
 class Store:
-    """Tables of single runs, below one folder.
+    """Tables of single runs, below one folder or address.
 
     Args:
-        root: The folder; made when something is written.
+        root: The folder, made when something is written; or an address such as
+            ``s3://bucket/folder``.
+        lease: Seconds after which a task whose holder gave no sign is taken over. With 0 tasks are
+            held by locks of files, which the system frees; they do for one machine.
+        owner: Who hands out tasks; see :class:`~inweights.lab.lease.Leases`.
 
     Example:
         >>> import tempfile
@@ -51,12 +57,17 @@ class Store:
         [1.0]
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+    def __init__(self, root: str | Path, *, lease: float = 0.0, owner: str = "") -> None:
+        self.root = str(root) if "://" in str(root) else Path(root)
+        self.files = open_files(root)
+        # No lock of a file reaches into an object store.
+        seconds = lease or (LEASE if isinstance(self.root, str) else 0.0)
+        self.leases = Leases(self.files, seconds or LEASE, owner or secrets.token_hex(8))
+        self._leased = bool(seconds)
 
-    def folder(self, owner: str) -> Path:
-        """Return the folder of a run or computation."""
-        return self.root / owner[:2] / owner
+    def folder(self, owner: str) -> str:
+        """Return the folder of a run or computation, below the root."""
+        return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
         """Whether a table, or the weights, are stored, whole and as they were written."""
@@ -71,8 +82,8 @@ class Store:
         content = self._bytes(owner, part)
         if content is None:
             raise FolderError(
-                f"the table '{part}' of {self.folder(owner)} is missing or damaged; the same "
-                "command again makes it"
+                f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
+                "the same command again makes it"
             )
         return pl.read_parquet(BytesIO(content))
 
@@ -85,7 +96,7 @@ class Store:
         buffer = BytesIO()
         table.write_parquet(buffer)
         content = buffer.getvalue()
-        self._publish(self._path(owner, part, content), content)
+        self.files.write(self._name(owner, part, content), content)
 
     def read_model(self, owner: str) -> bytes:
         """Return the weights of a run, as the bytes of a file.
@@ -96,8 +107,8 @@ class Store:
         content = self._bytes(owner, MODEL_PART)
         if content is None:
             raise FolderError(
-                f"the weights of {self.folder(owner)} were not kept, or are damaged; run it again "
-                "with --keep-models (in Python, keep_models=True)"
+                f"the weights of {self.root}/{self.folder(owner)} were not kept, or are "
+                "damaged; run it again with --keep-models (in Python, keep_models=True)"
             )
         return content
 
@@ -107,91 +118,101 @@ class Store:
         Raises:
             RunError: They cannot be written (a full disk, say).
         """
-        self._publish(self._path(owner, MODEL_PART, content), content)
+        self.files.write(self._name(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
         """Keep beside the tables what made them, for people: nothing reads it back."""
-        path = self.folder(owner) / "run.json"
-        if not path.exists():
+        name = f"{self.folder(owner)}/run.json"
+        if self.files.read(name) is None:
             encoded = msgspec.json.encode(about, order="sorted")
-            self._publish(path, msgspec.json.format(encoded))
+            self.files.write(name, msgspec.json.format(encoded))
 
     def forget(self, owner: str, part: str) -> None:
         """Remove a table, so that it is made again."""
-        for path in self._candidates(owner, part):
-            path.unlink(missing_ok=True)
+        for name in self._candidates(owner, part):
+            self.files.remove(name)
+
+    def listed(self) -> set[tuple[str, str]]:
+        """Return owner and part of all tables, by their names alone: quick, and unchecked."""
+        found = set()
+        for name in self.files.names(""):
+            file = name.rpartition("/")[2]
+            if file.endswith((".parquet", ".safetensors")):
+                found.add((name.split("/")[-2], file.rpartition("-")[0]))
+        return found
 
     @contextmanager
-    def unfinished(self, key: str, wanted: Sequence[tuple[str, str]]) -> Iterator[Path]:
+    def unfinished(
+        self, key: str, wanted: Sequence[tuple[str, str]]
+    ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Give a training the file of its checkpoint; it is removed when the training is stored.
+
+        What comes with it has to be called whenever the file was written.
 
         Args:
             key: What tells the training from others.
             wanted: The tables that it makes, by owner and part.
         """
-        folder = self.root / _UNFINISHED / key
-        self._publish(folder / "wanted.json", msgspec.json.encode(wanted))
-        yield folder / "state"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = f"{_UNFINISHED}/{key}"
+        self.files.write(f"{folder}/wanted.json", msgspec.json.encode(wanted))
+        with self.files.near(f"{folder}/state") as near:
+            yield near
+        with suppress(OSError):
+            self.files.remove_folder(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
-        for folder in (self.root / _UNFINISHED).glob("*"):
-            with suppress(OSError, msgspec.DecodeError):
-                wanted = msgspec.json.decode((folder / "wanted.json").read_bytes(), type=_Wanted)
-                if all(self.has(owner, part) for owner, part in wanted):
-                    shutil.rmtree(folder)
+        for name in self.files.names(_UNFINISHED):
+            if name.endswith("/wanted.json"):
+                with suppress(OSError, msgspec.DecodeError):
+                    wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
+                    if all(self.has(owner, part) for owner, part in wanted):
+                        self.files.remove_folder(name.removesuffix("/wanted.json"))
 
     @contextmanager
-    def lock(self, task: str, *, wait: bool = False) -> Iterator[bool]:
-        """Hold a task, so that no other process works on it; it is free when its holder is gone.
+    def lock(self, task: str) -> Iterator[Hold | None]:
+        """Hold a task while the block runs, so that no other process works on it.
+
+        Gives ``None`` at once where another one holds it. It is free when its holder is gone.
 
         Args:
             task: Key of the task.
-            wait: Whether to wait for it; else whether it is held is told at once.
         """
-        path = self.root / "locks" / f"{task}.lock"
-        lock = FileLock(path, timeout=-1 if wait else 0)
+        if self._leased:
+            with self.leases.hold(task) as hold:
+                yield hold
+            return
+        path = Path(self.root) / "locks" / f"{task}.lock"
+        lock = FileLock(path, timeout=0)
+        hold = Hold()
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire()
-                held = True
             except Timeout:  # which is an OSError, too
-                held = False
+                hold = None
         try:
-            yield held
+            yield hold
         finally:
-            if held:
+            if hold:
                 lock.release()
 
-    def _candidates(self, owner: str, part: str) -> list[Path]:
-        return sorted(self.folder(owner).glob(f"{part}-{'?' * _HASH}.{_suffix(part)}"))
+    def _candidates(self, owner: str, part: str) -> list[str]:
+        start, end = f"{self.folder(owner)}/{part}-", f".{_suffix(part)}"
+        length = len(start) + _HASH + len(end)
+        names = self.files.names(self.folder(owner))
+        return [n for n in names if n.startswith(start) and n.endswith(end) and len(n) == length]
 
-    def _path(self, owner: str, part: str, content: bytes) -> Path:
+    def _name(self, owner: str, part: str, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()[:_HASH]
-        return self.folder(owner) / f"{part}-{digest}.{_suffix(part)}"
+        return f"{self.folder(owner)}/{part}-{digest}.{_suffix(part)}"
 
     def _bytes(self, owner: str, part: str) -> bytes | None:
-        for path in self._candidates(owner, part):
-            with suppress(OSError):
-                content = path.read_bytes()
-                if path.stem.endswith(hashlib.sha256(content).hexdigest()[:_HASH]):
-                    return content
+        for name in self._candidates(owner, part):
+            content = self.files.read(name) or b""
+            if name == self._name(owner, part, content):
+                return content
         return None
-
-    def _publish(self, path: Path, content: bytes) -> None:
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        with told(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                # Not synced to the disk: after a power cut a torn file does not fit its name.
-                partial.write_bytes(content)
-                os.replace(partial, path)
-            except OSError:
-                with suppress(OSError):
-                    partial.unlink(missing_ok=True)
-                raise
 
 
 def _suffix(part: str) -> str:

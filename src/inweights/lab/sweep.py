@@ -47,6 +47,7 @@ class Study:
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
             :func:`~inweights.probes.accuracy`.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+        place: Folder or address of the store, if that is not below ``runs``.
 
     Example:
         >>> import inweights as iw
@@ -62,6 +63,7 @@ class Study:
     seeds: int | Sequence[int] = 3
     measures: Sequence[Probe | Measure] | None = None
     runs: str | Path | None = None
+    place: str = ""
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -94,7 +96,7 @@ class Study:
     @property
     def store(self) -> Store:
         """Where the runs are kept, one by one."""
-        return Store(Path(self.runs or default_root()) / "store")
+        return Store(self.place or Path(self.runs or default_root()) / "store")
 
     def run(
         self,
@@ -104,6 +106,7 @@ class Study:
         plugins: Sequence[str] = (),
         progress: Progress | bool = True,
         keep_models: bool = False,
+        on: str = "",
     ) -> pl.DataFrame:
         """Train what is not stored, and return the table; see :func:`sweep`."""
         seeds = choose_seeds(self.seeds, 0)
@@ -111,7 +114,9 @@ class Study:
         with shown(progress) as told:
             tables = collect(
                 self.plan, seeds, self.store, keep_models=keep_models,
-                effort=Effort(device=device, jobs=jobs, plugins=tuple(plugins), progress=told),
+                effort=Effort(
+                    device=device, jobs=jobs, plugins=tuple(plugins), progress=told, on=on
+                ),
             )  # fmt: skip
         names = list(dict.fromkeys(look.name for look in self.plan.measures))
         if len(names) == 1:
@@ -155,6 +160,8 @@ def sweep(
     plugins: Sequence[str] = (),
     progress: Progress | bool = True,
     keep_models: bool = False,
+    on: str = "",
+    store: str = "",
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -182,6 +189,9 @@ def sweep(
             line with an estimate, ``False`` nothing.
         keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
             that what is measured later trains nothing.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
+            ``s3://bucket/folder``.
 
     Returns:
         A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
@@ -206,9 +216,14 @@ def sweep(
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    study = Study(world, model, learner, over or {}, seeds, measures, runs)
+    study = Study(world, model, learner, over or {}, seeds, measures, runs, store)
     return study.run(
-        device=device, jobs=jobs, plugins=plugins, progress=progress, keep_models=keep_models
+        device=device,
+        jobs=jobs,
+        plugins=plugins,
+        progress=progress,
+        keep_models=keep_models,
+        on=on,
     )
 
 

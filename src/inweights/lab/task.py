@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, InweightsError
+from inweights.lab.executors import Job, installed_version
 from inweights.lab.kept import open_model
+from inweights.lab.lease import LostError
 from inweights.lab.plan import (
     MODEL,
     RECORDS,
@@ -24,8 +29,12 @@ from inweights.lab.plan import (
     at_the_end,
     measure_key,
 )
+from inweights.lab.plugins import load_plugins
+from inweights.lab.schedule import End
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
+from inweights.lab.wire import from_wire
+from inweights.limits import check_memory, memory_limit
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.models.save import check_savable, encode_model, join_replicas
@@ -33,14 +42,74 @@ from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
 
-__all__ = ["build_model", "capacity", "use_threads", "work_on"]
+__all__ = [
+    "attempt",
+    "attempt_sent",
+    "build_model",
+    "capacity",
+    "open_store",
+    "use_threads",
+    "work_on",
+]
 
-#: Bytes that the parameters, gradients and optimizer of runs that train together may take.
+#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU;
+#: on a GPU it is a third of what is free, as what a step holds in between is not counted.
 MAX_BYTES = 4 * 2**30
 
 Progress = Callable[[int], None]
 #: A run, the keys of what is stored of it, and its world.
 Member = tuple[Run, tuple[str, ...], World]
+
+
+def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
+    """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
+    try:
+        with store.lock(task.key) as hold:
+            if hold is None:
+                return End("busy")
+
+            def held(step: int) -> None:
+                hold.check()
+                progress(step)
+
+            work_on(task, store, device, held)
+    except LostError:
+        return End("busy")
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    except Exception as error:  # noqa: BLE001  # somebody's probe, or the memory
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        text = f"{task.title}: {type(error).__name__}: {error} ({where})"
+        return End("memory" if _is_memory(error) else "failed", message=text)
+    return End("done")
+
+
+def attempt_sent(job: Job, line: str, progress: Progress) -> End:
+    """Try a task that another process sent as JSON; see :func:`attempt`."""
+    try:
+        if job.version != (here := installed_version()):
+            raise ConfigError(
+                f"this machine has inweights {here}, and the work was sent by {job.version}; "
+                "install that version everywhere"
+            )
+        load_plugins(job.plugins)
+        task = from_wire(msgspec.json.decode(line), job.plugins)
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    with use_threads(job.threads):
+        return attempt(task, open_store(job), job.device, progress)
+
+
+def open_store(job: Job) -> Store:
+    """Return the store that a job fills."""
+    return Store(job.store, lease=job.lease, owner=job.owner)
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether the memory was full; torch says so of a CPU in an error without a class."""
+    allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
@@ -60,7 +129,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         store.write(task.key, "table", one.compute(**options))
         return
     done = 0
-    for members in _blocks(task):
+    for members in _blocks(task, _room(device)):
         learner = members[0][0].trial.learner
         if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
             _measure(members, task.measures, store, device)
@@ -78,7 +147,7 @@ def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
-def _blocks(task: LearnTask) -> Iterator[list[Member]]:
+def _blocks(task: LearnTask, room: int) -> Iterator[list[Member]]:
     """Build the worlds; runs of one shape of world are a block, as large as the memory allows."""
     shapes: dict[str, list[Member]] = {}
     for run, parts in zip(task.runs, task.parts, strict=True):
@@ -86,7 +155,7 @@ def _blocks(task: LearnTask) -> Iterator[list[Member]]:
         shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
     for members in shapes.values():
         run, _, world = members[0]
-        size = capacity(run, world)
+        size = capacity(run, world, room)
         for start in range(0, len(members), size):
             yield members[start : start + size]
 
@@ -109,9 +178,10 @@ def _train(
         Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
-    key = digest([wanted, [measure_key(m) for m in measures]], 20)
-    with store.unfinished(key, wanted) as file:
-        checkpoint = Checkpoint(file, key=key)
+    # The last part says what the columns of a checkpoint are: an earlier one had another order.
+    key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
+    with store.unfinished(key, wanted) as (file, saved):
+        checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
         result = train(
             model,
@@ -217,14 +287,26 @@ def _describe(store: Store, run: Run) -> None:
     store.describe(run.key, {**about, "seed": run.seed})
 
 
-def capacity(run: Run, world: World) -> int:
-    """How many runs like this one train together without filling the memory."""
+def _room(device: str) -> int:
+    """Bytes that runs that train together may take."""
+    return torch.cuda.mem_get_info(device)[0] // 3 if device.startswith("cuda") else MAX_BYTES
+
+
+def capacity(run: Run, world: World, room: int | None = None) -> int:
+    """How many runs like this one train together in so many bytes, those of a CPU if left out."""
+    room = min(MAX_BYTES, memory_limit() // 2) if room is None else room
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
-    lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    try:
+        with torch.device("meta"):  # shapes alone: nothing is drawn, and no memory taken
+            lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+        lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
+    count = sum(p.numel() for p in lone.parameters())
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
-    return max(1, MAX_BYTES // max(1, state))
+    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    return max(1, room // max(1, state))
 
 
 def _shape(world: World) -> list[Any]:
@@ -237,6 +319,7 @@ def _shape(world: World) -> list[Any]:
                 part.roles.tolist(),
                 part.prompt_ends.tolist(),
                 part.answer_ends.tolist(),
+                part.out_of_distribution.tolist(),
             ]
             for part in (world.facts, world.queries)
         ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.lab.score import Value
-    from inweights.models.base import ModelConfig
+    from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.config import Config
 from inweights.errors import DataError, unknown_name
-from inweights.lab.claim import Claim
+from inweights.lab.claim import Claim, Statement
 from inweights.lab.score import Score, Target
+from inweights.lab.student import quantile
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "VERDICTS",
@@ -90,22 +91,18 @@ def interval(
         >>> interval([0.9, 1.0, 1.0], bounds=(0.0, 1.0))[2]
         1.0
     """
+    import numpy as np
+
     sample = np.asarray(values, dtype=float)
     mean = float(sample.mean())
     if len(sample) < 2:
         return mean, mean, mean
-    half = _quantile(len(sample), alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    half = quantile(len(sample) - 1, alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
     low, high = mean - half, mean + half
     if bounds:
         # Rounding may push a mean of ones beyond one.
         low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
     return mean, low, high
-
-
-def _quantile(count: int, alpha: float) -> float:
-    from scipy import stats
-
-    return float(stats.t.ppf(1 - alpha / 2, count - 1))
 
 
 def judge(
@@ -194,12 +191,12 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     return counts
 
 
-def unjudged(claim: Claim, why: str, **result: Any) -> ClaimResult:
+def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     """Return the result of a claim that is not judged, with the reason."""
     return _result(claim, "not judged", why=why, **result)
 
 
-def _result(claim: Claim, verdict: Verdict, **result: Any) -> ClaimResult:
+def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
     about = {
         name: getattr(claim, name)
         for name in ("id", "text", "place", "source", "published", "target", "check")
@@ -222,18 +219,22 @@ def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
 
 def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None:
     """About how many seeds give an interval that ends at the target's edge, if all else stays."""
+    import numpy as np
+
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
     edges = [edge for edge in (target.least, target.most) if edge is not None]
     gap = min(abs(mean - edge) for edge in edges)
     if gap == 0:
         return None
     count = len(values)
-    while count < 10_000 and _quantile(count, alpha) * spread / math.sqrt(count) > gap:
+    while count < 10_000 and quantile(count - 1, alpha) * spread / math.sqrt(count) > gap:
         count = max(count + 1, int(count * 1.05))
     return count if count < 10_000 else None
 
 
 def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[float]]:
+    import polars as pl
+
     score = claim.score
     hint = f"Claim {claim.id}."
     if score.table not in tables:
@@ -259,6 +260,8 @@ def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[f
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> pl.DataFrame:
+    import polars as pl
+
     for column, value in where.items():
         try:
             left = table.filter(pl.col(column) == value)

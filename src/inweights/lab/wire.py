@@ -17,6 +17,7 @@ import msgspec
 from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
 from inweights.lab.plan import RECORDS, ComputeTask, LearnTask, Run, Task
+from inweights.lab.plugins import module_of
 from inweights.lab.trial import Computation, Measure, Trial
 
 __all__ = ["from_wire", "sendable", "to_wire"]
@@ -142,7 +143,9 @@ def _plain(value: Any) -> Any:
 def _find(name: str, plugins: Sequence[str]) -> Any:
     module, _, path = name.partition(":")
     root = module.partition(".")[0]
-    if root != "inweights" and root not in {plugin.partition(".")[0] for plugin in plugins}:
+    if root != "inweights" and root not in {
+        module_of(plugin).partition(".")[0] for plugin in plugins
+    }:
         raise ConfigError(
             f"{name} is neither the library's nor a plugin's; name its module with --plugin"
         )

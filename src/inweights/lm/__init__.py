@@ -39,7 +39,8 @@ __all__ = [
 _HOME = {
     "load": ("LanguageModel", "load_model"),
     "data": ("Example", "encode", "preview", "read_examples"),
-    "tuning": ("FineTune", "FineTuned", "finetune"),
+    "fine_tune": ("FineTune",),
+    "tuning": ("FineTuned", "finetune"),
     "score": ("generate", "log_likelihoods"),
     "questions": ("Question", "exam", "read_exam"),
     "evaluate": ("ask", "ask_with_thought", "say"),

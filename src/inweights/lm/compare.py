@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
 
 from inweights.errors import DataError
 
@@ -54,6 +53,8 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
         >>> found.mean, found.gained, found.lost, found.p
         (0.75, 3, 0, 0.25)
     """
+    from scipy import stats
+
     both = _joined(before, after, column)
     change = (both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)).to_numpy()
     gained, lost = int((change > 0).sum()), int((change < 0).sum())

@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
+from inweights.limits import check_file
 from inweights.seeds import DATA_ORDER, Streams
+from inweights.worlds.parquet import read_parquet
 
 if TYPE_CHECKING:
     from inweights.lm.load import LanguageModel
@@ -145,10 +147,11 @@ def read_table(path: str | Path) -> pl.DataFrame:
     place = Path(path)
     try:
         if place.suffix == ".parquet":
-            return pl.read_parquet(place)
+            return read_parquet(place)
         if place.suffix in (".jsonl", ".ndjson"):
+            check_file(place)
             return pl.read_ndjson(place, infer_schema_length=None)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()
         raise DataError(f"cannot read {place}: {reason[0] if reason else 'it is empty'}") from None
     raise DataError(f"{place} is neither .jsonl nor .parquet, which data are read from")
@@ -184,7 +187,10 @@ def read_examples(path: str | Path, part: str = "train") -> list[Example]:
         if not all(isinstance(text, str) for text in parts) or not parts[-1].strip():
             raise DataError(f"{place}, row {number}: {' and '.join(columns)} should be text")
         prompt, completion = parts if len(parts) == 2 else ("", parts[0])
-        examples.append(Example(prompt, completion, int(row.get("stage") or 0)))
+        stage = row.get("stage") or 0
+        if not isinstance(stage, int) or not 0 <= stage < 10_000:
+            raise DataError(f"{place}, row {number}: the stage is a whole number, not '{stage}'")
+        examples.append(Example(prompt, completion, stage))
     return examples
 
 

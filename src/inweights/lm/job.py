@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from inweights.errors import DataError
 from inweights.lm.data import Encoded, Example, encode, preview, read_examples
@@ -12,6 +15,7 @@ from inweights.lm.load import load_model
 from inweights.lm.tuning import FineTune, FineTuned, finetune, steps_of
 from inweights.progress import Progress
 from inweights.seeds import Streams
+from inweights.worlds.new_folder import new_folder, reason
 
 __all__ = ["finetune_to"]
 
@@ -56,13 +60,64 @@ def finetune_to(
         RunError: The state is of another run, or the loss is not a number.
     """
     target = Path(out)
-    if target.exists():
-        raise DataError(f"{target} exists already; choose another folder or remove it first")
+    with _alone(target):
+        return _finetune_to(
+            target, source, data, config or FineTune(), part, seed, download, device, dtype, show,
+            progress,
+        )  # fmt: skip
+
+
+@contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Work on a folder that is not there yet, and that no other process works on.
+
+    Raises:
+        DataError: It is there, or another process is at work on it.
+    """
+    if not _first():
+        yield
+        return
+    state = target.with_name(f"{target.name}.state")
+    lock = FileLock(state.with_name(f"{state.name}.lock"), timeout=0)
+    try:
+        state.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise DataError(f"another process is at work on {target}; wait for it") from None
+    except OSError as error:
+        raise DataError(f"cannot write {target}: {reason(error)}") from None
+    try:
+        if target.exists():
+            state.unlink(missing_ok=True)  # of a process that was killed when all was written
+            raise DataError(f"{target} exists already; choose another folder or remove it first")
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)  # nobody waits for it
+        lock.release()
+
+
+def _first() -> bool:
+    """Whether this is the process that writes and shows, of those that accelerate started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def _finetune_to(
+    target: Path,
+    source: str | Path,
+    data: str | Path | Sequence[Example],
+    config: FineTune,
+    part: str,
+    seed: int,
+    download: bool,
+    device: str,
+    dtype: str,
+    show: Show | None,
+    progress: Progress | None,
+) -> FineTuned:
     Streams(seed)  # refuses what is no seed, before a model is read
-    config = config or FineTune()
     examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
     lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)
-    first = int(os.environ.get("RANK", "0")) == 0
+    first = _first()
     if show and first:
         encoded = encode(lm, examples, end=config.end)
         tokens = sum(len(row.ids) for row in encoded)
@@ -77,8 +132,9 @@ def finetune_to(
         keep=True,
     )
     if first:
-        lm.save(target)
-        done.losses.write_parquet(target / "losses.parquet")
+        with new_folder(target) as work:
+            lm.write(work)
+            done.losses.write_parquet(work / "losses.parquet")
         target.with_name(f"{target.name}.state").unlink(missing_ok=True)
     return done
 

@@ -61,9 +61,13 @@ class LanguageModel:
             DataError: The folder exists already.
         """
         with new_folder(folder) as work:
-            self.model.save_pretrained(work)
-            self.tokenizer.save_pretrained(work)
+            self.write(work)
         return Path(folder)
+
+    def write(self, work: Path) -> None:
+        """Write weights and tokenizer into a folder that is there."""
+        self.model.save_pretrained(work)
+        self.tokenizer.save_pretrained(work)
 
 
 def load_model(

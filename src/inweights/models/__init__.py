@@ -1,18 +1,39 @@
-"""Who learns: architectures whose parameters all start with a replica axis."""
+"""Who learns: architectures whose parameters all start with a replica axis.
 
-from inweights.models.base import Model, ModelConfig
-from inweights.models.deep_linear import DeepLinear, DeepLinearConfig
-from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
-from inweights.models.export import from_transformers, to_transformer_lens, to_transformers
-from inweights.models.gpt import GPT, GPTConfig
-from inweights.models.layers import Embedding, Init, Layer, LayerNorm, Linear, initialise
-from inweights.models.mamba import Mamba, MambaConfig
-from inweights.models.node2vec import Node2Vec, Node2VecConfig
-from inweights.models.one_layer import OneLayer, OneLayerConfig
-from inweights.models.packing import Packed, pack
-from inweights.models.registry import model_names, register_model
-from inweights.models.save import join_replicas, load_model, save_model
-from inweights.models.tiny_nn import TinyNN, TinyNNConfig
+Configs are there at once; an architecture, and torch with it, is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from inweights.models.configs import (
+    DeepLinearConfig,
+    EmbMLPConfig,
+    GPTConfig,
+    Init,
+    MambaConfig,
+    ModelConfig,
+    Node2VecConfig,
+    OneLayerConfig,
+    TinyNNConfig,
+)
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+    from inweights.models.deep_linear import DeepLinear
+    from inweights.models.emb_mlp import EmbMLP
+    from inweights.models.export import from_transformers, to_transformer_lens, to_transformers
+    from inweights.models.gpt import GPT
+    from inweights.models.layers import Embedding, Layer, LayerNorm, Linear, initialise
+    from inweights.models.mamba import Mamba
+    from inweights.models.node2vec import Node2Vec
+    from inweights.models.one_layer import OneLayer
+    from inweights.models.packing import Packed, pack
+    from inweights.models.registry import model_names, register_model
+    from inweights.models.save import join_replicas, load_model, save_model
+    from inweights.models.tiny_nn import TinyNN
 
 __all__ = [
     "GPT",
@@ -48,3 +69,30 @@ __all__ = [
     "to_transformer_lens",
     "to_transformers",
 ]
+
+_HOMES = {
+    "base": ("Model",),
+    "deep_linear": ("DeepLinear",),
+    "emb_mlp": ("EmbMLP",),
+    "export": ("from_transformers", "to_transformer_lens", "to_transformers"),
+    "gpt": ("GPT",),
+    "layers": ("Embedding", "Layer", "LayerNorm", "Linear", "initialise"),
+    "mamba": ("Mamba",),
+    "node2vec": ("Node2Vec",),
+    "one_layer": ("OneLayer",),
+    "packing": ("Packed", "pack"),
+    "registry": ("model_names", "register_model"),
+    "save": ("join_replicas", "load_model", "save_model"),
+    "tiny_nn": ("TinyNN",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

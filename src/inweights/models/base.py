@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.models.layers import Embedding, Init, Linear
+from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 
-__all__ = ["Edit", "Model", "ModelConfig"]
+__all__ = ["Edit", "Model"]
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]
@@ -52,7 +52,7 @@ class Model(nn.Module):
         self.replicas = replicas
         self.vocabulary = vocabulary
         ids = torch.arange(vocabulary) if candidates is None else torch.as_tensor(candidates)
-        if len(ids.unique()) != len(ids):
+        if candidates is not None and len({int(i) for i in candidates}) != len(ids):
             raise ConfigError("a token is twice among the candidates of a model")
         column = torch.full((vocabulary,), -1, dtype=torch.long)
         column[ids] = torch.arange(len(ids))
@@ -265,25 +265,3 @@ class Model(nn.Module):
     @staticmethod
     def _select(state: Tensor, at: Tensor | None) -> Tensor:
         return state if at is None else state.index_select(1, at)
-
-
-class ModelConfig(Protocol):
-    """What a recipe, or anyone, asks of an architecture's config: that it builds the model."""
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Model:
-        """Build the model, one replica a seed.
-
-        Args:
-            vocabulary: Number of tokens ``V``.
-            seeds: Root seed of each replica; decides its initial parameters.
-            inits: Initial scale of each replica, where the config's own does not hold for all.
-            candidates: Tokens that occur as answers; a head may cover only these.
-        """
-        ...

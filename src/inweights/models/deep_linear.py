@@ -13,56 +13,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.layers import Init, Linear, initialise
+from inweights.models.configs import DeepLinearConfig
+from inweights.models.layers import Linear
 from inweights.models.packing import Packed
-from inweights.seeds import as_seeds
 
 __all__ = ["DeepLinear", "DeepLinearConfig"]
-
-
-class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
-    """Architecture of a :class:`DeepLinear`.
-
-    Attributes:
-        width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
-        layers: Number ``L`` of square layers, at least 1; the readout is one more.
-        readout: Whether a matrix ``A`` of its own gives the logits; it takes part in training as
-            ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
-        init: Initial scale; ``N(0, 1/D)`` by default. May differ between replicas.
-
-    Raises:
-        ConfigError: The width or the number of layers is below 1.
-    """
-
-    width: int = 1024
-    layers: int = 8
-    readout: bool = True
-    init: Init = Init(gamma=0.5)
-
-    def __post_init__(self) -> None:
-        for name in ("width", "layers"):
-            check_size(f"deep-linear.{name}", getattr(self, name))
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> DeepLinear:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
-
-        Raises:
-            ConfigError: There are more tokens, or without a readout more labels, than the width.
-        """
-        seeds = as_seeds(seeds)
-        model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
-        initialise(model, seeds, inits or [self.init] * len(seeds))
-        return model
 
 
 class DeepLinear(Model):

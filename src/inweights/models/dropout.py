@@ -16,9 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
+from inweights.models.model_config import check_rate
 from inweights.seeds import Streams
 
-__all__ = ["DROPOUT", "Dropout", "Dropping", "check_rate"]
+__all__ = ["DROPOUT", "Dropout", "Dropping"]
 
 DROPOUT: Final = "dropout"
 
@@ -95,19 +96,3 @@ class Dropping:
         finally:
             for _, layer in self._layers:
                 layer.generators = None
-
-
-def check_rate(name: str, rate: float) -> None:
-    """Refuse a rate that is no probability below 1.
-
-    Raises:
-        ConfigError: It is not.
-
-    Example:
-        >>> check_rate("gpt.dropout", 1.0)
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: gpt.dropout is from 0 to below 1, not 1.0
-    """
-    if not 0 <= rate < 1:
-        raise ConfigError(f"{name} is from 0 to below 1, not {rate}")

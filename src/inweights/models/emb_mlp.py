@@ -11,42 +11,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from inweights.config import Config, check_size
 from inweights.models.base import Model
-from inweights.models.layers import Embedding, Init, Linear, initialise
+from inweights.models.configs import EmbMLPConfig
+from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed
-from inweights.seeds import as_seeds
 
 __all__ = ["EmbMLP", "EmbMLPConfig"]
-
-
-class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
-    """Architecture of an :class:`EmbMLP`.
-
-    Attributes:
-        width: Embedding width ``D``. At least the rank of the problem, or the norm is not free.
-        init: Initial scale; may differ between replicas.
-    """
-
-    width: int = 64
-    init: Init = Init(std=0.01)
-
-    def __post_init__(self) -> None:
-        check_size("emb-mlp.width", self.width)
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> EmbMLP:
-        """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
-        seeds = as_seeds(seeds)
-        model = EmbMLP(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
-        initialise(model, seeds, inits or [self.init] * len(seeds))
-        return model
 
 
 class EmbMLP(Model):

@@ -7,93 +7,24 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, `
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.dropout import Dropout, check_rate
-from inweights.models.layers import Embedding, Init, LayerNorm, Linear, initialise
+from inweights.models.configs import GPTConfig
+from inweights.models.dropout import Dropout
+from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
-from inweights.seeds import as_seeds
 
 __all__ = ["GPT", "GPTConfig"]
 
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]
-
-
-class GPTConfig(Config, tag_field="kind", tag="gpt"):
-    """Architecture of a :class:`GPT`.
-
-    Attributes:
-        layers: Number of blocks.
-        width: Width ``D`` of the residual stream.
-        heads: Attention heads; they divide the width.
-        positions: Learned, sinusoidal, or no position embeddings.
-        context: Number of positions; longer inputs are refused.
-        tied: Whether the head is the token embedding.
-        attention: ``causal``; ``uniform`` gives every visible position the same weight; ``none``
-            lets no position see another.
-        residual: Whether blocks add to their input.
-        norm: Whether there is layer normalisation.
-        embedding_std: Initial scale of the token embeddings where it is not :attr:`init`'s, such
-            as 1 for PyTorch's own.
-        dropout: Share of what attention and MLP add to the stream that is dropped while training.
-        init: Initial scale; may differ between replicas.
-    """
-
-    later = {"embedding_std": None, "dropout": 0.0}
-
-    layers: int = 8
-    width: int = 64
-    heads: int = 2
-    positions: Positions = "learned"
-    context: int = 8
-    tied: bool = True
-    attention: Mixing = "causal"
-    residual: bool = True
-    norm: bool = True
-    embedding_std: float | None = None
-    dropout: float = 0.0
-    init: Init = Init()
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "width", "heads", "context"):
-            check_size(f"gpt.{name}", getattr(self, name))
-        if self.width % self.heads:
-            raise ConfigError(
-                f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"
-            )
-        std = self.embedding_std
-        if std is not None and not (std > 0 and math.isfinite(std)):
-            raise ConfigError(f"gpt.embedding_std is above 0, not {std}; leave it out for init")
-        check_rate("gpt.dropout", self.dropout)
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> GPT:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        seeds = as_seeds(seeds)
-        del candidates
-        model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
-        scales = inits or [self.init] * len(seeds)
-        initialise(model, seeds, scales)
-        if self.embedding_std is not None:
-            factors = [self.embedding_std / init.sigma(self.width) for init in scales]
-            with torch.no_grad():
-                model.tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
-        return model
 
 
 class GPT(Model):

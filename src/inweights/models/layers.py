@@ -8,47 +8,19 @@ parameter, so that replica ``r`` starts alike alone or among others.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
+from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 
 __all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]
-
-
-class Init(Config):
-    """Initial scale of every weight matrix: entries from ``N(0, σ²)``.
-
-    Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
-    ``σ = d_in^-γ`` with ``γ > 0.5``. Where ``gamma`` is given it decides, and ``std`` is unused.
-    The input width of an embedding is the model's width, as for its tied head.
-
-    Example:
-        >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
-        (0.02, 0.0055)
-    """
-
-    std: float = 0.02
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        if not (self.std > 0 and math.isfinite(self.std)):
-            raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
-        check_size("init.std", self.std, least=0)
-        if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
-            raise ConfigError(f"init.gamma is an exponent above 0, not {self.gamma}")
-
-    def sigma(self, fan_in: int) -> float:
-        """Standard deviation of a weight matrix whose input width is ``fan_in``."""
-        return self.std if self.gamma is None else float(fan_in) ** -self.gamma
 
 
 class Layer(nn.Module):
@@ -155,8 +127,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     if len(seeds) != len(inits):
         raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")
     for path, module in model.named_modules():
-        if not isinstance(module, Layer):
-            continue
+        if not isinstance(module, Layer) or any(p.is_meta for p in module.parameters()):
+            continue  # what is only counted has no numbers
 
         def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):

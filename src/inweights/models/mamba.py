@@ -13,76 +13,20 @@ tokens, where a loop over positions is quickest on a CPU. Shapes: ``R`` replicas
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.config import Config, check_size
 from inweights.models.base import Model
-from inweights.models.layers import Draw, Embedding, Init, Layer, Linear, initialise
+from inweights.models.configs import MambaConfig
+from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
-from inweights.seeds import as_seeds
 
 __all__ = ["Mamba", "MambaConfig"]
 
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
 STEPS = (1e-3, 1e-1)
-
-
-class MambaConfig(Config, tag_field="kind", tag="mamba"):
-    """Architecture of a :class:`Mamba`; the defaults are those of Geometric Memory (B.3).
-
-    Attributes:
-        layers: Number of blocks.
-        width: Width ``D`` of the residual stream.
-        state: Size ``N`` of the state of each channel.
-        kernel: Positions that the convolution sees.
-        expand: Inner width over width.
-        rank: Rank of the map to the steps; a sixteenth of the width if left out.
-        tied: Whether the head is the token embedding.
-        residual: Whether blocks add to their input.
-        init: Initial scale of matrices; may differ between replicas. ``A``, ``D`` and the steps
-            start as in the paper, whatever it is.
-
-    Raises:
-        ConfigError: A size is below 1.
-    """
-
-    layers: int = 12
-    width: int = 384
-    state: int = 16
-    kernel: int = 4
-    expand: int = 2
-    rank: int | None = None
-    tied: bool = True
-    residual: bool = True
-    init: Init = Init()
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "width", "state", "kernel", "expand", "steps_rank"):
-            check_size(f"mamba.{name}", getattr(self, name))
-
-    @property
-    def steps_rank(self) -> int:
-        """Rank of the map to the steps."""
-        return math.ceil(self.width / 16) if self.rank is None else self.rank
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Mamba:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        seeds = as_seeds(seeds)
-        del candidates
-        model = Mamba(self, vocabulary=vocabulary, replicas=len(seeds))
-        initialise(model, seeds, inits or [self.init] * len(seeds))
-        return model
 
 
 class Mamba(Model):

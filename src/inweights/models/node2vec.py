@@ -7,51 +7,15 @@ softmax runs over all nodes, the node itself included. Its gradient flow without
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
-from inweights.config import Config, check_size
 from inweights.models.base import Model
-from inweights.models.layers import Embedding, Init, initialise
+from inweights.models.configs import Node2VecConfig
+from inweights.models.layers import Embedding
 from inweights.models.packing import Packed
-from inweights.seeds import as_seeds
 
 __all__ = ["Node2Vec", "Node2VecConfig"]
-
-
-class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
-    """Architecture of a :class:`Node2Vec`.
-
-    Attributes:
-        width: Width ``D``; 100 in the paper, more than any of its tiny graphs has nodes.
-        tied: Whether a node that is predicted has the vector of a node that is given. Untied
-            models zigzag along negative eigendirections (§4.4, Fig. 9).
-        init: Initial scale; standard normal in the paper. May differ between replicas.
-    """
-
-    width: int = 100
-    tied: bool = True
-    init: Init = Init(std=1.0)
-
-    def __post_init__(self) -> None:
-        check_size("node2vec.width", self.width)
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Node2Vec:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        seeds = as_seeds(seeds)
-        del candidates
-        model = Node2Vec(self, vocabulary=vocabulary, replicas=len(seeds))
-        initialise(model, seeds, inits or [self.init] * len(seeds))
-        return model
 
 
 class Node2Vec(Model):

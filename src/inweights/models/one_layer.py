@@ -11,81 +11,19 @@ scale that a normalisation would set. Shapes: ``R`` replicas, ``S`` packed token
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.layers import Draw, Init, Layer, initialise
+from inweights.models.configs import OneLayerConfig
+from inweights.models.layers import Draw, Layer
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
-from inweights.seeds import as_seeds
 
 __all__ = ["OneLayer", "OneLayerConfig"]
-
-
-class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
-    """Architecture of a :class:`OneLayer`; the defaults are those of appendix N.1.
-
-    Attributes:
-        width: Width ``D`` of embeddings and values.
-        hidden: Width ``m`` of the MLP: vectors for each label.
-        kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one with its ``m``
-            vectors a label replaced by the one direction ``u = Σ_r w_r / √m`` that the logits see,
-            ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent, with the same rate, momentum and
-            weight decay, it is the linear model exactly, as the other directions do not matter,
-            and it is about ``m`` times smaller. Under Adam it is another one.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which loses nothing,
-            since the start of every matrix looks alike from all sides. ``gaussian``: fixed draws
-            from ``N(0, 1/D)``, nearly orthonormal, for more than ``D`` tokens.
-        init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``; may differ between replicas.
-
-    Raises:
-        ConfigError: A width is below 1, or ``κ0`` is not above 0.
-    """
-
-    width: int = 512
-    hidden: int = 10
-    kappa: float = 300.0
-    mlp: Literal["linear", "relu", "folded"] = "linear"
-    embedding: Literal["orthonormal", "gaussian"] = "orthonormal"
-    init: Init = Init(std=1e-3)
-
-    def __post_init__(self) -> None:
-        for name in ("width", "hidden"):
-            check_size(f"one-layer.{name}", getattr(self, name))
-        if not (self.kappa > 0 and math.isfinite(self.kappa)):
-            raise ConfigError(f"one-layer.kappa is a scale above 0, not {self.kappa}")
-
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> OneLayer:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
-
-        Raises:
-            ConfigError: Orthonormal embeddings are wanted of more tokens than the width.
-        """
-        seeds = as_seeds(seeds)
-        scales = inits or [self.init] * len(seeds)
-        model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
-        initialise(model, seeds, scales)
-        if model.tokens is not None:
-            # Their length is 1 whatever the initial scale of what is trained.
-            factors = [self.width**-0.5 / init.sigma(self.width) for init in scales]
-            with torch.no_grad():
-                model.tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
-        return model
 
 
 class Attention(Layer):

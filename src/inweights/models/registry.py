@@ -5,13 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
-from inweights.models.deep_linear import DeepLinearConfig
-from inweights.models.emb_mlp import EmbMLPConfig
-from inweights.models.gpt import GPTConfig
-from inweights.models.mamba import MambaConfig
-from inweights.models.node2vec import Node2VecConfig
-from inweights.models.one_layer import OneLayerConfig
-from inweights.models.tiny_nn import TinyNNConfig
+from inweights.models.configs import (
+    DeepLinearConfig,
+    EmbMLPConfig,
+    GPTConfig,
+    MambaConfig,
+    Node2VecConfig,
+    OneLayerConfig,
+    TinyNNConfig,
+)
 
 __all__ = ["model_kind", "model_names", "register_model"]
 

@@ -11,7 +11,7 @@ from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.named import named_geometry
 from inweights.probes.navigation import navigation, stepwise
-from inweights.probes.optimum import direction
+from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.patching import activation_patching, patch
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
@@ -44,6 +44,7 @@ __all__ = [
     "margins",
     "named_geometry",
     "navigation",
+    "nuclear_norm",
     "patch",
     "path_accuracy",
     "project",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
+from inweights.limits import read_text
 from inweights.probes.embedding import Embedding
 
 __all__ = ["read_embedding"]
@@ -165,10 +166,4 @@ def _trailing(cells: list[str]) -> int:
 
 
 def _lines(file: Path) -> list[str]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
-    return [line for line in text.split("\n") if line.strip()]
+    return [line for line in read_text(file).split("\n") if line.strip()]

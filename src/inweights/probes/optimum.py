@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,10 +13,11 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.nuclear_norm import Solution, solve
+from inweights.theory.program import Program
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
-__all__ = ["direction"]
+__all__ = ["direction", "nuclear_norm"]
 
 
 @torch.no_grad()
@@ -46,20 +47,10 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
         >>> direction(model, world).columns
         ['replica', 'cosine', 'least_margin', 'excess', 'query_margin', 'expected']
     """
-    if not isinstance(model, EmbMLP):
-        raise ConfigError(
-            f"the direction is that of an Emb-MLP, whose templates add up; this is a "
-            f"{type(model).__name__}. Probe its margins instead"
-        )
     rows = []
-    each = as_worlds(worlds, model)
-    for replica, (w, world) in enumerate(
-        zip(model.templates().cpu().double().numpy(), _cycle(each, model.replicas), strict=True)
-    ):
+    for replica, (templates, program) in enumerate(_templates(model, worlds)):
+        world = program.world
         optimum = _optimum(world, gap)
-        program = optimum.program
-        columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
-        templates = w[world.inputs][:, columns]
         least = float(program.least_margins(program.counts @ templates).min())
         row = {
             "replica": replica,
@@ -78,6 +69,53 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
             row["query_margin"] = float(np.median(mine.margins(world.queries)))
         rows.append(row)
     return pl.DataFrame(rows)
+
+
+@torch.no_grad()
+def nuclear_norm(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+    """Nuclear norm of an Emb-MLP's ``W`` at a least margin of the facts of 1.
+
+    Args:
+        model: ``R`` replicas of an Emb-MLP.
+        worlds: One world, or one a replica.
+
+    Returns:
+        A row a replica: ``replica``, ``least_margin`` of the facts in logits, and ``norm``; not a
+        number where a fact has no positive margin.
+
+    Raises:
+        ConfigError: The model is no Emb-MLP.
+
+    Example:
+        >>> from inweights.training import Optimum
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=3, identity=False).build()
+        >>> table = nuclear_norm(Optimum().learn(world), world)
+        >>> round(table["norm"].item(), 3)  # 2 (n - 1) + 1 / √(n + 1)
+        4.5
+    """
+    rows = []
+    for replica, (templates, program) in enumerate(_templates(model, worlds)):
+        least = float(program.least_margins(program.counts @ templates).min())
+        size = float(np.linalg.svd(templates, compute_uv=False).sum())
+        scaled = size / least if least > 0 else np.nan
+        rows.append({"replica": replica, "least_margin": least, "norm": scaled})
+    return pl.DataFrame(rows)
+
+
+def _templates(
+    model: Model, worlds: World | Sequence[World]
+) -> Iterator[tuple[np.ndarray, Program]]:
+    """``W`` of every replica, inputs by outputs of its world, and the program of that world."""
+    if not isinstance(model, EmbMLP):
+        raise ConfigError(
+            f"the direction is that of an Emb-MLP, whose templates add up; this is a "
+            f"{type(model).__name__}. Probe its margins instead"
+        )
+    each = _cycle(as_worlds(worlds, model), model.replicas)
+    for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):
+        columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
+        yield w[world.inputs][:, columns], Program.of(world)
 
 
 @lru_cache(maxsize=256)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from inweights.errors import ConfigError, unknown_name
-from inweights.lab.recipe import Recipe
+from inweights.errors import ConfigError, nearest
 
-__all__ = ["get_recipe", "recipe_names", "register"]
+if TYPE_CHECKING:
+    from inweights.lab.recipe import Recipe
+
+__all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_like", "register"]
 
 #: Every built-in recipe, in the order of the papers; each is a module of its name, imported when it
 #: is asked for.
 _FOLDERS = {
-    "identity-bridge": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
+    "identity-bridge": "fig1 fig1b fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
+    "reversal-curse": "told-reversals",
+    "out-of-context": "implication",
     "feature-resemblance": "fig1 table1 table2 table3 table4 theorems",
     "geometric-memory": (
         "fig1 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 fig23-24 "
         "fig25-31 fig32 fig33 fig34 fig35 fig36 table1 e1 e2-e3"
     ),
     "beyond": (
-        "where-the-bridge-holds predicted-composition does-the-bridge-help partial-identity "
-        "curriculum-map frozen-or-reversed geometry-first when-does-geometry-navigate "
-        "what-mends-long-paths long-paths real-graphs"
+        "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
+        "partial-identity curriculum-map frozen-or-reversed geometry-first "
+        "when-does-geometry-navigate what-mends-long-paths long-paths real-graphs"
     ),
 }
 _BUILT_IN = {
@@ -37,16 +42,70 @@ def recipe_names() -> tuple[str, ...]:
     return (*_BUILT_IN, *(name for name in _registered if name not in _BUILT_IN))
 
 
-def get_recipe(name: str) -> Recipe:
-    """Return a recipe.
+def is_built_in(name: str) -> bool:
+    """Whether a recipe comes with the library."""
+    return name in _BUILT_IN
+
+
+def full_name(name: str) -> str:
+    """Return the name of a recipe that is given in full, or by its last part where one has that.
 
     Raises:
-        ConfigError: No recipe has the name; says which comes closest.
+        ConfigError: No recipe has the name, or several have; says which.
+
+    Example:
+        >>> full_name("fig2"), full_name("identity-bridge/fig2")
+        ('identity-bridge/fig2', 'identity-bridge/fig2')
+        >>> full_name("fig8")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: 'fig8' is the last part of 2 recipes; say which:
+        identity-bridge/fig8, geometric-memory/fig8
     """
+    names = recipe_names()
+    if name in names:
+        return name
+    fitting = [known for known in names if known.rpartition("/")[2] == name]
+    if len(fitting) > 1:
+        raise ConfigError(
+            f"'{name}' is the last part of {len(fitting)} recipes; say which: {', '.join(fitting)}"
+        )
+    if not fitting:
+        parts = [known.rpartition("/")[2] for known in names]
+        close = nearest(name, names) or nearest(name, parts)
+        whole = [known for known in names if close and known.endswith(close)]
+        question = (
+            f"; did you mean {' or '.join(repr(n) for n in whole)}?" if 0 < len(whole) < 4 else "."
+        )
+        raise ConfigError(f"unknown recipe '{name}'{question} 'inweights list' shows all of them.")
+    return fitting[0]
+
+
+def recipes_like(part: str) -> tuple[str, ...]:
+    """Return the names of the recipes that are called ``part``, or whose names contain it.
+
+    Raises:
+        ConfigError: There is none; says which comes closest.
+
+    Example:
+        >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
+        (('identity-bridge/fig2',), 6)
+    """
+    names = recipe_names()
+    exact = tuple(n for n in names if part and part in (n, n.rpartition("/")[2]))
+    found = exact or tuple(name for name in names if part in name)
+    return found or (full_name(part),)
+
+
+def get_recipe(name: str) -> Recipe:
+    """Return a recipe by its name, or by the last part of it where only one has that.
+
+    Raises:
+        ConfigError: No recipe has the name, or several have.
+    """
+    name = full_name(name)
     if name in _registered:
         return _registered[name]
-    if name not in _BUILT_IN:
-        raise unknown_name("recipe", name, recipe_names(), hint="'inweights list' shows them all.")
     recipe: Recipe = importlib.import_module(_BUILT_IN[name]).RECIPE
     return recipe
 

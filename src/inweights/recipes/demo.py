@@ -6,7 +6,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Paper, Plan, lines, share
 from inweights.recipes.derived import compositions
@@ -39,7 +39,7 @@ class Settings(Config):
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
-    gpt: ib.GPTTraining = ib.GPTTraining()
+    gpt: ib.GPTTraining = ib.NARROW
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(steps=2000)
 
 
@@ -51,16 +51,16 @@ def plan(settings: Settings) -> Plan:
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
+        Measure(name="accuracy", probe=iw.probes.accuracy),
         Measure(
             name="curves",
-            probe=probes.accuracy,
+            probe=iw.probes.accuracy,
             every=settings.every,
             where={"model": settings.models[-1]},
         ),
         Measure(
             name="two_hop",
-            probe=probes.templates,
+            probe=iw.probes.templates,
             options={"rows": "composition"},
             where={"model": "emb-mlp"},
             first_seed=True,

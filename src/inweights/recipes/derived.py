@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import polars as pl
-
-from inweights.probes.templates import winners
 
 __all__ = [
     "at_the_end",
@@ -29,6 +28,7 @@ __all__ = [
     "own_peaks",
     "path_ends",
     "token_names",
+    "where_known",
     "whole",
 ]
 
@@ -42,6 +42,34 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     """Accuracy on the facts, of the role that is known least, for each trial."""
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").min())
+
+
+def where_known(
+    queries: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
+) -> pl.DataFrame:
+    """``accuracy`` of queries; not a number for runs that do not know their facts.
+
+    A claim that rests on one of these is not judged: what fails there may have failed to remember.
+
+    Args:
+        queries: Has the labels, ``seed`` and ``accuracy``.
+        accuracy: Accuracies by role, of the same runs.
+        labels: What tells trials apart.
+        least: Accuracy on the least known role of facts.
+
+    Returns:
+        ``queries`` with a column ``recall``.
+
+    Example:
+        >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
+        >>> facts = runs.with_columns(part=pl.lit("facts"))
+        >>> where_known(runs, facts, ["model"])["accuracy"].to_list()
+        [1.0, nan]
+    """
+    keys = [*labels, "seed"]
+    recall = memorised(accuracy, labels).select(*keys, recall="accuracy")
+    known = pl.when(pl.col("recall") >= least).then("accuracy").otherwise(math.nan)
+    return queries.join(recall, on=keys, maintain_order="left").with_columns(accuracy=known)
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
@@ -118,6 +146,8 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     Of a table of templates at complexity one; among the columns of each group.
     """
+    from inweights.probes.templates import winners
+
     best = _numbered(winners(tokens, by))
     return (
         best.filter(pl.col("row_group").is_in(["subject", "bridge"]))

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.report import style, tidy
-from inweights.report.atlas_layout import PALETTES, asset, build_content, build_fragment, check
+from inweights.report.atlas_layout import PALETTES, build_content, build_fragment, check
+from inweights.report.document import document
 from inweights.report.html import escape, preview, prose, tag
 from inweights.report.registry import drawing, player
 from inweights.theory.layout import scene
@@ -28,8 +29,6 @@ from inweights.worlds.world import World
 __all__ = ["atlas", "fragment", "page", "whole"]
 
 Floats = NDArray[np.float64]
-
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def page(
@@ -126,18 +125,7 @@ def whole(
         build_fragment(content, "own"),
         "" if numbers is None else preview("numbers", numbers, rows=numbers.height),
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="inweights"),
-        tag("title", escape(title)),
-        tag("style", asset("page.css")),
-    )
-    inside = tag("body", body, class_="atlas-page")
-    return f'<!doctype html>\n<html lang="en">{head}{inside}</html>\n'
+    return document(title, body, styles=["page.css"], class_="atlas-page")
 
 
 @player("atlas")

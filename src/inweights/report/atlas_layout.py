@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
 from inweights.report import style, tidy
+from inweights.report.document import asset
 from inweights.report.html import escape, script_json, tag
 
-__all__ = ["PALETTES", "asset", "build_content", "build_fragment", "check", "pack"]
+__all__ = ["PALETTES", "build_content", "build_fragment", "check", "pack"]
 
 _DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
 #: Colours by name, as stops of equal distance. ``place`` ends where it starts.
@@ -250,8 +250,3 @@ def _bar() -> str:
     )
     bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
     return bar + tag("p", hint, class_="atlas-hint")
-
-
-def asset(name: str) -> str:
-    """Return the text of a file of ``report/assets``."""
-    return resources.files("inweights.report").joinpath("assets", name).read_text(encoding="utf-8")

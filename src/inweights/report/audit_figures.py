@@ -33,7 +33,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     names = [f"{_short(r['first'])}, {_short(r['second'])}" for r in rows.iter_rows(named=True)]
     blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
     if outlook["follow"].null_count() == outlook.height:
-        total = rows["questions"].to_numpy().astype(float)
+        total = rows["chains"].to_numpy().astype(float)
         right = total * rows["expected"].fill_null(0.0).to_numpy()
         parts = [("right at best without attention (1/C)", right, blue, ""),
                  ("the rest", total - right, style.PALE, "")]  # fmt: skip

@@ -9,9 +9,10 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.report.audit_figures import chains_figure, outlook_figure
+from inweights.report.document import asset, document
 from inweights.report.html import CSV_BYTES, data_uri, disclosure, escape, prose, tag
-from inweights.report.page import _POLICY, _asset
 from inweights.report.save import inline_svg
+from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
     from inweights.audit import Audit
@@ -57,18 +58,12 @@ def build_audit_page(made: Audit, name: str) -> str:
         figures,
         _tables(made, found),
     )  # fmt: skip
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="inweights"),
-        tag("title", escape(f"{headline(made)} – {name}")),
-        tag("style", _asset("page.css"), _asset("audit.css")),
+    return document(
+        f"{headline(made)} – {name}",
+        body,
+        styles=["page.css", "audit.css"],
+        scripts=[asset("sort.js")],
     )
-    code = tag("script", _asset("sort.js"))
-    return f'<!doctype html>\n<html lang="en">{head}<body>{body}{code}</body></html>\n'
 
 
 def _meta(made: Audit) -> str:
@@ -97,8 +92,9 @@ def _explain(made: Audit) -> str:
     )
     if made.forecast is not None:
         return text + (
-            "It follows where the least-norm solution that fits all facts ranks its answer first "
-            "(`inweights predict`); an identity is the statement b → b of a bridge."
+            "It follows where the least-norm solution that fits the facts ranks its answer first "
+            "(`inweights predict`); an identity is the statement b → b of a bridge. "
+            f"{trust(made.forecast).capitalize()}."
         )
     return text + (
         "An identity is the statement b → b of a bridge; where it is lacking, most of the "
@@ -169,8 +165,9 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:
-        kept = ("prompt", "answer", "predicted", "verdict", "margin", "expected")
-        tables.insert(1, ("Every question", made.forecast.queries.select(kept)))
+        kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
+        tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
+        tables.insert(2, ("Facts that are let go", made.forecast.let_go))
     rows = [
         disclosure(
             escape(title) + tag("span", f"{table.height:,} rows", class_="size"),

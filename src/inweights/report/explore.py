@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from inweights.errors import unknown_name
-from inweights.report.atlas_layout import PALETTES, asset
+from inweights.report.atlas_layout import PALETTES
+from inweights.report.document import asset, document
 from inweights.report.html import escape, prose, script_json, tag
 
 __all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
@@ -19,7 +20,6 @@ __all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
 Exploration = Literal["geometry", "bridge"]
 EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _ABOUT: dict[Exploration, tuple[str, str]] = {
     "geometry": (
         "A geometry grows from edges",
@@ -53,23 +53,17 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
         raise unknown_name("living picture", which, EXPLORATIONS)
     title, summary = _ABOUT[which]
     content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="inweights"),
-        tag("title", escape(title)),
-        *(tag("style", asset(name)) for name in ("page.css", "atlas.css", "explore.css")),
-    )
     main = tag(
         "main",
         tag("h1", escape(title)),
         tag("p", prose(summary), class_="summary"),
         asset(f"explore_{which}.html"),
     )
-    scripts = [tag("script", script_json(content), type="application/json", id="content")]
-    scripts += [tag("script", asset(name)) for name in (*_SCRIPTS, f"explore_{which}.js")]
-    body = tag("body", main, *scripts, class_="atlas-page")
-    return f'<!doctype html>\n<html lang="en">{head}{body}</html>\n'
+    data = tag("script", script_json(content), type="application/json", id="content")
+    return document(
+        title,
+        main + data,
+        styles=["page.css", "atlas.css", "explore.css"],
+        scripts=[asset(name) for name in (*_SCRIPTS, f"explore_{which}.js")],
+        class_="atlas-page",
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,20 +11,15 @@ import polars as pl
 from inweights.report import sections
 from inweights.report.claims import claims_section, headline
 from inweights.report.content import PageContent
+from inweights.report.document import asset, document
 from inweights.report.figures import draw
-from inweights.report.html import escape, tag
+from inweights.report.html import tag
 from inweights.report.save import png, svg
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
 
 __all__ = ["PageContent", "build_page", "write_figures"]
-
-#: The page may load nothing: what it shows, it holds.
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:"
-)
 
 
 def build_page(content: PageContent) -> str:
@@ -45,22 +39,11 @@ def build_page(content: PageContent) -> str:
         sections.settings_section(content.config, content.ours),
         sections.again_section(content.command, content.folder, content.environment),
     )
-    scripts = [_asset("page.js")]
+    scripts = [asset("page.js")]
     if moving:
-        scripts = [_plotly(), _asset("player.js"), *scripts]
-    name = escape(f"{headline(content.claims)} – {content.title}")
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", name="generator", content="inweights"),
-        tag("title", name),
-        tag("style", _asset("page.css")),
-    )
-    code = "".join(tag("script", script) for script in scripts)
-    return f'<!doctype html>\n<html lang="en">{head}<body>{body}{code}</body></html>\n'
+        scripts = [_plotly(), asset("player.js"), *scripts]
+    title = f"{headline(content.claims)} – {content.title}"
+    return document(title, body, styles=["page.css"], scripts=scripts)
 
 
 def write_figures(
@@ -81,10 +64,6 @@ def write_figures(
             path.write_bytes(data)
             written.append(path)
     return written
-
-
-def _asset(name: str) -> str:
-    return resources.files("inweights.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _plotly() -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from inweights.lab.engine import Outcome
 from inweights.report.page import PageContent, build_page, write_figures
+from inweights.runs import written
 
 __all__ = ["PAGE", "command_of", "publish"]
 
@@ -48,7 +49,7 @@ def command_of(outcome: Outcome) -> str:
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
     seeds, first = outcome.seeds, outcome.recipe.first_seed
     if seeds != tuple(range(first, first + len(seeds))):
-        words += ["--seeds", ",".join(map(str, seeds)) + "," * (len(seeds) == 1)]
+        words += ["--seeds", written(seeds)]
     elif len(seeds) != outcome.recipe.seeds[outcome.scale]:
         words += ["--seeds", str(len(seeds))]
     for change in outcome.overrides:

@@ -1,5 +1,6 @@
 """Run folders: stored, found again, resumed. Knows no model."""
 
+from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment
 from inweights.runs.files import (
     read_json,
@@ -12,13 +13,18 @@ from inweights.runs.folder import RunFolder
 from inweights.runs.store import RunStore, default_root
 
 __all__ = [
+    "About",
     "RunFolder",
     "RunStore",
+    "about",
     "default_root",
     "environment",
     "read_json",
     "read_tables",
+    "remembered",
     "told",
+    "when",
     "write_json",
     "write_tables",
+    "written",
 ]

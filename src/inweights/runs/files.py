@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-import polars as pl
 
-from inweights.errors import FolderError, RunError
+from inweights.errors import FolderError, WriteError
 
 __all__ = [
     "hash_of",
@@ -24,6 +24,9 @@ __all__ = [
     "write_tables",
 ]
 
+if TYPE_CHECKING:
+    import polars as pl
+
 T = TypeVar("T")
 
 
@@ -32,12 +35,18 @@ def told(path: Path) -> Iterator[None]:
     """Turn a failed write into one clear line."""
     try:
         yield
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except _write_errors() as error:
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise RunError(
+        raise WriteError(
             f"cannot write {path}: {why}; nothing is lost, "
             "the run goes on from here when it is started again"
         ) from error
+
+
+def _write_errors() -> tuple[type[Exception], ...]:
+    """What writing may raise; errors of tables only where tables are used at all."""
+    polars = sys.modules.get("polars")
+    return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 def hash_of(path: Path) -> str:
@@ -86,9 +95,11 @@ def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def _read_table(file: Path) -> pl.DataFrame:
+    import polars as pl
+
     try:
-        return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as error:
+        return pl.read_parquet(file, glob=False)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise FolderError(f"cannot read {file}: {error}") from None
 
 

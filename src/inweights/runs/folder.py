@@ -25,15 +25,17 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import polars as pl
 from filelock import FileLock, Timeout
 
 from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["CONFIG", "RunFolder"]
 

@@ -42,6 +42,10 @@ class RunStore:
         folder.settle()
         return folder
 
+    def has(self, name: str) -> bool:
+        """Whether there is a folder with runs of a recipe, whatever their state."""
+        return (self.root / name).is_dir()
+
     def of(self, name: str) -> Iterator[RunFolder]:
         """All runs of one recipe, newest first; no other's folder is looked at."""
         yield from self._found(self.root.glob(f"{name}/*/{CONFIG}"))

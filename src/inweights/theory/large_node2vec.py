@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.worlds.world import World
@@ -54,6 +53,8 @@ def sparse_adjacency(world: World) -> Any:
         >>> sparse_adjacency(Graph(shape="cycle", n=5).build()).nnz
         10
     """
+    from scipy import sparse
+
     words = world.vocabulary
     count = len(words["node"]) if "node" in words else len(words)
     if "node" in words and words["node"][0] != 0:
@@ -108,6 +109,8 @@ def descend_large(
         >>> run.vectors.shape, bool(run.losses[-1] < run.losses[0])
         ((9, 4), True)
     """
+    from scipy import sparse
+
     start = np.asarray(start)
     if start.ndim != 2 or a.shape != (len(start), len(start)):
         raise DataError(

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,9 @@ class Solution:
         rank: Rank of ``templates``.
     """
 
+    #: The unit of margins: that of the facts.
+    scale: ClassVar[float] = 1.0
+
     program: Program
     status: Status
     templates: Array
@@ -88,25 +91,11 @@ class Solution:
 
         Margins are normalised: the least one over all facts is 1.
         """
-        logits, columns, rivals = self.compare(statements)
-        own: Array = logits[np.arange(len(logits)), columns]
-        margins: Array = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-        return margins
+        return self.program.margins(self.templates, statements)
 
     def compare(self, statements: Statements) -> tuple[Array, Ids, NDArray[np.bool_]]:
-        """Return logits ``[Q, K]``, the column of each answer ``[Q]``, and its rivals ``[Q, K]``.
-
-        Rivals are all outputs but those that some statement gives as an answer to the same prompt.
-        """
-        outputs = self.program.world.outputs
-        columns = np.searchsorted(outputs, statements.answers)
-        rivals = np.ones((len(statements), len(outputs)), dtype=bool)
-        same: dict[bytes, list[int]] = {}
-        for query in range(len(statements)):
-            same.setdefault(np.sort(statements.prompt(query)).tobytes(), []).append(query)
-        for queries in same.values():
-            rivals[np.array(queries)[:, None], columns[queries]] = False
-        return self.program.logits(self.templates, statements), columns, rivals
+        """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
+        return self.program.compare(self.templates, statements)
 
 
 def solve(
@@ -148,7 +137,7 @@ def solve(
     if seconds is not None and not seconds >= 0:
         raise ConfigError(f"seconds is at least 0, not {seconds}")
     began = time.perf_counter()
-    with _threads(program):
+    with few_threads(program.shape):
         run, step = _iterate(program, start, gap, iterations, seconds, progress)
     if run.templates is None:
         run.interpolate()
@@ -206,9 +195,9 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _threads(program: Program) -> AbstractContextManager[Any]:
+def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     """One thread below 512 a side: two gain little there, and lose a factor of 20 on busy cores."""
-    few = 1 if max(program.shape) < 512 else None
+    few = 1 if max(shape) < 512 else None
     limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
     return limited
 
@@ -326,7 +315,7 @@ def _excluded(program: Program, run: _Iteration) -> str:
     texts = []
     for m in heavy[:6]:
         fact = int(np.flatnonzero(program.row == m)[0])
-        texts.append(f"{fact} ({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
+        texts.append(f"({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "

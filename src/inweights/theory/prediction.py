@@ -1,64 +1,65 @@
 """Which unseen questions will a model answer? A forecast from the facts alone, before training.
 
-The forecast is that of a model without attention (Emb-MLP, whose training has the implicit bias
-of program (2), Identity Bridge §4.3): where it is wrong for another model, that is a finding. See
-the recipe ``beyond/predicted-composition`` for how well it does.
+The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
+optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
+soft program. Where it is wrong for another model, that is a finding: the recipe
+``beyond/predicted-composition`` measures how well it does.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, DataError, SolverError
 from inweights.progress import SolverProgress
+from inweights.theory.advice import (
+    Advice,
+    Remedy,
+    advise_identities,
+    bridges,
+    remedies,
+    stated_identities,
+)
+from inweights.theory.largest_part import largest_part
+from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program
+from inweights.theory.soft_program import SoftSolution, solve_soft
 from inweights.worlds.registry import WorldConfig
-from inweights.worlds.world import World
+from inweights.worlds.world import Ids, World
 
-__all__ = ["Advice", "Prediction", "bridges", "predict", "predicted_queries"]
+__all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
 
-#: Solutions that are spent on making the advice cheaper.
-TRIALS = 8
+Array = NDArray[np.float64]
+Solved = Solution | SoftSolution
 
+#: The decay of the soft program where program (2) has no solution: of six it did best by training
+#: without decay (docs/predict.md).
+DECAY = 3e-4
+#: Facts that a program may have for every cubic root of a second; and at most.
+FACTS, MOST_FACTS = 160, 2_500
+#: Where no time is given, the size is that for so many seconds.
+SECONDS = 600.0
+
+#: Verdicts, the one that surprises most first.
+SURPRISING = ("asserted", "fails", "tied", "follows", "open")
+_LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
+_VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
+             "open": "open"}  # fmt: skip
 _SUMMARY = (
     pl.len().alias("queries"),
-    (pl.col("verdict") == "follows").sum().alias("follow"),
-    (pl.col("verdict") == "tied").sum().alias("tied"),
-    (pl.col("verdict") == "fails").sum().alias("fail"),
+    *((pl.col("verdict") == v).sum().alias(column) for column, v in _VERDICTS.items()),
     pl.col("expected").mean(),
     pl.col("margin").min().alias("least_margin"),
     pl.col("margin").median().alias("median_margin"),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Advice:
-    """Identities that would make failing queries follow, verified by solving again.
-
-    Attributes:
-        identities: Tokens ``b`` whose identity ``b → b`` should be added.
-        mended: Queries that fail or are tied now, and would follow.
-        open: Queries that fail or are tied, and still would.
-        broken: Queries that follow now, and no longer would.
-        status: Status of the solution that verified it.
-        gap: Its certified gap.
-        solutions: How many programs were solved to find it.
-    """
-
-    identities: tuple[str, ...]
-    mended: tuple[int, ...]
-    open: tuple[int, ...]
-    broken: tuple[int, ...]
-    status: str
-    gap: float
-    solutions: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,26 +69,79 @@ class Prediction:
     Attributes:
         solution: The certified optimum that it rests on.
         queries: One row a query: ``query`` (its index), ``prompt``, ``answer``, ``predicted``
-            (the output with the largest logit), ``margin`` (normalised: the least of all facts is
-            1), ``verdict`` (``follows``, ``tied``, ``fails``), ``tied`` (number of outputs within
-            the tolerance of the largest), ``expected`` (expected accuracy: 1 over ``tied`` where
-            the answer is among them), ``role``, ``pattern``, ``out_of_distribution``.
-        advice: What to add, where something fails and identities can help.
+            (the output with the largest logit), ``margin`` (the facts have 1: the least of them, or
+            with decay the median), ``verdict``, ``tied`` (number of outputs within the tolerance of
+            the largest), ``expected`` (expected accuracy: 1 over ``tied`` where the answer is among
+            them), ``role``, ``pattern``, ``out_of_distribution``. The verdict is ``follows``,
+            ``tied`` or ``fails``; queries of the role ``unstated`` have no right answer: they are
+            ``asserted`` where the model answers all the same, by ``margin`` over the next best
+            output, else ``open``, and nothing is ``expected`` of them.
+        let_go: Facts that the forecast does without: ``fact``, ``statement``, ``instead`` (what the
+            model answers), ``why`` (``not stored``, as other facts are in the way; ``left out`` of
+            a part).
+        why: Why the program is not that of all facts with no decay; empty where it is.
+        advice: Identities to add, where something fails and they can help.
+        remedies: What else to add, against other kinds of failure, each verified.
     """
 
-    solution: Solution
+    solution: Solution | SoftSolution
     queries: pl.DataFrame
+    let_go: pl.DataFrame
+    why: str = ""
     advice: Advice | None = field(default=None)
+    remedies: tuple[Remedy, ...] = ()
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
         """Counts, expected accuracy and margins of the queries by some of their columns."""
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
+    def surprising(self) -> pl.DataFrame:
+        """Return the queries, what surprises first: what nobody told, then what goes wrong."""
+        place = {verdict: number for number, verdict in enumerate(SURPRISING)}
+        order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
+        return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
+
+    def with_intervals(
+        self,
+        accuracy: float | None = 0.02,
+        *,
+        queries: Sequence[int] | None = None,
+        tie: float = 0.02,
+        seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Prediction:
+        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+
+        The interval holds the query's margin at every optimum; the arguments are those of
+        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
+
+        Raises:
+            ConfigError: The forecast is that of the soft program.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
+            >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
+            ['follows', None, None]
+        """
+        if not isinstance(self.solution, Solution):
+            raise ConfigError(
+                "intervals are proved for program (2); this forecast is of the soft program "
+                "(no decay, and facts that do not exclude each other, give the other one)"
+            )
+        bounds = margin_bounds(
+            self.solution, queries=queries, accuracy=accuracy, tie=tie, seconds=seconds,
+            progress=progress,
+        ).drop("margin")  # fmt: skip
+        table = self.queries.join(bounds, on="query", how="left", maintain_order="left")
+        return replace(self, queries=table)
+
 
 def predict(
     world: World,
     *,
-    answers: Answers = "one",
+    answers: Answers = "several",
+    decay: float | None = None,
     gap: float = 1e-3,
     seconds: float | None = None,
     iterations: int = 20_000,
@@ -97,21 +151,28 @@ def predict(
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
 
+    There is a forecast for every world whose answers have one token. Where no matrix satisfies all
+    facts, it is that of the soft program, with the facts that had to be let go; where time or
+    memory does not suffice for all facts, that of the largest part.
+
     Args:
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        decay: Weight decay of the training that is forecast (soft program). None: the limit of
+            long training without (program (2)), while all facts can be stored.
         gap: Certified gap asked of every solution.
-        seconds: Time limit of every solution.
+        seconds: Time limit of all solutions together.
         iterations: Iteration limit of every solution.
-        tie: Margins of at most this size, up or down, are ties. The margins of a solution with a
-            gap of 1e-3 are that accurate, about.
-        advise: Whether to look for identities that mend failing queries.
+        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
+            how far each is known.
+        advise: Whether to look for statements that mend what fails, in what time is left.
         progress: Told about every solution.
 
     Raises:
         ConfigError: An option cannot be.
-        DataError: The facts contradict each other or have answers of several tokens.
-        SolverError: The facts exclude each other.
+        DataError: Answers have several tokens; there are no facts; or facts contradict each other
+            and ``answers`` is ``one``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -123,90 +184,180 @@ def predict(
     """
     if not 0 <= tie < 1:
         raise ConfigError(f"tie is from 0 to below 1 (the margin of the facts), not {tie}")
+    if seconds is not None and not seconds >= 0:
+        raise ConfigError(f"seconds is at least 0, not {seconds}")
+    if not len(world.facts):
+        raise DataError("there are no facts, so that nothing follows")
+    late = None if seconds is None else time.perf_counter() + seconds
+    budget = SECONDS if seconds is None else seconds
+    most = min(MOST_FACTS, max(40, int(FACTS * np.cbrt(budget))))
+    part, kept = largest_part(world, most)
+    settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
-    def forecast(of: World, what: str) -> tuple[Solution, pl.DataFrame]:
+    def forecast(of: World, what: str, share: float = 1.0) -> tuple[Solved, pl.DataFrame, str]:
         tell = (lambda step, now: progress(what, step, now)) if progress else None
-        solution = solve(
-            Program.of(of, answers), gap=gap, seconds=seconds, iterations=iterations, progress=tell
-        )
-        return solution, _table(solution, tie)
+        left = None if late is None else max(0.0, share * (late - time.perf_counter()))
+        solution, why = settings(of, seconds=left, progress=tell)
+        return solution, _table(solution, tie), why
 
-    solution, queries = forecast(world, "facts as they are")
-    advice = _advise(world, queries, forecast) if advise else None
-    return Prediction(solution, queries, advice)
+    solution, queries, why = forecast(part, "facts as they are", 0.6 if advise else 1.0)
+    left_out = int((~kept).sum())
+    if left_out:
+        why = (
+            f"a program of all {len(kept):,} facts does not fit the time or memory; this is that "
+            f"of {kept.sum():,}, whole components of them where one fits. {why}"
+        ).strip()
+    let_go = pl.concat([_outvoted(solution, np.flatnonzero(kept)), _left_out(world, ~kept)])
+    in_time = late is None or time.perf_counter() < late
+    return Prediction(
+        solution,
+        queries,
+        let_go,
+        why,
+        advise_identities(part, queries, forecast, late) if advise and in_time else None,
+        remedies(part, queries, forecast, late) if advise and in_time else (),
+    )
+
+
+def _forecast(
+    world: World,
+    *,
+    answers: Answers,
+    decay: float | None,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    progress: Callable[[int, float], None] | None,
+) -> tuple[Solved, str]:
+    """Solve program (2), or the soft one where that is asked for or nothing else can be."""
+    why = ""
+    began = time.perf_counter()
+    if decay is None:
+        try:
+            program = Program.of(world, answers)
+            half = None if seconds is None else seconds / 2
+            solved = solve(program, gap=gap, seconds=half, iterations=iterations, progress=progress)
+        except (DataError, SolverError) as error:
+            if answers == "one" and isinstance(error, DataError):
+                raise
+            why = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        else:
+            return solved, why
+    left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
+    soft = solve_soft(
+        Program.of(world, "any"), DECAY if decay is None else decay, gap=gap, seconds=left,
+        iterations=iterations, progress=progress,
+    )  # fmt: skip
+    return soft, why
 
 
 def predicted_queries(
-    world: WorldConfig, *, seed: int = 0, answers: Answers = "one", gap: float = 1e-3
+    world: WorldConfig,
+    *,
+    seed: int = 0,
+    answers: Answers = "one",
+    gap: float = 1e-3,
+    decay: float | None = None,
 ) -> pl.DataFrame:
     """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+
+    A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
+    has an identity.
 
     Example:
         >>> from inweights.worlds import TwoHop
         >>> predicted_queries(TwoHop(n=3, identity=True))["verdict"].to_list()
         ['follows', 'follows', 'follows']
     """
-    return predict(world.build(seed), answers=answers, gap=gap, advise=False).queries
+    made = world.build(seed)
+    queries = predict(made, answers=answers, gap=gap, decay=decay, advise=False).queries
+    known = stated_identities(made)
+    helped = {query for query, bridge in bridges(made) if bridge in known}
+    return queries.with_columns(trivial=pl.col("query").is_in(sorted(helped)).cast(pl.Float64))
 
 
-def bridges(world: World) -> list[tuple[int, int]]:
-    """Return ``(query, bridge)`` for every query that chains two facts.
-
-    A query chains two facts over the bridge ``b`` when a part of its prompt is the prompt of a
-    fact with answer ``b``, and ``b`` with the rest is that of a fact with the query's answer.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=2).build()
-        >>> [(query, world.vocabulary.names[bridge]) for query, bridge in bridges(world)]
-        [(0, 'b1'), (1, 'b2')]
-    """
-    facts, queries = world.facts, world.queries
-    known: dict[tuple[int, ...], set[int]] = {}
-    for i in range(len(facts)):
-        bag = tuple(sorted(facts.prompt(i).tolist()))
-        known.setdefault(bag, set()).add(int(facts.answer(i)[0]))
-    found: list[tuple[int, int]] = []
-    for query in range(len(queries)):
-        tokens, answer = sorted(queries.prompt(query).tolist()), int(queries.answer(query)[0])
-        parts = {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}
-        links = set()
-        for part in parts:
-            rest = (Counter(tokens) - Counter(part)).elements()
-            for bridge in known.get(part, ()):
-                if answer in known.get(tuple(sorted([bridge, *rest])), ()):
-                    links.add(bridge)
-        found.extend((query, bridge) for bridge in sorted(links))
-    return found
-
-
-def _table(solution: Solution, tie: float) -> pl.DataFrame:
+def _table(solution: Solved, tie: float) -> pl.DataFrame:
+    """A row a query: what is answered, by which margin, and what that comes to."""
     world = solution.program.world
     queries, words = world.queries, world.vocabulary
-    margins = solution.margins(queries)
-    logits, columns, rivals = solution.compare(queries)
-    rows = np.arange(len(queries))
-    rivals[rows, columns] = True  # one answer against all that are wrong
-    near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
-    tied = near.sum(1)
-    best = world.outputs[logits.argmax(1)]
-    verdict = np.where(margins > tie, "follows", np.where(margins < -tie, "fails", "tied"))
+    parts = solution.program.compare_in_parts(solution.templates, queries)
+    columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
+    best, margin, tied, expected, lead = (
+        np.concatenate([np.zeros(0), *(part[i] for part in columns)]) for i in range(5)
+    )
+    verdict = np.where(margin > tie, "follows", np.where(margin < -tie, "fails", "tied"))
+    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
+    verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
+    names = np.array(words.names, dtype=object)
     return pl.DataFrame(
         {
-            "query": rows,
-            "prompt": [words.text(queries.prompt(i)) for i in range(len(rows))],
-            "answer": [words.names[t] for t in queries.answers],
-            "predicted": [words.names[t] for t in best],
-            "margin": margins,
+            "query": np.arange(len(queries)),
+            "prompt": [words.text(queries.prompt(i)) for i in range(len(queries))],
+            "answer": names[queries.answers].tolist(),
+            "predicted": names[world.outputs[best.astype(np.int64)]].tolist(),
+            "margin": np.where(unstated, lead, margin),
             "verdict": verdict.astype(str),
-            "tied": tied,
-            "expected": near[rows, columns] / np.maximum(tied, 1),
+            "tied": tied.astype(np.int64),
+            "expected": pl.Series(expected).scatter(np.flatnonzero(unstated), None),
             "role": [queries.role_names[r] for r in queries.roles],
             "pattern": _patterns(world),
             "out_of_distribution": queries.out_of_distribution,
         },
         schema_overrides={"prompt": pl.String, "answer": pl.String, "predicted": pl.String,
                           "role": pl.String, "pattern": pl.String},
+    )  # fmt: skip
+
+
+def _read(
+    logits: Array, columns: Ids, rivals: NDArray[np.bool_], *, scale: float, tie: float
+) -> tuple[Array, ...]:
+    """Best output, margin, number of ties, expected accuracy, and lead over the next best."""
+    logits = logits / scale
+    rows = np.arange(len(logits))
+    own = logits[rows, columns]
+    margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
+    rivals[rows, columns] = True  # one answer against all that are wrong
+    near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
+    tied = near.sum(1)
+    best = logits.argmax(1)
+    top = logits[rows, best]
+    logits[rows, best] = -np.inf
+    lead = top - logits.max(1)
+    return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
+
+
+def _outvoted(solution: Solved, numbers: Ids) -> pl.DataFrame:
+    """Facts that the solution answers wrongly."""
+    program = solution.program
+    lost = np.zeros(0, dtype=np.int64)
+    if isinstance(solution, SoftSolution):
+        lost = np.flatnonzero(~solution.stored)
+    facts, words = program.world.facts, program.world.vocabulary
+    best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
+    return pl.DataFrame(
+        {
+            "fact": numbers[lost],
+            "statement": [f"({words.text(facts.prompt(f))}) → {words.text(facts.answer(f))}"
+                          for f in lost.tolist()],
+            "instead": [words.names[program.world.outputs[k]] for k in best.tolist()],
+            "why": ["not stored"] * len(lost),
+        },
+        schema=_LET_GO,
+    )  # fmt: skip
+
+
+def _left_out(world: World, out: NDArray[np.bool_]) -> pl.DataFrame:
+    facts, words = world.facts, world.vocabulary
+    rows = np.flatnonzero(out).tolist()
+    return pl.DataFrame(
+        {
+            "fact": rows,
+            "statement": [f"({words.text(facts.prompt(f))}) → {words.text(facts.answer(f))}"
+                          for f in rows],
+            "instead": [None] * len(rows),
+            "why": ["left out"] * len(rows),
+        },
+        schema=_LET_GO,
     )  # fmt: skip
 
 
@@ -224,55 +375,3 @@ def _patterns(world: World) -> list[str]:
         + shown[names[queries.answer(i)[0]]]
         for i in range(len(queries))
     ]
-
-
-def _advise(
-    world: World,
-    queries: pl.DataFrame,
-    forecast: Callable[[World, str], tuple[Solution, pl.DataFrame]],
-) -> Advice | None:
-    """Find few identities that mend what fails: all that could help, then fewer while it holds."""
-    known = {
-        int(world.facts.answer(i)[0])
-        for i in range(len(world.facts))
-        if world.facts.prompt(i).tolist() == world.facts.answer(i).tolist()
-    }
-    follows = set(queries.filter(pl.col("verdict") == "follows")["query"].to_list())
-    chains = [(q, b) for q, b in bridges(world) if q not in follows and b not in known]
-    everything = list(dict.fromkeys(b for _, b in chains))
-    if not everything:
-        return None
-    solved = 0
-
-    def attempt(tokens: Sequence[int]) -> tuple[Solution, set[int]]:
-        nonlocal solved
-        solved += 1
-        column = np.asarray(tokens, dtype=np.int64)[:, None]
-        more = world.with_facts("identity", column, column)
-        solution, table = forecast(more, f"with {len(tokens)} identities")
-        return solution, set(table.filter(pl.col("verdict") == "follows")["query"].to_list())
-
-    solution, after = attempt(everything)
-    kept, goal = everything, after - follows
-    size = len(kept) // 2
-    while goal and size and solved < TRIALS:
-        for start in range(0, len(kept), size):
-            fewer = [*kept[:start], *kept[start + size :]]
-            if not fewer or solved >= TRIALS:
-                break
-            trial, then = attempt(fewer)
-            if goal <= then:
-                kept, solution, after = fewer, trial, then
-                break
-        else:
-            size //= 2
-    everyone = set(queries["query"].to_list())
-    return Advice(
-        identities=tuple(world.vocabulary.names[b] for b in kept) if goal else (),
-        mended=tuple(sorted(after - follows)),
-        open=tuple(sorted(everyone - follows - after)),
-        broken=tuple(sorted(follows - after)) if goal else (),
-        status=solution.status,
-        gap=solution.gap,
-        solutions=solved,
-    )

@@ -1,55 +1,108 @@
 """The steps of the proofs of Identity Bridge (App. A), each as a number at a given ``n``.
 
 Every function returns rows ``check, value``. What is asked of a value (to be 0, positive, …) is
-said where the check is described; recipes turn that into claims.
+said where the check is described; recipes turn that into claims. Problem (11) and what is checked
+at random points is in :mod:`~inweights.theory.proof_kkt`.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
 
+from inweights.theory.closed_form import MARGIN_LIMIT, closed_form
 from inweights.theory.nuclear_norm import solve
-from inweights.theory.symmetric import (
-    Parameters,
-    average,
-    constraints,
-    solve_symmetric,
-    without_identity,
-)
+from inweights.theory.proof_kkt import check_rows
+from inweights.theory.symmetric import Parameters, average, constraints
+from inweights.theory.symmetric_solver import solve_symmetric
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["averaging", "full_program", "lemma_2", "point_42", "with_identity", "without"]
+__all__ = [
+    "averaging",
+    "certificate",
+    "full_program",
+    "known_norm",
+    "point_42",
+    "with_identity",
+    "without",
+]
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 
-#: Parameters of problem (11), in the order of its gradients; ``g = -e`` and ``h = -f``.
-_FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 _TILT = 1e-4
 
 
-def with_identity(n: int) -> pl.DataFrame:
-    """Theorem 1 and the steps of its proof (A.1, A.2).
+def certificate(n: int, identity: bool) -> pl.DataFrame:
+    """The proof of the closed form, checked on whole matrices with nothing but NumPy.
 
-    Checks, at the optimum of program (2) in symmetric form:
+    - ``feasible``: least slack of all margins of ``X W``.
+    - ``operator norm``: ``‖Xᵀ U‖_op - 1``.  ``gap``: of norm and sum of the multipliers, relative.
+    - ``least multiplier``: of those that are claimed to be positive, times ``n``.
+    - ``tight``: largest slack of their margins.
+    - ``strict``: 1 minus the largest singular value of ``Xᵀ U`` that is not 1.
+    - ``unique``: least singular value of the map from ``P`` to the tight margins of ``X G P``, for
+      symmetric ``P`` on the space where ``G = Xᵀ U`` keeps lengths. Positive: one optimum.
+    - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its own length. 0:
+      the logits of every row of every optimum sum to 0.
+
+    Example:
+        >>> values = dict(certificate(4, identity=False).rows())
+        >>> abs(values["gap"]) < 1e-12, values["unique"] > 0.1, values["assumption 2"] < 1e-12
+        (True, True, True)
+    """
+    known = closed_form(n, identity=identity)
+    w, x, answers, prices = (
+        known.parameters.matrix(n), known.prompts(), known.answers(), known.prices()
+    )  # fmt: skip
+    logits, prompts = x @ w, np.arange(len(x))
+    slack = logits[prompts, answers][:, None] - logits - 1.0
+    others = np.ones_like(slack, dtype=bool)
+    others[prompts, answers] = False
+    kinds = {k: v for k, v in known.multipliers.items() if v > 0}
+    g = x.T @ known.dual()
+    _, sizes, turned = np.linalg.svd(g)
+    top = sizes > 1 - 1e-9
+    v = turned[: len(sizes)][top].T
+    # The tight margins of X G (v_i v_jᵀ + v_j v_iᵀ), column by column.
+    images, rows, columns = x @ g @ v, *np.nonzero(prices > 0)
+    tops = v[answers[rows]] - v[columns]
+    i, j = np.triu_indices(v.shape[1])
+    size = np.where(i == j, 0.5, np.sqrt(0.5))
+    tight = images[rows]
+    map_ = size * (tight[:, i] * tops[:, j] + tight[:, j] * tops[:, i])
+    ones = np.ones(2 * n) / np.sqrt(2 * n)
+    nuclear = float(np.linalg.svd(w, compute_uv=False).sum())
+    return check_rows(
+        {
+            "feasible": float(slack[others].min()),
+            "operator norm": float(sizes[0]) - 1,
+            "gap": 1 - float(prices.sum()) / nuclear,
+            "least multiplier": n * min(kinds.values()),
+            "tight": float(np.abs(slack[prices > 0]).max()),
+            "strict": 1 - float(sizes[~top].max()),
+            "unique": float(np.linalg.svd(map_, compute_uv=False)[-1]),
+            "assumption 2": float(np.linalg.norm(v.T @ ones)),
+        }
+    )
+
+
+def with_identity(n: int) -> pl.DataFrame:
+    """Theorem 1 and the steps of its proof (A.1, A.2), at the optimum of program (2).
 
     - ``gap``, ``kkt``: how well it is known.
-    - ``thm 1``: margin of every composition.  ``margin range``: how far it varies over all optima.
+    - ``thm 1``: margin of every composition, read off rows of the matrix; ``excess n``: how far it
+      is above ``1/√(2 + √2)``, times ``n``.
+    - ``closed form``: excess of the closed form over the bound that the central path certifies.
     - ``lemma 1``: relative difference of the optimum to that under (4) and (5), which leave the
-      constraint against other objects out.
-    - ``assumption 2``: largest sum of a row of ``W``.
-    - ``lemma 3``: relative difference of the optimum to that of problem (8).
-    - ``prop 1``: relative difference of (8) and (11) at ``t = |u|``.
-    - ``(12) a1``, ``(12) g2``: ``a1 - 1`` and the slack of ``g2``.  ``(13)``: left minus right.
-    - ``(14)``: margin by (14) minus margin.  ``(19)``: ``f + 1``.  ``prop 2``: ``a1 + n a2 - e``.
-    - ``assumption 3``: residual of the KKT conditions of (11), relative to its gradient.
-    - ``licq``: by how much the active gradients of (11) are more than their rank.  ``mfcq``: the
-      slope at which all active constraints can be left at once (positive: multipliers exist).
-    - ``assumption 4 c1``, ``assumption 4 a2``, ``assumption 4 t``: these parameters' sizes.
+      constraint against other objects out.  ``lemma 3``: to that of problem (8).
+    - ``(12) a1``, ``(12) g2``: ``a1 - 1``, and the margin of ``(a_1, r1)`` over its own object,
+      minus 1.  ``(13)``: the query's own object minus its bridge, in logits.
+    - ``(19)``: ``f + 1``.  ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), found by itself.
+    - ``assumption 4 c1``, ``assumption 4 a2``: their sizes.  ``assumption 4 t``: ``t``.
 
     Example:
         >>> table = with_identity(10)
@@ -57,36 +110,30 @@ def with_identity(n: int) -> pl.DataFrame:
         0.703
     """
     best = solve_symmetric(n)
-    p = best.parameters
+    path = solve_symmetric(n, closed=False)
     reduced = solve_symmetric(n, complete=False)
     eight = solve_symmetric(n, complete=False, zero_sum=True)
-    q = eight.parameters
-    u = abs(q.a1 * q.d1 - q.b1 * q.c1)
-    ends = [solve_symmetric(n, tilt=Parameters(c1=s * _TILT), gap=1e-6).parameters for s in (1, -1)]
-    own = p.c1 + p.c2 + p.g + p.h
-    kkt, licq, mfcq = _stationarity(q, n)
-    return _rows(
+    p, q = best.parameters, eight.parameters
+    hop = p.row("a", n) + p.row("r1", n)
+    query = hop + p.row("r2", n)
+    margin = p.margin("a r1 r2", "c", n)
+    return check_rows(
         {
             "gap": best.gap,
             "kkt": best.kkt,
-            "thm 1": p.composition_margin,
-            "margin range": abs(ends[0].composition_margin - ends[1].composition_margin),
-            "lemma 1": 1 - reduced.optimum / best.optimum,
-            "assumption 2": float(np.abs(p.column_sums(n)).max()),
+            "thm 1": margin,
+            "excess n": n * (margin - MARGIN_LIMIT),
+            "closed form": 1 - path.optimum * (1 - path.gap) / best.optimum,
+            "lemma 1": abs(1 - reduced.optimum / best.optimum),
             "lemma 3": abs(1 - eight.optimum / best.optimum),
-            "prop 1": abs(1 - _problem_11(q, n, u) / q.lemma_2(n)),
-            "(12) a1": p.a1 - 1,
-            "(12) g2": p.slack("first hop, own object"),
-            "(13)": own - (p.a1 + p.a2 + p.e + p.f),
-            "(14)": min(own - (max(p.a1, 0) + p.a2 + p.e + p.f), p.c1) - p.composition_margin,
+            "(12) a1": hop[0] - hop[1] - 1,
+            "(12) g2": hop[0] - hop[n] - 1,
+            "(13)": query[n] - query[0],
             "(19)": p.f + 1,
-            "prop 2": p.a1 + n * p.a2 - p.e,
-            "assumption 3": kkt,
-            "licq": licq,
-            "mfcq": mfcq,
+            "prop 2": q.a1 + n * q.a2 - q.e,
             "assumption 4 c1": p.c1,
             "assumption 4 a2": abs(p.a2),
-            "assumption 4 t": u,
+            "assumption 4 t": abs(p.a1 * p.d1 - p.b1 * p.c1),
         }
     )
 
@@ -94,18 +141,18 @@ def with_identity(n: int) -> pl.DataFrame:
 def without(n: int) -> pl.DataFrame:
     """Theorem 2 and the steps of its proof (A.3), without identity.
 
-    - ``gap``; ``thm 2``: margin of every composition; ``(38)``: ``b1 + b2 - a1 - a2`` in the form
-      (34), which is ``c1 + c2 - a1 - a2`` in that of (3).
-    - ``closed form``: excess of ``2 (n-1) + 1/√(n+1)`` over the certified lower bound, relative
-      (ours: the closed form is feasible, so that no excess means that it is the optimum).
+    - ``gap``; ``thm 2``: margin of every composition, read off rows of the matrix; ``(38)``: own
+      object minus bridge in a subject's row, which is ``b1 + b2 - a1 - a2`` in the form (34).
+    - ``closed form``: excess of the closed form over the bound that the central path certifies.
     - ``lemma 4``: by how much the optimum of problem (36) falls short of that of (2), relative.
-    - ``lemma 4 swap``: largest difference of the solver's optimum to its image under ``τ``.
     - ``step 1``: ``|b1| - a1`` at the optimum of (36).
+    - ``(39)``: multiplier of the own object in (36), over ``n - 1``, which is put at 0; ``(41)``:
+      that of ``a1 ≥ 1`` over ``2 (n - 1)``, minus 1.
     - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which (43) and (44) put at 0.
     - ``(36) range``: how far ``b1`` varies over the optima of (36).
     """
     best = solve_symmetric(n, identity=False)
-    p = best.parameters
+    path = solve_symmetric(n, identity=False, closed=False)
     paper = solve_symmetric(n, identity=False, complete=False, zero_sum=True)
     ends = [
         solve_symmetric(
@@ -114,23 +161,29 @@ def without(n: int) -> pl.DataFrame:
         ).parameters.b1
         for s in (1, -1)
     ]  # fmt: skip
-    known = without_identity(n)
-    # A tilt of zero: the solver's own point, not the closed form, which is symmetric by design.
-    own = solve_symmetric(n, identity=False, tilt=Parameters()).parameters
-    swapped = np.subtract(astuple(own), astuple(own.swapped()))
-    return _rows(
+    p, q, prices = best.parameters, paper.parameters, paper.multipliers
+    subject = p.row("a", n)
+    hops = prices["first hop, other bridge"] + prices["second hop, other object"]
+    objects = prices["first hop, own object"] + prices["second hop, own bridge"]
+    return check_rows(
         {
             "gap": best.gap,
-            "thm 2": p.composition_margin,
-            "(38)": p.c1 + p.c2 - p.a1 - p.a2,
-            "closed form": 1 - best.optimum * (1 - best.gap) / known.norm(n),
+            "thm 2": p.margin("a r1 r2", "c", n),
+            "(38)": subject[n] - subject[0],
+            "closed form": 1 - path.optimum * (1 - path.gap) / best.optimum,
             "lemma 4": 1 - paper.optimum / best.optimum,
-            "lemma 4 swap": float(np.abs(swapped).max()),
-            "step 1": abs(paper.parameters.b1) - paper.parameters.a1,
-            "(43)": abs(paper.parameters.a1 + n * paper.parameters.a2) + abs(paper.parameters.e),
+            "step 1": abs(q.b1) - q.a1,
+            "(39)": objects / (n - 1),
+            "(41)": hops / (2 * (n - 1)) - 1,
+            "(43)": abs(q.a1 + n * q.a2) + abs(q.e),
             "(36) range": abs(ends[1] - ends[0]),
         }
     )
+
+
+def known_norm(n: int, identity: bool) -> pl.DataFrame:
+    """``bound``: the least norm that program (2) allows at complexity 1, proved by multipliers."""
+    return check_rows({"bound": closed_form(n, identity=identity).bound})
 
 
 def point_42(n: int) -> pl.DataFrame:
@@ -149,47 +202,51 @@ def point_42(n: int) -> pl.DataFrame:
         min(point.slack(name) for name in constraints(identity=False, complete=c))
         for c in (False, True)
     )
-    return _rows({"norm": point.norm(n) - 2 * (n - 1), "(37)": paper, "(2)": complete})
+    return check_rows({"norm": point.norm(n) - 2 * (n - 1), "(37)": paper, "(2)": complete})
 
 
-def lemma_2(n: int, seed: int, points: int = 20) -> pl.DataFrame:
-    """Largest relative error of Lemma 2 (7) against singular values, over random parameters."""
-    rng = np.random.default_rng(seed)
-    worst = 0.0
-    for values in rng.normal(size=(points, 12)):
-        point = Parameters(**dict(zip(Parameters.__dataclass_fields__, values, strict=True)))
-        full = float(np.linalg.svd(point.matrix(n), compute_uv=False).sum())
-        worst = max(worst, abs(point.lemma_2(n) / full - 1))
-    return _rows({"lemma 2": worst})
-
-
-def averaging(n: int, seed: int, matrices: int = 20) -> pl.DataFrame:
-    """Averaging over permutations (Lemmas 1 and 4), on random feasible matrices.
+def averaging(n: int, seed: int, identity: bool = True, matrices: int = 20) -> pl.DataFrame:
+    """Averaging over permutations, on random feasible matrices: Lemma 1; Lemma 4 with its ``τ``.
 
     ``norm``: largest increase of the nuclear norm, relative; ``margin``: least change of the least
-    margin of the facts. Neither the norm may grow nor the margin shrink.
+    margin of the facts. Neither the norm may grow nor the margin shrink. ``form``: largest
+    distance of the average to its own image under ``τ``, which is 0 in the form (34).
     """
     rng = np.random.default_rng(seed)
-    world = TwoHop(n=n, identity=True).build()
-    solution = solve(world, gap=1e-2)
-    program, norm, margin = solution.program, -np.inf, np.inf
+    solution = solve(TwoHop(n=n, identity=identity).build(), gap=1e-2)
+    program, norm, margin, form = solution.program, -np.inf, np.inf, 0.0
     for _ in range(matrices):
         w = solution.templates + 0.1 * rng.normal(size=program.shape)
         w = w / max(program.least_margins(program.counts @ w).min(), 1e-3)
-        mean = average(w).matrix(n)
+        point = average(w)
+        if not identity:
+            point = point.mean(point.swapped())
+            image = np.subtract(astuple(point), astuple(average(_exchange(point.matrix(n)))))
+            form = max(form, float(np.abs(image).max()))
+        mean = point.matrix(n)
         before, after = (float(np.linalg.svd(m, compute_uv=False).sum()) for m in (w, mean))
         norm = max(norm, after / before - 1)
         least = [float(program.least_margins(program.counts @ m).min()) for m in (w, mean)]
         margin = min(margin, least[1] - least[0])
-    return _rows({"norm": norm, "margin": margin})
+    return check_rows({"norm": norm, "margin": margin} | ({} if identity else {"form": form}))
 
 
-def full_program(n: int, complexity: int, identity: bool, gap: float = 1e-5) -> pl.DataFrame:
+def _exchange(w: Array) -> Array:
+    """``τ`` of Lemma 4 on a matrix: subjects and bridges, bridges and objects, relations."""
+    n = w.shape[1] // 2
+    order = np.r_[n : 2 * n, :n]
+    return w[np.r_[order, 2 * n + 1, 2 * n]][:, order]
+
+
+def full_program(
+    n: int, complexity: int, identity: bool, gap: float = 1e-5, seed: int = 0
+) -> pl.DataFrame:
     """The optimum of the full program (2), which assumes no symmetric form.
 
-    ``gap``; ``symmetric``: at complexity 1, relative difference to the symmetric optimum;
-    ``margin``: median margin of the queries; ``spread``: largest distance from it;
-    ``expected``: expected accuracy where outputs within .02 share the prize.
+    ``gap``; ``margin``: median margin of the queries; ``spread``: largest distance from it;
+    ``expected``: expected accuracy where outputs within .02 share the prize. At complexity 1, where
+    the solver starts at a random matrix and no symmetry helps it: ``symmetric``, relative
+    difference of its norm to the closed form's, and ``distance``, that of the matrices.
     """
     from inweights.theory.prediction import predict
 
@@ -204,76 +261,11 @@ def full_program(n: int, complexity: int, identity: bool, gap: float = 1e-5) -> 
         "expected": float(prediction.queries["expected"].to_numpy().mean()),
     }
     if complexity == 1:
-        small = solve_symmetric(n, identity=identity)
-        values["symmetric"] = abs(prediction.solution.optimum / small.optimum - 1)
-    return _rows(values)
-
-
-def _problem_11(p: Parameters, n: int, t: float) -> float:
-    """The objective of (11)."""
-    first = p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * t
-    second = (p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2)
-    return float((n - 1) * np.sqrt(first) + np.sqrt(2 * second))
-
-
-def _stationarity(p: Parameters, n: int, active: float = 1e-4) -> tuple[float, float, float]:
-    """KKT residual of (11), deficiency of its active gradients, and the slope that leaves them."""
-    u = p.a1 * p.d1 - p.b1 * p.c1
-    first = np.sqrt(p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * abs(u))
-    a, b = p.a1 + n * p.a2, p.b1 + n * p.b2
-    second = np.sqrt(a**2 + b**2 + n * (p.e**2 + p.f**2)) / np.sqrt(2)
-    gradient = np.array(
-        [
-            (n - 1) * p.a1 / first + a / second,
-            n * a / second,
-            (n - 1) * p.b1 / first + b / second,
-            n * b / second,
-            (n - 1) * p.c1 / first,
-            0.0,
-            (n - 1) * p.d1 / first,
-            0.0,
-            n * p.e / second,
-            n * p.f / second,
-            (n - 1) / first,
-        ]
-    )
-    turn = {"a1": p.d1, "d1": p.a1, "b1": -p.c1, "c1": -p.b1}
-    forms: list[tuple[dict[str, float], float]] = [
-        ({"a1": 1}, p.a1 - 1),
-        ({"a1": 1, "a2": 1, "e": 2, "c1": -1, "c2": -1}, p.a1 + p.a2 + 2 * p.e - p.c1 - p.c2 - 1),
-        ({"b1": 1}, p.b1 - 1),
-        ({"b1": 1, "b2": 1, "d1": -1, "d2": -1}, p.b1 + p.b2 - p.d1 - p.d2 - 1),
-        ({"d1": 1}, p.d1 - 1),
-        ({"d1": 1, "d2": 1, "b1": -1, "b2": -1, "f": -2}, p.d1 + p.d2 - p.b1 - p.b2 - 2 * p.f - 1),
-        ({"t": 1} | {k: -x for k, x in turn.items()}, abs(u) - u),
-        ({"t": 1} | turn, abs(u) + u),
-        ({"t": 1}, abs(u)),
-    ]
-    inequalities = np.array([[f.get(k, 0.0) for k in _FREE] for f, s in forms if s < active])
-    equalities = np.array(
-        [
-            [{"a1": 1, "c1": 1, "a2": n, "c2": n}.get(k, 0.0) for k in _FREE],
-            [{"b1": 1, "d1": 1, "b2": n, "d2": n}.get(k, 0.0) for k in _FREE],
-        ]
-    )
-    columns = np.vstack([inequalities, equalities, -equalities])
-    residual = nnls(columns.T, gradient)[1] / np.linalg.norm(gradient)
-    both = np.vstack([inequalities, equalities])
-    deficiency = len(both) - np.linalg.matrix_rank(both)
-    size = len(_FREE)
-    leave = linprog(
-        np.append(np.zeros(size), -1.0),
-        A_ub=np.hstack([-inequalities, np.ones((len(inequalities), 1))]),
-        b_ub=np.zeros(len(inequalities)),
-        A_eq=np.hstack([equalities, np.zeros((2, 1))]),
-        b_eq=np.zeros(2),
-        bounds=[(-1, 1)] * size + [(None, None)],
-    )
-    return float(residual), float(deficiency), float(-leave.fun)
-
-
-def _rows(values: dict[str, float]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"check": list(values), "value": [float(v) for v in values.values()]},
-        schema={"check": pl.String, "value": pl.Float64},
-    )
+        known = closed_form(n, identity=identity)
+        target = known.parameters.matrix(n)
+        start = np.random.default_rng(seed).normal(size=target.shape)
+        lone = solve(world, gap=gap, start=start)
+        values["symmetric"] = abs(lone.optimum / known.norm - 1)
+        apart = np.linalg.norm(lone.templates - target) / np.linalg.norm(target)
+        values["distance"] = float(apart)
+    return check_rows(values)

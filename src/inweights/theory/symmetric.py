@@ -16,30 +16,23 @@ with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
 
 from __future__ import annotations
 
-import time
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.errors import ConfigError, DataError
-from inweights.theory.small_sdp import least_norms
+from inweights.config import check_size
+from inweights.errors import DataError
+from inweights.limits import check_memory
 
-__all__ = [
-    "Parameters",
-    "SymmetricSolution",
-    "average",
-    "constraints",
-    "solve_symmetric",
-    "without_identity",
-]
+__all__ = ["Parameters", "average", "constraints"]
 
 Array = NDArray[np.floating[Any]]
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those
 #: with a star are missing in the paper's (4), (5), (35), (37).
-_CONSTRAINTS: dict[str, dict[str, float]] = {
+CONSTRAINTS: dict[str, dict[str, float]] = {
     "first hop, other bridge": {"a1": 1},
     "first hop, own object": {"a1": 1, "a2": 1, "e": 1, "c1": -1, "c2": -1, "g": -1},
     "first hop, other object*": {"a1": 1, "a2": 1, "e": 1, "c2": -1, "g": -1},
@@ -71,6 +64,8 @@ class Parameters:
 
     def matrix(self, n: int) -> Array:
         """Return ``W``, ``[2n + 2, 2n]``: the transpose of equation (3)."""
+        check_size("n", n, least=2, most=10**9)
+        check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
         return np.block(
             [
@@ -80,6 +75,38 @@ class Parameters:
                 [self.f * line, self.h * line],
             ]
         )
+
+    def row(self, line: str, n: int) -> Array:
+        """Return the row of ``W`` of the first subject ``a`` or bridge ``b``, of ``r1`` or ``r2``.
+
+        Example:
+            >>> Parameters(a1=1, a2=2, c2=3).row("a", 2).tolist()
+            [3.0, 2.0, 3.0, 3.0]
+        """
+        if line in ("r1", "r2"):
+            ends = (self.e, self.g) if line == "r1" else (self.f, self.h)
+            return np.repeat(np.array(ends, dtype=float), n)
+        own = (self.a1, self.c1) if line == "a" else (self.b1, self.d1)
+        other = (self.a2, self.c2) if line == "a" else (self.b2, self.d2)
+        logits = np.repeat(np.array(other, dtype=float), n)
+        logits[[0, n]] += own
+        return logits
+
+    def margin(self, prompt: str, right: str, n: int) -> float:
+        """Return the margin of a prompt, read off the rows of the matrix.
+
+        Args:
+            prompt: Tokens ``a``, ``b`` (of number 1), ``r1``, ``r2``, separated by blanks.
+            right: The right answer: ``b`` or ``c``, of number 1.
+            n: ``N``.
+
+        Example:
+            >>> Parameters(a1=1, a2=-0.5, e=0.25, g=-0.25).margin("a r1", "b", 4)
+            1.0
+        """
+        logits = np.sum([self.row(token, n) for token in prompt.split()], axis=0)
+        own = 0 if right == "b" else n
+        return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Array, Array]:
         """Return the two small matrices of Lemma 2, 2 × 2 and 2 × 4."""
@@ -117,7 +144,7 @@ class Parameters:
 
     def slack(self, name: str) -> float:
         """Return by how much a constraint's margin exceeds 1; names are in :func:`constraints`."""
-        return sum(c * getattr(self, p) for p, c in _CONSTRAINTS[name].items()) - 1.0
+        return sum(c * getattr(self, p) for p, c in CONSTRAINTS[name].items()) - 1.0
 
     @property
     def composition_margin(self) -> float:
@@ -142,36 +169,10 @@ class Parameters:
     def mean(self, other: Parameters) -> Parameters:
         """Return the average of two points."""
         pairs = zip(astuple(self), astuple(other), strict=True)
-        return Parameters(**dict(zip(_NAMES, ((x + y) / 2 for x, y in pairs), strict=True)))
+        return Parameters(**dict(zip(NAMES, ((x + y) / 2 for x, y in pairs), strict=True)))
 
 
-_NAMES = tuple(Parameters.__dataclass_fields__)
-
-
-@dataclass(frozen=True, eq=False)
-class SymmetricSolution:
-    """The optimum of a symmetric program.
-
-    Attributes:
-        n: ``N``.
-        parameters: Feasible, to rounding.
-        optimum: Nuclear norm.
-        gap: Certified relative gap.
-        multipliers: ``λ`` by the name of the constraint.
-        kkt: Largest of: violation of a margin, product of a multiplier with its slack, both
-            relative to the optimum, and excess of the dual's operator norms over 1.
-        iterations: Newton steps.
-        seconds: Time taken.
-    """
-
-    n: int
-    parameters: Parameters
-    optimum: float
-    gap: float
-    multipliers: dict[str, float]
-    kkt: float
-    iterations: int
-    seconds: float
+NAMES = tuple(Parameters.__dataclass_fields__)
 
 
 def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
@@ -183,101 +184,9 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     """
     return tuple(
         name
-        for name in _CONSTRAINTS
+        for name in CONSTRAINTS
         if (identity or not name.startswith("identity")) and (complete or not name.endswith("*"))
     )
-
-
-def solve_symmetric(
-    n: int,
-    *,
-    identity: bool = True,
-    complete: bool = True,
-    zero_sum: bool = False,
-    tilt: Parameters | None = None,
-    gap: float = 1e-7,
-) -> SymmetricSolution:
-    """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
-
-    Args:
-        n: ``N``, at least 2.
-        identity: Whether identities are facts.
-        complete: Whether all constraints of (2) are taken, or only those that the paper writes
-            down. ``complete=False, zero_sum=True`` is problem (8), which is (11), with identity,
-            and problem (36) without.
-        zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum to 0.
-        tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which picks a
-            corner where the optimum is not unique.
-        gap: Relative gap asked for.
-
-    Raises:
-        ConfigError: ``n`` is below 2.
-        SolverError: The gap was not reached.
-
-    Example:
-        >>> solution = solve_symmetric(10**6)
-        >>> solution.gap < 1e-7, round(solution.parameters.composition_margin, 3)
-        (True, 0.541)
-        >>> solve_symmetric(10, identity=False).parameters.composition_margin < 0
-        True
-    """
-    if n < 2:
-        raise ConfigError(f"n is at least 2, not {n}")
-    began = time.perf_counter()
-    names = constraints(identity, complete)
-    rows = np.array([[_CONSTRAINTS[k].get(p, 0.0) for p in _NAMES] for k in names])
-    small, means = _coordinates(rows, n)
-    fold = np.array([[1.0, -1.0]]) / np.sqrt(2) if zero_sum else np.eye(2)
-    if zero_sum:
-        means = fold @ means
-    # Everything in units of n - 1, so that a million is as well scaled as ten.
-    tilts = None
-    if tilt is not None:
-        tilt_small, tilt_means = _coordinates(np.array([astuple(tilt)]), n)
-        tilts = [tilt_small[0], (n - 1) * (fold @ tilt_means[0])]
-    found = least_norms([small, (n - 1) * means], tilt=tilts, gap=gap)
-    one, scaled = found.matrices
-    parameters = _parameters(one, (n - 1) * (fold.T @ scaled), n)
-    optimum = (n - 1) * found.value
-    if not identity and complete and not zero_sum and tilt is None:
-        # What the means add is of the order n^-1.5 of the whole: below the solver's rounding for
-        # large n, but not below that of the closed form. Its value is held against the same bound.
-        known = without_identity(n)
-        if known.norm(n) <= optimum * (1 + 1e-12):
-            parameters, optimum = known, known.norm(n)
-    slack = np.array([parameters.slack(k) for k in names])
-    kkt = max(
-        float(np.max(-slack)), float(np.max(found.multipliers * np.abs(slack)) / found.value), 0.0
-    )
-    return SymmetricSolution(
-        n=n,
-        parameters=parameters,
-        optimum=optimum,
-        gap=1.0 - (n - 1) * found.bound / optimum,
-        multipliers=dict(zip(names, ((n - 1) * found.multipliers).tolist(), strict=True)),
-        kkt=kkt,
-        iterations=found.iterations,
-        seconds=time.perf_counter() - began,
-    )
-
-
-def without_identity(n: int) -> Parameters:
-    """Return the optimum of program (2) without identity, in closed form (ours; not in the paper).
-
-    With ``x = 1 / (2n + 2)``: ``a1 = d1 = 1``, ``b1 = c1 = 0``, ``a1 + n a2 = e = h = x`` and
-    ``n b2 = f = g = -x``. Its norm is ``2 (n-1) + 1/√(n+1)``, and the margin of every composition
-    is ``-n / (n+1)``: Theorem 2, with its number.
-
-    Example:
-        >>> point = without_identity(4)
-        >>> round(point.composition_margin, 9), round(point.norm(4) - 6 - 5**-0.5, 9)
-        (-0.8, 0.0)
-    """
-    x = 0.5 / (n + 1)
-    own, other = (x - 1.0) / n, -x / n
-    return Parameters(
-        a1=1.0, d1=1.0, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x
-    )  # fmt: skip
 
 
 def average(templates: Array) -> Parameters:
@@ -311,32 +220,3 @@ def average(templates: Array) -> Parameters:
     lines = {"e": (-2, 0), "f": (-1, 0), "g": (-2, n), "h": (-1, n)}
     values |= {k: float(templates[r, c : c + n].mean()) for k, (r, c) in lines.items()}
     return Parameters(**values)
-
-
-def _coordinates(rows: Array, n: int) -> tuple[Array, Array]:
-    """Linear forms in the parameters, as forms in the matrices of Lemma 2.
-
-    ``α1 a1 + α2 a2`` is ``(α1 - α2/n) a1 + (α2/n) A``, and ``ε e`` is ``(ε/√n) √n e``.
-    """
-    form = dict(zip(_NAMES, rows.T, strict=True))
-    grid = (("a", "b"), ("c", "d"))
-    small = np.array([[form[f"{k}1"] - form[f"{k}2"] / n for k in line] for line in grid])
-    means = np.array(
-        [
-            [*(form[f"{k}2"] / n for k in line), *(form[k] / np.sqrt(n) for k in ends)]
-            for line, ends in zip(grid, (("e", "f"), ("g", "h")), strict=True)
-        ]
-    )
-    return np.moveaxis(small, -1, 0), np.moveaxis(means, -1, 0)
-
-
-def _parameters(one: Array, means: Array, n: int) -> Parameters:
-    """Back from the matrices of Lemma 2."""
-    two, lines = (means[:, :2] - one) / n, means[:, 2:] / np.sqrt(n)
-    values: dict[str, float] = {}
-    for i, line in enumerate((("a", "b"), ("c", "d"))):
-        for j, k in enumerate(line):
-            values |= {f"{k}1": float(one[i, j]), f"{k}2": float(two[i, j])}
-    for (i, j), k in {(0, 0): "e", (0, 1): "f", (1, 0): "g", (1, 1): "h"}.items():
-        values[k] = float(lines[i, j])
-    return replace(Parameters(), **values)

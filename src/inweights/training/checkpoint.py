@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from inweights.errors import RunError
+from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 
 __all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
@@ -86,6 +88,7 @@ class StateFile(Generic[S]):
         key: Hash of everything that decides the run; a file of another run is refused.
         every_seconds: Time between two writes.
         every_steps: Write at every multiple of this many steps instead, where it is above 0.
+        saved: Called after each write, so that the file can be kept elsewhere, too.
     """
 
     def __init__(
@@ -96,7 +99,9 @@ class StateFile(Generic[S]):
         key: str,
         every_seconds: float = 20.0,
         every_steps: int = 0,
+        saved: Callable[[], None] | None = None,
     ) -> None:
+        self.saved = saved
         self.kind = kind
         self.path = Path(path)
         self.key = key
@@ -122,7 +127,7 @@ class StateFile(Generic[S]):
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
         about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
-        partial = self.path.with_suffix(".partial")
+        partial = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.partial")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
@@ -133,10 +138,12 @@ class StateFile(Generic[S]):
         except OSError as error:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
-            raise RunError(
+            raise WriteError(
                 f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
                 "before it is kept"
             ) from error
+        if self.saved:
+            self.saved()
         self._last = time.monotonic()
 
     def read(self, device: torch.device | str = "cpu") -> S | None:
@@ -194,10 +201,21 @@ class Checkpoint(StateFile[ReplicaState]):
     """The state file of a model with replicas; takes what :class:`StateFile` takes."""
 
     def __init__(
-        self, path: str | Path, *, key: str, every_seconds: float = 20.0, every_steps: int = 0
+        self,
+        path: str | Path,
+        *,
+        key: str,
+        every_seconds: float = 20.0,
+        every_steps: int = 0,
+        saved: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(
-            ReplicaState, path, key=key, every_seconds=every_seconds, every_steps=every_steps
+            ReplicaState,
+            path,
+            key=key,
+            every_seconds=every_seconds,
+            every_steps=every_steps,
+            saved=saved,
         )
 
 

@@ -18,19 +18,30 @@ MAX_STEPS, MAX_RATE = 10**9, 1e30
 
 
 class Optimizer(Config):
-    """An optimizer; rate and weight decay may differ between replicas.
+    """An optimizer; rate, weight decay and what decays may differ between replicas.
 
     Attributes:
         kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights.
         rate: Peak learning rate.
-        weight_decay: Applies to every parameter that moves.
+        weight_decay: How strongly.
+        decayed: What decays of the parameters that move: ``matrices``, or ``all`` of them. Vectors
+            are gains and biases of norms and biases of layers; to shrink a norm's gain is to
+            shrink the logits, and says nothing about the size of the weights.
         momentum: Of ``sgd``.
         betas: Of ``adam`` and ``adamw``.
+
+    Example:
+        >>> from inweights.config import identity
+        >>> "decayed" in identity(Optimizer()), "decayed" in identity(Optimizer(weight_decay=0.0))
+        (True, False)
     """
+
+    later = {"decayed": "all"}
 
     kind: Literal["sgd", "adam", "adamw"] = "adamw"
     rate: float = 1e-3
     weight_decay: float = 0.01
+    decayed: Literal["matrices", "all"] = "matrices"
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
 
@@ -43,6 +54,11 @@ class Optimizer(Config):
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Without decay nothing decays."""
+        return () if self.weight_decay else ("decayed",)
 
 
 class Schedule(Config):
@@ -225,14 +241,12 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """The curriculum without what may differ between replicas: rate and weight decay."""
-        return msgspec.structs.replace(
+        """The curriculum without what may differ between replicas: rate, decay, what decays."""
+        replace = msgspec.structs.replace
+        same = {"rate": 1.0, "weight_decay": 0.0, "decayed": "all"}
+        return replace(
             self,
             phases=tuple(
-                msgspec.structs.replace(
-                    phase,
-                    optimizer=msgspec.structs.replace(phase.optimizer, rate=1.0, weight_decay=0.0),
-                )
-                for phase in self.phases
+                replace(phase, optimizer=replace(phase.optimizer, **same)) for phase in self.phases
             ),
         )

@@ -23,6 +23,11 @@ __all__ = ["FlatParameters", "build_optimizer"]
 class FlatParameters:
     """The parameters of ``model`` as ``values`` and ``gradients``, both ``[R, P]``.
 
+    Matrices stand before vectors (gains and biases), so that what decays of a row is one piece.
+
+    Attributes:
+        matrices: How many of the ``P`` columns are those of matrices.
+
     Raises:
         ConfigError: A parameter does not start with the replica axis.
     """
@@ -35,6 +40,7 @@ class FlatParameters:
                     f"parameter '{name}' has shape {tuple(parameter.shape)}; the first axis of "
                     f"every parameter is the replica axis, here {model.replicas}"
                 )
+        named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
         flat = [parameter.detach().flatten(1) for parameter in self.parameters]
@@ -42,10 +48,14 @@ class FlatParameters:
         self.gradients = torch.zeros_like(self.values)
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
         self.spans = list(zip([0, *ends[:-1]], ends, strict=True))
+        self.matrices = sum(end - start for p, (start, end) in self._placed() if not _is_vector(p))
         self._slots = []
-        for parameter, (start, end) in zip(self.parameters, self.spans, strict=True):
+        for parameter, (start, end) in self._placed():
             parameter.data = self.values[:, start:end].view(parameter.shape)
             self._slots.append(self.gradients[:, start:end].view(parameter.shape))
+
+    def _placed(self) -> Iterable[tuple[nn.Parameter, tuple[int, int]]]:
+        return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
         """Return the indices of the parameters that move, and let only those move.
@@ -83,6 +93,11 @@ class FlatParameters:
         torch._foreach_copy_([self._slots[i] for i in moving], list(gradients))
 
 
+def _is_vector(parameter: Tensor) -> bool:
+    """Whether it is a vector ``[R, D]`` of a norm or a layer; every other one is a matrix."""
+    return parameter.dim() < 3
+
+
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
     """Return the names that match a pattern; each pattern has to match one."""
     for pattern in patterns:
@@ -94,32 +109,49 @@ def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
 def build_optimizer(
     flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
 ) -> torch.optim.Optimizer:
-    """Build the optimizer of a phase: one parameter group for each run of equal settings.
+    """Build the optimizer of a phase: groups of parameters for each run of equal settings.
 
     Args:
         flat: The parameters.
-        settings: Optimizer of each replica; they differ in rate and weight decay only.
+        settings: Optimizer of each replica; they differ in rate, decay and what decays only.
         moving: Indices of the parameters that move.
     """
-    whole = len(moving) == len(flat.parameters)
-    spans = [(0, flat.values.shape[1])] if whole else _joined(flat.spans[i] for i in moving)
+    spans = _joined(flat.spans[i] for i in moving)
     groups = []
     for first, last in _equal_runs(settings):
-        # A fused kernel wants contiguous memory: whole rows can be taken together, parts cannot.
-        blocks = [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
-        parameters = []
-        for block in blocks:
-            for start, end in spans:
-                parameter = nn.Parameter(flat.values[block, start:end])
-                parameter.grad = flat.gradients[block, start:end]
-                parameters.append(parameter)
         one = settings[first]
-        groups.append({"params": parameters, "lr": one.rate, "weight_decay": one.weight_decay})
+        split = flat.matrices if one.weight_decay and one.decayed == "matrices" else None
+        for part, decay in _parts(spans, split, one.weight_decay):
+            parameters = []
+            # A fused kernel wants contiguous memory: whole rows can be taken together, parts
+            # cannot.
+            whole = part == [(0, flat.values.shape[1])]
+            blocks = (
+                [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
+            )
+            for block in blocks:
+                for start, end in part:
+                    parameter = nn.Parameter(flat.values[block, start:end])
+                    parameter.grad = flat.gradients[block, start:end]
+                    parameters.append(parameter)
+            groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
     one = settings[0]
     if one.kind == "sgd":
         return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
     return kind(groups, lr=one.rate, betas=one.betas, fused=True)
+
+
+def _parts(
+    spans: list[tuple[int, int]], split: int | None, decay: float
+) -> Iterable[tuple[list[tuple[int, int]], float]]:
+    """Yield spans and their decay: those before ``split`` decay, those after it do not."""
+    if split is None:
+        yield spans, decay
+        return
+    before = [(start, min(end, split)) for start, end in spans if start < split]
+    after = [(max(start, split), end) for start, end in spans if end > split]
+    yield from ((part, of) for part, of in ((before, decay), (after, 0.0)) if part)
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

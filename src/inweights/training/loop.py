@@ -75,7 +75,7 @@ def train(
     Args:
         model: ``R`` replicas.
         worlds: One world for all, or one a replica.
-        curriculum: One for all, or one a replica; they may differ in rate and weight decay.
+        curriculum: One for all, or one a replica; they may differ in rate and decay.
         seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
         observers: What else is measured while training.
@@ -83,7 +83,7 @@ def train(
         progress: Called with the number of steps done.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and weight decay, seeds do not fit, or a
+        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, or a
             phase names a parameter that is not there, or moves none.
         DataError: A phase names facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
@@ -157,6 +157,8 @@ def train(
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, batches, phase, losses, state)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
+                if done:
+                    _record_divergence(losses, flat.values, phase, state)
                 _observe(
                     model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
                 )
@@ -185,7 +187,7 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
         raise ConfigError(f"give one curriculum, or one for each of {replicas}, not {len(plans)}")
     if any(plan.shape != plans[0].shape for plan in plans):
         raise ConfigError(
-            "curricula that train as one program differ in rate and weight decay only; "
+            "curricula that train as one program differ in rate and decay only; "
             "train the others apart"
         )
     return plans
@@ -209,6 +211,19 @@ def _refuse_divergence(losses: Tensor, phase: Phase, state: ReplicaState) -> Non
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
             "or not a number; lower the rate"
         )
+
+
+@torch.no_grad()
+def _record_divergence(losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState) -> None:
+    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
+
+    What is finite gets no row more, so that its table is the same alone and in company.
+    """
+    finite = losses.isfinite() & values.isfinite().all(1)
+    if not finite.all():
+        ends = _record(torch.where(finite, losses, torch.nan), phase, state)
+        state.tables["losses"].append(ends.filter(~pl.col("loss").is_finite()))
+        _refuse_divergence(torch.where(finite, losses, torch.nan), phase, state)
 
 
 @torch.no_grad()

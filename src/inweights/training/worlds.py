@@ -60,11 +60,12 @@ def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...
                 getattr(_part(other, part), column), getattr(_part(first, part), column)
             )
             for part in ("facts", "queries")
-            for column in ("prompt_ends", "answer_ends", "roles")
+            for column in ("prompt_ends", "answer_ends", "roles", "out_of_distribution")
         ):
             raise DataError(
-                "worlds that train as one program have the same number of tokens and the same "
-                "numbers of statements of each role; group the others apart"
+                "worlds that train as one program have the same number of tokens, the same numbers "
+                "of statements of each role, and the same of them out of distribution; group the "
+                "others apart"
             )
     return given
 

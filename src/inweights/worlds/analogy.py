@@ -14,6 +14,7 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["AnalogicalTwoHop", "Analogy"]
@@ -63,16 +64,12 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     maps: Literal["ordered", "permutation"] = "ordered"
 
     def __post_init__(self) -> None:
-        if self.n < 2:
-            raise ConfigError(f"analogy: n is at least 2 tuples, not {self.n}")
+        check_counts("analogy", self, n=2, similarity_relations=1, attribution_relations=1)
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
                 f"analogy: categories is from 1 to n = {self.n}, not {self.labels}; a label that "
                 "no tuple has is never trained"
             )
-        for name in ("similarity_relations", "attribution_relations"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"analogy: {name} is at least 1, not {getattr(self, name)}")
 
     @property
     def labels(self) -> int:
@@ -82,6 +79,11 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only the permuted categories depend on the seed."""
         shared, further = self.similarity_relations, self.attribution_relations
+        check_world(
+            "analogy",
+            tokens=2 * self.n + (self.labels + 1) * (shared + further),
+            statements=2 * self.n * (shared + further),
+        )
         words = Vocabulary(
             {
                 "source": _names("a", self.n),
@@ -151,8 +153,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     maps: Literal["ordered", "permutation"] = "ordered"
 
     def __post_init__(self) -> None:
-        if self.n < 2:
-            raise ConfigError(f"analogical-two-hop: n is at least 2 chains, not {self.n}")
+        check_counts("analogical-two-hop", self, n=2)
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(
                 f"analogical-two-hop: identity is a fraction from 0 to 1, not {self.identity}"
@@ -160,6 +161,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only permuted maps and fractions depend on the seed."""
+        check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
         groups = {
             "subject": _names("a", self.n),

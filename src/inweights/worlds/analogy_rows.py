@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inweights.errors import ConfigError, DataError
+from inweights.limits import check_name, read_text
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.wording import TABLE_6
 
@@ -79,10 +80,7 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     if limit < 0:
         raise ConfigError(f"limit is a number of rows, 0 for all, not {limit}")
     source = Path(path) if path else _OWN
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{source} cannot be read: {error}") from None
+    text = read_text(source)
     rows: list[AnalogyRow] = []
     seen: dict[str, int] = {}
     for number, cells in enumerate(csv.reader(text.split("\n"), delimiter="\t"), start=1):
@@ -97,6 +95,8 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
             raise DataError(
                 f"{here}: expected {len(COLUMNS)} cells that are not blank, not {cells}"
             )
+        for cell in cells:
+            check_name(cell, here)
         row = AnalogyRow(*(cell.strip() for cell in cells))
         if row.relation not in TABLE_6:
             raise DataError(f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}")

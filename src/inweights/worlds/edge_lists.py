@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import DataError
+from inweights.limits import check_file, check_name, read_text
 
 __all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges", "read_paths"]
 
@@ -74,25 +75,18 @@ def read_edges(path: str | Path) -> EdgeList:
             was expected.
     """
     file = Path(path)
-    text = _text(file)
+    text = read_text(file)
     if file.suffix.lower() == ".graphml":
         edges = _graphml(file)
     elif file.suffix.lower() == ".csv":
         edges = _csv(file, text)
     else:
         edges = _plain(file, text)
+    for label in edges.nodes:
+        check_name(label, str(file))
     if not edges.links:
         raise DataError(f"{file} has no edge; a line is 'u=v', or 'u,v' in a .csv")
     return edges
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"cannot read the edges in {file}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text in UTF-8: {error.reason}") from None
 
 
 def read_paths(path: str | Path) -> EdgeList:
@@ -102,7 +96,7 @@ def read_paths(path: str | Path) -> EdgeList:
         DataError: The file is missing or has no path; or a line is broken: says which.
     """
     file = Path(path)
-    edges = _plain(file, _text(file), complete=False)
+    edges = _plain(file, read_text(file), complete=False)
     if not edges.paths:
         raise DataError(f"{file} has no path; a line is 'leaf=root,…,leaf'")
     steps = [pair for line in edges.paths for pair in pairwise(line)]
@@ -179,6 +173,7 @@ def _is_header(names: Sequence[str]) -> bool:
 def _graphml(file: Path) -> EdgeList:
     import networkx as nx  # type: ignore[import-untyped, unused-ignore]
 
+    check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
     try:
         graph = nx.read_graphml(file)
     except (SyntaxError, nx.NetworkXError, KeyError, ValueError) as error:

@@ -16,6 +16,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.classics import CLASSICS, classic_edges
 from inweights.worlds.edge_lists import EdgeList, from_graph, read_edges
+from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["Graph", "Shape", "from_networkx"]
@@ -87,10 +88,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
     paths: bool = False
 
     def __post_init__(self) -> None:
-        least = {"arms": 1, "nodes": 2, "branches": 1, "rows": 1, "columns": 1, "n": 3}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ConfigError(f"graph: {name} is at least {bound}, not {getattr(self, name)}")
+        check_counts("graph", self, arms=1, nodes=2, branches=1, rows=1, columns=1, n=3)
+        if self.shape == "tree-star":
+            check_depth("graph", self.nodes, self.branches)
         if self.shape == "grid" and self.rows * self.columns < 2:
             raise ConfigError("graph: a grid of one node has no edge; give more rows or columns")
         if (self.shape == "file") != bool(self.file):
@@ -153,6 +153,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         Raises:
             DataError: The file is missing or broken, or lacks the paths that are asked for.
         """
+        self._check_size()
         found, given = self._skeleton()
         count = len(found.nodes)
         place = {label: i for i, label in enumerate(found.nodes)}
@@ -187,6 +188,18 @@ class Graph(Config, tag_field="kind", tag="graph"):
             seed=seed,
             why_out_of_distribution="no path is trained, only edges",
         )
+
+    def _check_size(self) -> None:
+        """Refuse a built-in shape that does not fit into the memory."""
+        nodes, long = 0, 0.0  # nodes, and tokens of all paths from the root
+        if self.shape in ("cycle", "grid"):
+            nodes = self.n if self.shape == "cycle" else 2 * self.rows * self.columns
+        elif self.shape in _ROOTED:
+            b = self.branches if self.shape == "tree-star" else 1
+            leaves = self.arms * b ** (self.nodes - 2)
+            nodes, long = 1 + leaves * (self.nodes if b == 1 else 2), leaves * self.nodes
+        # Links and labels are Python's own objects until they are arrays.
+        check_world("graph", tokens=5 * nodes, statements=2 * nodes + long)
 
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary

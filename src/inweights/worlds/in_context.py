@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["InContextStar"]
@@ -55,13 +56,12 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     reverse: bool = False
 
     def __post_init__(self) -> None:
-        least = {"arms": 2, "nodes": 3, "labels": self.size, "trained": 1, "asked": 1}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                why = ", the nodes of a graph" if name == "labels" else ""
-                raise ConfigError(
-                    f"in-context-star: {name} is at least {bound}{why}, not {getattr(self, name)}"
-                )
+        check_counts("in-context-star", self, arms=2, nodes=3, labels=1, trained=1, asked=1)
+        if self.labels < self.size:
+            raise ConfigError(
+                f"in-context-star: labels is at least {self.size}, the nodes of a graph, not "
+                f"{self.labels}"
+            )
 
     @property
     def size(self) -> int:
@@ -70,6 +70,9 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; graphs, their order and goals depend on the seed."""
+        wanted = self.trained + self.asked
+        length = self.labels + 6 * self.size + self.nodes
+        check_world("in-context-star", tokens=self.labels, statements=wanted, length=length)
         vocabulary = Vocabulary(
             {
                 "node": [f"v{i + 1}" for i in range(self.labels)],

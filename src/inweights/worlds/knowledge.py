@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
+from inweights.limits import MAX_ROWS, check_name
 from inweights.worlds.knowledge_files import read_rows
 from inweights.worlds.knowledge_remarks import Remark, remarks_on
 from inweights.worlds.world import Ids
@@ -100,6 +101,10 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
     templates: dict[str, dict[str, None]] = {}
     for line, fact, stage, chain in read_rows(file, edited=edited):
         triple = fact.triple
+        for name in triple:
+            check_name(name, f"{path}, line {line}")
+        if len(first) == MAX_ROWS:
+            raise DataError(f"{path} has more than {MAX_ROWS:,} facts, as many as are read")
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
         if fact.aliases:

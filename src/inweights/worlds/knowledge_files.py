@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import polars as pl
 
 from inweights.errors import DataError
+from inweights.limits import read_text
+from inweights.worlds.parquet import read_parquet
 from inweights.worlds.published import Fact, is_mquake, is_two_hop, mquake_facts, two_hop_facts
 
 __all__ = ["Row", "read_rows"]
@@ -74,12 +75,14 @@ def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
     state = path / "state.json"
     try:
         if splits.is_file():
-            parts = _below(path, json.loads(splits.read_text("utf-8"))["splits"])
+            parts = _below(path, json.loads(read_text(splits))["splits"])
         elif state.is_file():
-            listed = json.loads(state.read_text("utf-8"))["_data_files"]
+            listed = json.loads(read_text(state))["_data_files"]
             parts = _below(path, [entry["filename"] for entry in listed])
         else:
-            parts = sorted(path.rglob("*.parquet"))
+            # No deeper: it may be the root of all files.
+            depths = ("*.parquet", "*/*.parquet", "*/*/*.parquet")
+            parts = sorted(part for below in depths for part in path.glob(below))
     except DataError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -108,13 +111,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _table(path: Path) -> Iterator[Row]:
-    arrow = path.suffix.lower() == ".arrow"
-    try:
-        table = pl.read_ipc_stream(path) if arrow else pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        kind = "Arrow" if arrow else "Parquet"
-        short = str(error).splitlines()[0]
-        raise DataError(f"{path} is no {kind} file: {short}") from None
+    table = read_parquet(path, _wanted)
     columns = [name.lower() for name in table.columns]
     if is_two_hop(columns):
         for number, row in enumerate(table.iter_rows(), start=1):
@@ -131,13 +128,16 @@ def _table(path: Path) -> Iterator[Row]:
         yield _row(*_pick(cells, places), number, f"{path}, row {number}")
 
 
+def _wanted(columns: Sequence[str]) -> Sequence[str]:
+    """Columns that facts may come from; all where none may, so that the error names them."""
+    known = {name for names in (*_COLUMNS, _STAGE) for name in names}
+    lower = [name.lower() for name in columns]
+    kept = columns if is_two_hop(lower) else [n for n in columns if n.lower() in known]
+    return kept or columns
+
+
 def _text(path: Path, *, edited: bool) -> Iterator[Row]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    text = read_text(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
         yield from _cases(path, text, edited=edited)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.config import Config, to_dict
-from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["Labels"]
@@ -34,14 +34,12 @@ class Labels(Config, tag_field="kind", tag="labels"):
     per_label: int = 2
 
     def __post_init__(self) -> None:
-        if self.labels < 2:
-            raise ConfigError(f"labels: there are at least 2 labels, not {self.labels}")
-        if self.per_label < 1:
-            raise ConfigError(f"labels: per_label is at least 1 input, not {self.per_label}")
+        check_counts("labels", self, labels=2, per_label=1)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed deals the labels to the inputs."""
         inputs = self.labels * self.per_label
+        check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
         words = Vocabulary(
             {
                 "input": [f"x{i + 1}" for i in range(inputs)],

@@ -6,14 +6,17 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
+from filelock import FileLock
 
 from inweights.errors import DataError
 
 __all__ = ["new_folder"]
+
+_PREFIX, _LOCK = ".new-", "lock"
 
 
 @contextmanager
@@ -32,20 +35,34 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     """
     target = Path(target)
     work: Path | None = None
+    lock: FileLock | None = None
     try:
         if target.exists():
             raise DataError(f"{target} exists already; choose another folder or remove it first")
         target.parent.mkdir(parents=True, exist_ok=True)
-        home = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+        _clear_left(target.parent)
+        home = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=target.parent))
         work = home / "whole"  # its rights are those of any folder that the user makes
+        lock = FileLock(home / _LOCK, timeout=0)
+        lock.acquire()
         work.mkdir()
         yield work
         os.replace(work, target)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from error
     finally:
+        if lock is not None:
+            lock.release()
         if work is not None:
             shutil.rmtree(work.parent, ignore_errors=True)
+
+
+def _clear_left(parent: Path) -> None:
+    """Remove what killed processes left half-written: a living one holds the lock of its folder."""
+    for left in parent.glob(f"{_PREFIX}*"):
+        if (left / _LOCK).is_file() and not left.is_symlink():
+            with suppress(OSError), FileLock(left / _LOCK, timeout=0):
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def reason(error: Exception) -> str:

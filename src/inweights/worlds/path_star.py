@@ -15,6 +15,7 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["PathStar", "check_task", "told_edges", "told_paths", "words_of"]
@@ -90,12 +91,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     moved: bool = False
 
     def __post_init__(self) -> None:
-        least = {"arms": 2, "nodes": 3, "branches": 1}
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise ConfigError(
-                    f"path-star: {name} is at least {bound}, not {getattr(self, name)}"
-                )
+        check_counts("path-star", self, arms=2, nodes=3, branches=1, pauses=0)
+        check_depth("path-star", self.nodes, self.branches)
         check_task(self, "path-star")
 
     @property
@@ -106,10 +103,18 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             >>> PathStar(arms=10_000, nodes=10).size
             90001
         """
-        return 1 + self.arms * int(sum(self.branches**depth for depth in range(self.nodes - 1)))
+        b, depth = self.branches, self.nodes - 1
+        return 1 + self.arms * (depth if b == 1 else (b**depth - 1) // (b - 1))
 
     def build(self, seed: int = 0) -> World:
         """Make the world: labels of the nodes and the held-out leaves depend on the seed."""
+        leaves = self.arms * self.branches ** (self.nodes - 2)
+        check_world(
+            "path-star",
+            tokens=self.size,
+            statements=2 * (1 + self.moved) * self.size + leaves,
+            length=3 + leaves * (2 * self.nodes + self.pauses) / self.size,
+        )
         streams = Streams(seed)
         ids = streams.numpy(WORLD, "path-star", "labels").permutation(self.size)
         lines, pairs = (ids[part] for part in self._skeleton())

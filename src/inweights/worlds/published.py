@@ -23,6 +23,8 @@ _RELATION = ("category", "template_id")
 
 #: Columns with other names of an entity, the fullest first; SOCRATES has ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
+#: Characters of a cell of aliases, at most; the longest of the published sets has a tenth.
+_CELL = 200_000
 
 
 class Fact(NamedTuple):
@@ -145,6 +147,8 @@ def _template(prompt: str, subject: str) -> str:
 @lru_cache(maxsize=2**14)  # an entity's cell stands in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
     """Names from a cell that holds a Python tuple of tuples of names."""
+    if len(cell) > _CELL:
+        return ()
     try:
         groups = ast.literal_eval(cell) if cell.strip() else ()
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -13,9 +13,12 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.graph import Graph
+from inweights.worlds.hops import Hops
+from inweights.worlds.implication import Implication
 from inweights.worlds.in_context import InContextStar
 from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
+from inweights.worlds.reversal import Reversal
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
 from inweights.worlds.two_hop import TwoHop
@@ -34,6 +37,9 @@ class WorldConfig(Protocol):
 
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "two-hop": TwoHop,
+    "hops": Hops,
+    "reversal": Reversal,
+    "implication": Implication,
     "graph": Graph,
     "path-star": PathStar,
     "own-path-star": OwnPathStar,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,9 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.limits import read_text
 from inweights.worlds.new_folder import new_folder, reason
+from inweights.worlds.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["load_world", "save_world"]
@@ -89,11 +92,11 @@ def load_world(folder: str | Path) -> World:
 
 
 def _load(source: Path) -> World:
-    about = msgspec.json.decode((source / "world.json").read_bytes())
+    about = msgspec.json.decode(read_text(source / "world.json"))
     if about["format"] != _FORMAT:
         raise DataError(f"{source} has format {about['format']}; this version reads {_FORMAT}")
-    facts = pl.read_parquet(source / "facts.parquet")
-    queries = pl.read_parquet(source / "queries.parquet")
+    facts = read_parquet(source / "facts.parquet", _columns)
+    queries = read_parquet(source / "queries.parquet", _columns)
     return World(
         name=about["name"],
         vocabulary=Vocabulary(about["vocabulary"]),
@@ -103,6 +106,11 @@ def _load(source: Path) -> World:
         seed=about["seed"],
         why_out_of_distribution=about["why_out_of_distribution"],
     )
+
+
+def _columns(there: Sequence[str]) -> Sequence[str]:
+    """What is read back; the texts are for people."""
+    return [name for name in there if not name.endswith("_text")]
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:

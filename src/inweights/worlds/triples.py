@@ -1,7 +1,8 @@
 """A user's own facts as a world: ``subject, relation, object`` from a file.
 
-Every triple is a fact ``(subject, relation) → object``. Every chain of two triples that meet in
-one entity is a query ``(subject, r1, r2) → object``.
+Every triple is a fact ``(subject, relation) → object``. A relation that leads from every subject to
+itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what the facts leave open
+(``knowledge_questions.py``): every chain of two triples that meet in one entity, and more kinds.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inweights.config import Config, to_dict
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.limits import check_memory
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
+from inweights.worlds.knowledge_questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Triples", "bridges_of", "world_of"]
+__all__ = ["Triples", "bridges_of", "identities_of", "world_of"]
+
+
+#: Bytes of a question while they are collected.
+_CHAIN = 500
 
 
 class Triples(Config, tag_field="kind", tag="triples"):
@@ -28,7 +36,10 @@ class Triples(Config, tag_field="kind", tag="triples"):
             objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
             ``@chemistry`` are small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
-            A bridge is the object of a triple and the subject of another.
+            A bridge is the object of a triple and the subject of another. Those that the file
+            states are facts anyway.
+        questions: Kinds of questions, with commas between: ``composition``, ``chain``,
+            ``reversal``, ``implication``, ``unstated``; or ``all``.
 
     Example:
         >>> import tempfile
@@ -40,12 +51,25 @@ class Triples(Config, tag_field="kind", tag="triples"):
         (World('triples', 7 tokens, 4 facts, 1 queries, seed=0), 'ann mother born_in')
     """
 
+    later = {"questions": "composition"}
+
     path: str = ""
     identity: bool | float = False
+    questions: str = "composition"
 
     def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise unknown_name("kind of question", kind, (*KINDS, "all"))
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(f"triples: identity is a fraction from 0 to 1, not {self.identity}")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of questions, one by one."""
+        if self.questions == "all":
+            return KINDS
+        return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
         """Read the file; only a fraction of identities depends on the seed.
@@ -59,48 +83,75 @@ class Triples(Config, tag_field="kind", tag="triples"):
         bridges = bridges_of(facts)
         chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
         kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
-        return world_of(facts, identity=kept.tolist(), settings=to_dict(self), seed=seed)
+        return world_of(
+            facts,
+            identity=kept.tolist(),
+            kinds=self.kinds,
+            settings=to_dict(self),
+            seed=seed,
+        )
+
+
+def identities_of(facts: Knowledge) -> NDArray[np.bool_]:
+    r"""Which triples state an identity: those of relations that lead from every subject to itself.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "loops.csv"
+        >>> _ = path.write_text("rome,is,rome\nann,admires,ann\nbob,admires,ann\n")
+        >>> identities_of(read_knowledge(path)).tolist()
+        [True, False, False]
+    """
+    subject, relation, thing = facts.triples.T
+    loops = subject == thing
+    mixed = np.isin(relation, relation[~loops])
+    found: NDArray[np.bool_] = loops & ~mixed
+    return found
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Entities that end a triple and begin another, sorted."""
-    return np.intersect1d(facts.triples[:, 2], facts.triples[:, 0])
+    """Entities that end a triple and begin another one, sorted; an identity is neither."""
+    rows = facts.triples[~identities_of(facts)]
+    return np.intersect1d(rows[:, 2], rows[:, 0])
 
 
 def world_of(
     facts: Knowledge,
     *,
     identity: Sequence[int] = (),
+    kinds: Sequence[Kind] = ("composition",),
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> World:
-    """Return the world of a set of triples, with identities of some entities.
-
-    Raises:
-        DataError: A name is that of an entity and of a relation.
-    """
-    both = set(facts.entities) & set(facts.relations)
-    if both:
-        raise DataError(f"'{min(both)}' is an entity and a relation; rename one of the two")
-    vocabulary = Vocabulary({"entity": facts.entities, "relation": facts.relations})
-    rows = facts.triples + np.array([0, len(facts.entities), 0])
-    after: dict[int, list[tuple[int, int]]] = {}
-    for subject, relation, thing in rows.tolist():
-        after.setdefault(subject, []).append((relation, thing))
-    chains = dict.fromkeys(
-        ((s, r1, r2), end) for s, r1, b in rows.tolist() for r2, end in after.get(b, ())
+    """Return the world of a set of triples, with identities of some entities besides its own."""
+    vocabulary = Vocabulary(names_of(facts))
+    stated = identities_of(facts)
+    rows = facts.triples[~stated] + np.array([0, len(facts.entities), 0])
+    kept = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
+    entered, left = (
+        np.bincount(facts.triples[~stated, place], minlength=len(facts.entities))
+        for place in (2, 0)
     )
-    kept = np.array(identity, dtype=np.int64)[:, None]
-    prompts = np.array([p for p, _ in chains], dtype=np.int64).reshape(-1, 3)
-    ends = np.array([e for _, e in chains], dtype=np.int64).reshape(-1, 1)
+    chains = int(entered @ left)  # a hub has as many as its neighbours on both sides multiply
+    check_memory(
+        f"the {chains:,} questions that chain two of {len(facts):,} facts",
+        _CHAIN * chains,
+        error=DataError,
+        hint="leave out facts of the entities that most of them pass through",
+    )
+    column = np.array(list(kept), dtype=np.int64)[:, None]
+    asked = questions([tuple(row) for row in rows.tolist()], kinds)
     return World(
         name="triples",
         vocabulary=vocabulary,
-        facts=Statements.build({"triple": (rows[:, :2], rows[:, 2:]), "identity": (kept, kept)}),
+        facts=Statements.build(
+            {"triple": (rows[:, :2], rows[:, 2:]), "identity": (column, column)}
+        ),
         queries=Statements.build(
-            {"composition": (prompts, ends)}, np.ones(len(prompts), dtype=bool)
+            asked, np.ones(sum(len(prompts) for prompts, _ in asked.values()), dtype=bool)
         ),
         settings=settings or {},
         seed=seed,
-        why_out_of_distribution="no chain of two facts is trained",
+        why_out_of_distribution="no answer to any of these is trained",
     )

@@ -10,9 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import MOST, Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["TwoHop"]
@@ -54,15 +55,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     trained: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.n < 2:
-            raise ConfigError(f"two-hop: n is at least 2, not {self.n}")
+        check_counts("two-hop", self, n=2)
         if not 1 <= self.complexity <= self.n:
             raise ConfigError(
                 f"two-hop: complexity is from 1 to n = {self.n}, not {self.complexity}; "
                 "a subject cannot reach more objects than there are"
             )
-        if self.second_relations < 1 or self.slices < 1:
-            raise ConfigError("two-hop: there is at least one first and one second relation")
+        if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
+            raise ConfigError(f"two-hop: first and second relations are from 1 to {MOST}")
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
                 f"two-hop: {self.slices} first and {self.second_relations} second relations reach "
@@ -86,6 +86,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         """Make the world; only sampled or permuted maps and fractions depend on the seed."""
         rng = Streams(seed).numpy(WORLD, "two-hop")
         n, slices = self.n, self.slices
+        told = n * slices * (2 + 3 * self.second_relations)  # hops, compositions, identities
+        check_world("two-hop", tokens=n * (2 + slices) + self.second_relations, statements=told)
         vocabulary = Vocabulary(
             {
                 "subject": _names("a", n),

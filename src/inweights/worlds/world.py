@@ -37,9 +37,19 @@ FACT_ROLES = (
     "moved_reverse_edge",
     "path",
     "triple",
+    "turned",
+    "counter_example",
 )
 #: Roles that queries of the built-in worlds have.
-QUERY_ROLES = ("composition", "conclusion", "path")
+QUERY_ROLES = (
+    "composition",
+    "chain",
+    "reversal",
+    "implication",
+    "unstated",
+    "conclusion",
+    "path",
+)
 
 
 class Statement(NamedTuple):

@@ -71,7 +71,7 @@ def plan(settings: Settings) -> Plan:
             one.foretold({"share": told}, world, parts(told, rehearsed=False)[0])
             for told in settings.shares
         ],
-        measures=fr.MEASURES,
+        measures=fr.measures(),
     )
 
 

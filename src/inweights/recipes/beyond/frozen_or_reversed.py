@@ -10,8 +10,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, Trial, cosine, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.one_layer import OneLayerConfig
+from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.feature_resemblance import common as fr
 
@@ -63,7 +62,7 @@ def plan(settings: Settings) -> Plan:
             )
             for course, value in product(("AS", "SA"), ("moves", "frozen"))
         ]
-    return Plan(trials=trials, measures=fr.MEASURES)
+    return Plan(trials=trials, measures=fr.measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -7,23 +7,27 @@ from functools import partial
 import polars as pl
 from msgspec import structs
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, share, sweeps
-from inweights.models.layers import Init
-from inweights.probes.navigation import navigation, stepwise
+from inweights.models.model_config import Init
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory import paths
 
-__all__ = ["MEASURES", "RECIPE", "Settings", "Size"]
+__all__ = ["RECIPE", "Settings", "Size", "measures"]
 
 CONTROLS: tuple[paths.Way, ...] = (paths.PERMUTED, paths.RANDOM)
 KEYS = ["graph", "embeddings", "seed"]
-#: What is known of every edge and path, and what the embeddings say of it.
-MEASURES = (
-    Measure(name="places", probe=stepwise, options={"roles": (*paths.EDGES, "path")}),
-    Measure(name="navigation", probe=navigation),
-)
+
+
+def measures() -> tuple[Measure, ...]:
+    """What is known of every edge and path, and what the embeddings say of it."""
+    roles = (*paths.EDGES, "path")
+    return (
+        Measure(name="places", probe=iw.probes.stepwise, options={"roles": roles}),
+        Measure(name="navigation", probe=iw.probes.navigation),
+    )
 
 
 class Size(Config):
@@ -52,7 +56,11 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of the recipe: the graphs, from small to large."""
+    """Settings of the recipe.
+
+    Attributes:
+        sizes: The graphs and how each is learnt, from small to large.
+    """
 
     sizes: tuple[Size, ...]
 
@@ -64,7 +72,7 @@ def plan(settings: Settings) -> Plan:
         for size in settings.sizes
         for how in (paths.GEOMETRY, *(CONTROLS if size.controls else ()))
     ]
-    return Plan(trials=trials, measures=MEASURES)
+    return Plan(trials=trials, measures=measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, lines, number, share
 from inweights.recipes.beyond import PAPER, recipe
@@ -50,9 +50,9 @@ def plan(settings: Settings) -> Plan:
         roles = fr.phase_roles(course, settings.rho)[0]
         computations.append(one.foretold(labels, world, roles, by_pair=True))
     measures = [
-        Measure(name="accuracy", probe=probes.accuracy),
-        Measure(name="resemblance", probe=probes.resemblance, options={"by_pair": True}),
-        Measure(name="margins", probe=probes.margins),
+        Measure(name="accuracy", probe=iw.probes.accuracy),
+        Measure(name="resemblance", probe=iw.probes.resemblance, options={"by_pair": True}),
+        Measure(name="margins", probe=iw.probes.margins),
     ]
     return Plan(trials=trials, computations=computations, measures=measures)
 

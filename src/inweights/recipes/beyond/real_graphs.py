@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
-from inweights.probes import hop_correlation
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
@@ -83,7 +83,12 @@ def plan(settings: Settings) -> Plan:
     )
     options = {"least": 2, "draws": settings.draws}
     far = [
-        Measure(name="far", probe=hop_correlation, options=options, where={"architecture": name})
+        Measure(
+            name="far",
+            probe=iw.probes.hop_correlation,
+            options=options,
+            where={"architecture": name},
+        )
         for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)
     ]
     listed = [

@@ -20,7 +20,7 @@ from msgspec import structs
 from inweights.config import Config
 from inweights.lab import Curriculum, Plan, lines, share
 from inweights.recipes.beyond import PAPER, recipe
-from inweights.recipes.beyond.geometry_first import MEASURES
+from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 from inweights.training.curriculum import Phase
@@ -89,7 +89,7 @@ def plan(settings: Settings, pressures: Sequence[str] = (NOWHERE, EDGES, BOTH)) 
         star = structs.replace(settings.course, nodes=nodes)
         trial = star.trial({"pressure": where, "nodes": nodes}, how=GEOMETRY)
         trials.append(replace(trial, learner=settings.curriculum(where)))
-    return Plan(trials=trials, measures=MEASURES)
+    return Plan(trials=trials, measures=measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

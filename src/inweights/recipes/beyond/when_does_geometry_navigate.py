@@ -10,7 +10,7 @@ from msgspec import structs
 from inweights.config import Config
 from inweights.lab import Plan, cosine, heatmaps, share
 from inweights.recipes.beyond import PAPER, recipe
-from inweights.recipes.beyond.geometry_first import MEASURES
+from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.derived import correlation, path_ends
 from inweights.recipes.geometric_memory.paths import GEOMETRY, MINI, PathStarTraining
 
@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
         for swept, value, course in settings.cells()
         for nodes in settings.nodes
     ]
-    return Plan(trials=trials, measures=MEASURES)
+    return Plan(trials=trials, measures=measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

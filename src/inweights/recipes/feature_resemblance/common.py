@@ -8,14 +8,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
+import inweights as iw
 from inweights import lab
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
-from inweights.models.gpt import GPTConfig
-from inweights.models.layers import Init
-from inweights.models.one_layer import OneLayerConfig
-from inweights.probes import accuracy, resemblance
-from inweights.probes.predicted_similarity import predicted_similarity
+from inweights.models.configs import GPTConfig, Init, OneLayerConfig
 from inweights.recipes.derived import compositions
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
@@ -25,7 +22,6 @@ __all__ = [
     "BRIEF_GPT",
     "GPT",
     "LARGE",
-    "MEASURES",
     "NEAR",
     "ONE_LAYER",
     "OURS",
@@ -85,15 +81,18 @@ OURS = (
 )
 
 
-#: What is looked at once a course is over.
-MEASURES = (
-    lab.Measure(name="accuracy", probe=accuracy),
-    lab.Measure(name="resemblance", probe=resemblance),
-)
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 #: The paper's GPT.
 LARGE = GPTConfig(layers=12, width=768, heads=12, tied=False)
+
+
+def measures() -> tuple[lab.Measure, ...]:
+    """What is looked at once a course is over."""
+    return (
+        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
+        lab.Measure(name="resemblance", probe=iw.probes.resemblance),
+    )
 
 
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
@@ -255,6 +254,8 @@ class OneLayerTraining(Config):
             roles: Facts of stage 1, with how often each counts.
             options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
         """
+        from inweights.probes.predicted_similarity import predicted_similarity
+
         return lab.Computation(
             name="foretold",
             labels={"model": ONE_LAYER, **labels},
@@ -335,7 +336,7 @@ class GPTTraining(Config):
                     name=name,
                     roles=dict(roles),
                     steps=self.steps,
-                    optimizer=Optimizer(rate=rate),
+                    optimizer=Optimizer(rate=rate, decayed="all"),
                     stop=Stop(loss_below=loss),
                 )
                 for name, roles, rate, loss in zip(_PHASES, parts, rates, losses, strict=False)

@@ -6,9 +6,7 @@ import polars as pl
 
 from inweights import lab
 from inweights.config import Config
-from inweights.models.deep_linear import DeepLinearConfig
-from inweights.models.gpt import GPTConfig
-from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
+from inweights.models.configs import DeepLinearConfig, GPTConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
@@ -59,10 +57,12 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """The linear network layer by layer, the GPT at once, and the prediction for the former."""
+    from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
+
     world = settings.world
     end_to_end = Phase(
         steps=settings.gpt_steps,
-        optimizer=Optimizer(rate=settings.gpt_rate),
+        optimizer=Optimizer(rate=settings.gpt_rate, decayed="all"),
         stop=Stop(loss_below=0.02),
     )
     learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {

@@ -54,7 +54,7 @@ def plan(settings: Settings) -> Plan:
         labels = {"course": course}
         trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=rho)
         computations.append(one.foretold(labels, world, roles, course=course, rho=rho))
-    return Plan(trials=trials, measures=fr.MEASURES, computations=computations)
+    return Plan(trials=trials, measures=fr.measures(), computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Computation, Plan, cosine, share, sweeps
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.recipes.feature_resemblance.common import PAPER
 from inweights.recipes.language.analogies import (
     ATTRIBUTION,

@@ -6,8 +6,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Claim, Plan, Trial, cosine, share, sweeps
-from inweights.models.layers import Init
-from inweights.models.one_layer import OneLayerConfig
+from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 
 __all__ = ["RECIPE", "Settings"]
@@ -47,7 +46,7 @@ def plan(settings: Settings) -> Plan:
             )
             for course in PRINTED
         ],
-        measures=fr.MEASURES,
+        measures=fr.measures(),
     )
 
 

@@ -57,7 +57,7 @@ def plan(settings: Settings) -> Plan:
         trials += fr.both_models({"rho": rho}, world, one, gpt, course="joint", rho=rho)
         roles = fr.phase_roles("joint", rho)[0]
         computations.append(one.foretold({"rho": rho}, world, roles, course="joint", rho=rho))
-    return Plan(trials=trials, measures=fr.MEASURES, computations=computations)
+    return Plan(trials=trials, measures=fr.measures(), computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -9,7 +9,6 @@ import polars as pl
 from inweights import lab
 from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
-from inweights.theory.stage_one import lemma_1, stage_one
 from inweights.worlds.analogy import Analogy
 
 __all__ = ["RECIPE", "Settings"]
@@ -42,6 +41,8 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """Every course; stage 1 of each in closed form; the closed form against autograd."""
+    from inweights.theory.stage_one import lemma_1, stage_one
+
     how = settings.training
     trials, computations = [], []
     for course in fr.SUCCEEDS:
@@ -75,7 +76,7 @@ def plan(settings: Settings) -> lab.Plan:
         )
         for mlp in ("linear", "relu")
     ]
-    return lab.Plan(trials=trials, computations=computations, measures=fr.MEASURES)
+    return lab.Plan(trials=trials, computations=computations, measures=fr.measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -12,7 +12,7 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
 from inweights.lab import figure as draw
-from inweights.models import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
+from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.graph import Graph
 

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Plan, share
-from inweights.models.layers import Init
+from inweights.models.model_config import Init
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
             model=structs.replace(star.model, init=Init(std=point.std)),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

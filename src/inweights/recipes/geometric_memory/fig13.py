@@ -7,10 +7,10 @@ from typing import Literal
 import polars as pl
 from msgspec import structs
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.models import GPTConfig, Init
-from inweights.probes.paths import path_accuracy
+from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.derived import at_the_end, learnt, token_names
 from inweights.recipes.geometric_memory.common import PAPER
 from inweights.recipes.geometric_memory.paths import through_training
@@ -45,7 +45,7 @@ class InContextTraining(Config):
     model: GPTConfig = GPTConfig(layers=2, width=64, heads=4, context=32, init=Init(std=0.05))
     steps: int = 1000
     batch: int = 64
-    optimizer: Optimizer = Optimizer(rate=3e-3)
+    optimizer: Optimizer = Optimizer(rate=3e-3, decayed="all")
     schedule: Schedule = Schedule(kind="linear", warmup=50, hold=0.8)
     precision: Literal["fp32", "bf16"] = "fp32"
 
@@ -105,7 +105,7 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(
             name="paths",
-            probe=path_accuracy,
+            probe=iw.probes.path_accuracy,
             every=settings.every,
             where={"condition": how},
             options={"most": 500, "teacherless": BLANK if how == HIDDEN else ""},
@@ -220,7 +220,7 @@ _PAPER = tuple(
         model=GPTConfig(layers=12, width=384, heads=8, context=128, positions="sinusoidal"),
         steps=40_000,
         batch=512,
-        optimizer=Optimizer(rate=5e-4),
+        optimizer=Optimizer(rate=5e-4, decayed="all"),
         schedule=Schedule(kind="cosine", warmup=1000, final=0.1),
         precision="bf16",
     )

@@ -8,10 +8,10 @@ from itertools import product
 import polars as pl
 from msgspec import structs
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.models.mamba import MambaConfig
+from inweights.models.configs import MambaConfig
 from inweights.recipes import derived
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
@@ -57,12 +57,12 @@ def plan(settings: Settings) -> Plan:
         for how, loss in (*TAUGHT, (ways.ALONE, ways.FULL)):
             about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
             trials.append(used.trial(about, how=how, loss=loss))
-    hops = partial(Measure, probe=probes.hop_correlation, options={"draws": settings.draws})
+    hops = partial(Measure, probe=iw.probes.hop_correlation, options={"draws": settings.draws})
     measures = [
         ways.curves(every=settings.every),
-        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=probes.navigation, where={"taught": ways.FULL}),
-        ways.RECALL,
+        Measure(name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=iw.probes.navigation, where={"taught": ways.FULL}),
+        ways.recall(),
         *(
             hops(name="hops", where={"condition": ways.ALONE, "graph": star.name})
             for star in settings.stars

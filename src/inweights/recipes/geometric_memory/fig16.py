@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
         for how in (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM)
         for split in (LEAF, ARM)
     ]
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -6,7 +6,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import beside_chance
@@ -42,9 +42,9 @@ def plan(settings: Settings) -> Plan:
     return Plan(
         trials=gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent),
         measures=[
-            Measure(name="recall", probe=probes.graph_recall),
-            Measure(name="correlation", probe=probes.hop_correlation, options=draws),
-            Measure(name="energy", probe=probes.spectral_energy, options=draws),
+            Measure(name="recall", probe=iw.probes.graph_recall),
+            Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),
+            Measure(name="energy", probe=iw.probes.spectral_energy, options=draws),
         ],
     )
 

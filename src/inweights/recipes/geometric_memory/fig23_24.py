@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number
-from inweights.probes import cosines
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
 
@@ -39,7 +39,7 @@ def plan(settings: Settings) -> Plan:
         trials=gm.trials(
             settings.graphs, architectures, settings.most, settings.descent, shuffled=False
         ),
-        measures=[Measure(name="cosines", probe=cosines)],
+        measures=[Measure(name="cosines", probe=iw.probes.cosines)],
     )
 
 

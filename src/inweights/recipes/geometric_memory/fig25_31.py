@@ -6,12 +6,11 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Claim, Curriculum, Measure, Plan, Trial, cosine, share, sweeps
-from inweights.models.tiny_nn import TinyNNConfig
-from inweights.probes.reference_graph import without_self_edges
+from inweights.models.configs import TinyNNConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.training.curriculum import Optimizer, Phase
@@ -82,24 +81,26 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
+    from inweights.probes.reference_graph import without_self_edges
+
     draws = {"draws": settings.draws}
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
     seen = partial(Measure, probe=without_self_edges)
     return Plan(
         trials=[_trial(name, ABLATIONS[name], settings) for name in settings.ablations],
         measures=[
-            Measure(name="recall", probe=probes.graph_recall),
-            Measure(name="margin", probe=probes.geometric_margin, options=draws),
-            seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
-            seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
-            seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
-            Measure(name="cosines", probe=probes.cosines, first_seed=True),
+            Measure(name="recall", probe=iw.probes.graph_recall),
+            Measure(name="margin", probe=iw.probes.geometric_margin, options=draws),
+            seen(name="correlation", options={"inner": iw.probes.hop_correlation, **draws}),
+            seen(name="energy", options={"inner": iw.probes.spectral_energy, **draws}),
+            seen(name="zigzag", options={"inner": iw.probes.zigzag, **draws}),
+            Measure(name="cosines", probe=iw.probes.cosines, first_seed=True),
         ],
     )
 
 
 def _trial(name: str, one: Ablation, settings: Settings) -> Trial:
-    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay)
+    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
     phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer)
     std = 1.0 if one.unit_normal else None
     return Trial(

@@ -50,7 +50,7 @@ def plan(settings: Settings) -> Plan:
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
     trials += [slow.trial({**about, "condition": how}, how=how) for _, how in CONTROLS]
     trials += [star.trial({**about, "condition": k}, task=task) for k, task in TASKS.items()]
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.RECALL])
+    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -8,10 +8,9 @@ from typing import Literal
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Claim, Measure, Plan, cosine, number, share
-from inweights.probes.reference_graph import both_ways
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
 
@@ -39,6 +38,8 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train on each edge as written, turned round, or both ways; all as the paper trains both."""
+    from inweights.probes.reference_graph import both_ways
+
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
         how, world = gm.training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
@@ -46,10 +47,10 @@ def plan(settings: Settings) -> Plan:
     # Recall is that of the edges that were taught; all else sees the graph both ways.
     draws, seen = {"draws": settings.draws}, partial(Measure, probe=both_ways)
     measures = [
-        Measure(name="recall", probe=probes.graph_recall),
-        seen(name="cosines", options={"inner": probes.cosines}),
-        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
-        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
+        Measure(name="recall", probe=iw.probes.graph_recall),
+        seen(name="cosines", options={"inner": iw.probes.cosines}),
+        seen(name="correlation", options={"inner": iw.probes.hop_correlation, **draws}),
+        seen(name="energy", options={"inner": iw.probes.spectral_energy, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import polars as pl
 from msgspec import structs
 
@@ -42,7 +40,7 @@ def plan(settings: Settings) -> Plan:
         for star in settings.stars
         for how in CONDITIONS
     ]
-    recall = replace(ways.RECALL, every=5 * settings.every)
+    recall = ways.recall(every=5 * settings.every)
     return Plan(trials=trials, measures=[ways.curves(every=settings.every), recall])
 
 

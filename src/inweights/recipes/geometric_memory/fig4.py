@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share, sweeps
 from inweights.recipes.derived import own_and_other_arms
@@ -38,8 +38,8 @@ def plan(settings: Settings) -> Plan:
         for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
     ]
     measures = [
-        Measure(name="cosines", probe=probes.arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=probes.navigation),
+        Measure(name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(name="navigation", probe=iw.probes.navigation),
         ways.curves(),
     ]
     return Plan(trials=trials, measures=measures)

@@ -6,7 +6,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, mean_by_hops
@@ -37,13 +37,13 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and look on the way."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
-    measures, draws = [Measure(name="cosines", probe=probes.cosines)], {"draws": settings.draws}
+    measures, draws = [Measure(name="cosines", probe=iw.probes.cosines)], {"draws": settings.draws}
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
         on_the_way = partial(Measure, every=every, where=trial.labels)
         measures += [
-            on_the_way(name="correlation", probe=probes.hop_correlation, options=draws),
-            on_the_way(name="recall", probe=probes.graph_recall),
+            on_the_way(name="correlation", probe=iw.probes.hop_correlation, options=draws),
+            on_the_way(name="recall", probe=iw.probes.graph_recall),
         ]
     return Plan(trials=made, measures=measures)
 

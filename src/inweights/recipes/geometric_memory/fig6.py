@@ -6,7 +6,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
 from inweights.recipes.derived import first_step, half_time
@@ -87,10 +87,10 @@ def plan(settings: Settings) -> Plan:
 
 def _measures(settings: Settings) -> list[Measure]:
     one = {"draws": 1}
-    recall = partial(Measure, name="recall", probe=probes.graph_recall)
-    energy = partial(Measure, name="energy", probe=probes.spectral_energy, options=one)
-    margin = partial(Measure, name="margin", probe=probes.geometric_margin, options=one)
-    correlation = partial(Measure, name="correlation", probe=probes.hop_correlation, options=one)
+    recall = partial(Measure, name="recall", probe=iw.probes.graph_recall)
+    energy = partial(Measure, name="energy", probe=iw.probes.spectral_energy, options=one)
+    margin = partial(Measure, name="margin", probe=iw.probes.geometric_margin, options=one)
+    correlation = partial(Measure, name="correlation", probe=iw.probes.hop_correlation, options=one)
     looks = (
         (gm.FROZEN, EARLY, 1, (recall, energy)),
         (gm.NN, EARLY, 1, (recall, energy, margin)),

@@ -6,10 +6,10 @@ from functools import partial
 
 import polars as pl
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share, sweeps
-from inweights.models import Init, Node2VecConfig
-from inweights.probes import spectral_energy
+from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
@@ -56,7 +56,7 @@ def plan(settings: Settings) -> Plan:
         for axis, value, model in models
     ]
     deeper = gm.trials(settings.graphs, (gm.GPT,), settings.most)
-    energy = partial(Measure, probe=spectral_energy, options={"draws": settings.draws})
+    energy = partial(Measure, probe=iw.probes.spectral_energy, options={"draws": settings.draws})
     measures = [
         energy(name="energy", where={"axis": WIDTH}),
         energy(name="energy", where={"axis": SCALE}),

@@ -8,8 +8,7 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
-from inweights.models.node2vec import Node2VecConfig
-from inweights.probes.dynamics import along_descent, off_descent
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.stabilisation import by_space, propositions
@@ -42,6 +41,8 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Descend on every graph and look at C, S, V along the way; train the cycle with autograd."""
+    from inweights.probes.dynamics import along_descent, off_descent
+
     how = settings.descent
     computations = []
     for shape in settings.graphs:

@@ -7,11 +7,10 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, share, sweeps
-from inweights.models import Init, Node2VecConfig
-from inweights.probes.reference_graph import without_self_edges
+from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.worlds.graph import Graph
@@ -43,6 +42,8 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every model with and without self-edges, always seen through the graph without them."""
+    from inweights.probes.reference_graph import without_self_edges
+
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
     small = Node2VecConfig(tied=False, init=Init(std=settings.std))
     trials = []
@@ -60,13 +61,13 @@ def plan(settings: Settings) -> Plan:
         ]
     # Recall is that of all edges that were taught, self-edges too.
     draws, seen = {"draws": settings.draws}, partial(Measure, probe=without_self_edges)
-    margin = partial(Measure, probe=probes.geometric_margin, where={"model": gm.NN})
+    margin = partial(Measure, probe=iw.probes.geometric_margin, where={"model": gm.NN})
     measures = [
-        Measure(name="recall", probe=probes.graph_recall),
+        Measure(name="recall", probe=iw.probes.graph_recall),
         margin(name="margin", options=draws),
-        seen(name="zigzag", options={"inner": probes.zigzag, **draws}),
-        seen(name="energy", options={"inner": probes.spectral_energy, **draws}),
-        seen(name="correlation", options={"inner": probes.hop_correlation, **draws}),
+        seen(name="zigzag", options={"inner": iw.probes.zigzag, **draws}),
+        seen(name="energy", options={"inner": iw.probes.spectral_energy, **draws}),
+        seen(name="correlation", options={"inner": iw.probes.hop_correlation, **draws}),
     ]
     return Plan(trials=trials, measures=measures)
 

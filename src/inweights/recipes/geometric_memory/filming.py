@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+import inweights as iw
 from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, share
-from inweights.probes import graph_recall, hop_correlation, render_frames, snapshot
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
@@ -45,11 +45,17 @@ def filmed(
             trials.append(gm.trial(how, world, **labels))
             every = max(1, how.steps // looks)
             films.append(
-                Measure(name="film", probe=snapshot, every=every, where=labels, first_seed=True)
+                Measure(
+                    name="film",
+                    probe=iw.probes.snapshot,
+                    every=every,
+                    where=labels,
+                    first_seed=True,
+                )
             )
     measures = [
-        Measure(name="recall", probe=graph_recall),
-        Measure(name="correlation", probe=hop_correlation, options={"draws": draws}),
+        Measure(name="recall", probe=iw.probes.graph_recall),
+        Measure(name="correlation", probe=iw.probes.hop_correlation, options={"draws": draws}),
     ]
     return Plan(trials=trials, measures=[*measures, *films])
 
@@ -62,7 +68,7 @@ def pictures(
     worlds = {name: graphs[name].build() for name in film["graph"].unique(maintain_order=True)}
     parts = film.partition_by(_LABELS, maintain_order=True, as_dict=True)
     films = pl.concat(
-        render_frames(rows, worlds[str(name)]).select(
+        iw.probes.render_frames(rows, worlds[str(name)]).select(
             pl.lit(name).alias("graph"),
             pl.lit(architecture).alias("architecture"),
             pl.lit(rows["seed"][0]).alias("seed"),

@@ -8,10 +8,10 @@ from typing import Literal
 
 from msgspec import structs
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Trial, Value, heatmaps, lines
-from inweights.models import GPTConfig, MambaConfig
-from inweights.probes import path_accuracy, stepwise
+from inweights.models.configs import GPTConfig, MambaConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
@@ -29,7 +29,6 @@ __all__ = [
     "PAPER_STAR",
     "PERMUTED",
     "RANDOM",
-    "RECALL",
     "STARS",
     "TWO_PHASE",
     "Loss",
@@ -38,6 +37,7 @@ __all__ = [
     "curves",
     "first_nodes",
     "held_out",
+    "recall",
     "through_training",
 ]
 
@@ -73,10 +73,6 @@ FIRST: Loss = "first token"
 EDGES = ("edge", "reverse_edge")
 _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
-#: Whether the edges are known, at the end.
-RECALL = Measure(name="edges", probe=stepwise, options={"roles": EDGES})
-#: Accuracy on paths, token by token.
-curves = partial(Measure, name="paths", probe=path_accuracy)
 #: Shares against the steps of training.
 through_training = partial(lines, x="step", y_limits=(0, 1))
 #: Whole paths of held-out leaves.
@@ -100,6 +96,17 @@ OURS = (
     "Accuracy is by the largest logit over the whole vocabulary, on leaves whose path was never "
     "trained.",
 )
+
+
+def curves(every: int = 0) -> Measure:
+    """Accuracy on paths, token by token."""
+    return Measure(name="paths", probe=iw.probes.path_accuracy, every=every)
+
+
+def recall(every: int = 0) -> Measure:
+    """Whether the edges are known."""
+    options = {"roles": EDGES}
+    return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
 
 
 class PathStarTraining(Config):
@@ -217,7 +224,7 @@ class PathStarTraining(Config):
             pooled=True,
             loss=loss,
             freezes=freezes,
-            optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay),
+            optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay, decayed="all"),
             schedule=Schedule(
                 kind=self.schedule,
                 warmup=min(self.warmup, steps // 4),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share, sweeps
-from inweights.probes import cosines, graph_recall, hop_correlation
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
 
@@ -37,9 +37,13 @@ def plan(settings: Settings) -> Plan:
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
         measures=[
-            Measure(name="cosines", probe=cosines),
-            Measure(name="correlation", probe=hop_correlation, options={"draws": settings.draws}),
-            Measure(name="recall", probe=graph_recall),
+            Measure(name="cosines", probe=iw.probes.cosines),
+            Measure(
+                name="correlation",
+                probe=iw.probes.hop_correlation,
+                options={"draws": settings.draws},
+            ),
+            Measure(name="recall", probe=iw.probes.graph_recall),
         ],
     )
 

@@ -6,10 +6,10 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
-from inweights.recipes.derived import compositions, extremes, memorised, own_peaks
+from inweights.recipes.derived import compositions, memorised, own_peaks
 from inweights.recipes.identity_bridge.common import PAPER, EmbMLPTraining, template_panels
 from inweights.worlds.two_hop import TwoHop
 
@@ -66,13 +66,15 @@ def plan(settings: Settings) -> Plan:
     ]
     templates = [
         Measure(
-            name=name, probe=probes.templates, options={"rows": rows}, where={"n": settings.shown}
+            name=name,
+            probe=iw.probes.templates,
+            options={"rows": rows},
+            where={"n": settings.shown},
         )
         for name, rows in _ROWS.items()
     ]
-    accuracy = Measure(name="accuracy", probe=probes.accuracy)
-    margins = Measure(name="margins", probe=probes.margins)
-    return Plan(trials=trials, measures=[accuracy, margins, *templates])
+    accuracy = Measure(name="accuracy", probe=iw.probes.accuracy)
+    return Plan(trials=trials, measures=[accuracy, *templates])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -96,7 +98,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "selectors": by_relation.agg(toward_bridges=on_bridges - on_objects),
         "compositions": compositions(tables["accuracy"]),
         "memorised": memorised(tables["accuracy"], LABELS),
-        "extremes": extremes(tables["margins"], LABELS),
     }
 
 
@@ -106,7 +107,6 @@ toward_bridges = number("selectors", "toward_bridges").over("identity")
 own_peak = share("peaks", "own")
 subject_on_object = own_peak.at(row_group="subject", column_group="object")
 accuracy = share("compositions", "accuracy").over("n")
-margin = number("extremes", "least").over("n")
 
 CLAIMS = (
     state(
@@ -143,18 +143,6 @@ CLAIMS = (
         "fails-without",
         "Without identity it selects it never, for every N.",
         accuracy.at(identity=False) <= 0.005,
-    ),
-    state(
-        "margins-positive",
-        "With identity the least margin over all queries is positive (logits), as Theorem 1 says.",
-        margin.at(identity=True) >= 0.0,
-        place="§4.3, Thm 1",
-    ),
-    state(
-        "margins-negative",
-        "Without identity the largest margin over all queries is negative (logits; Theorem 2).",
-        margin.of("largest").at(identity=False) <= 0.0,
-        place="§4.3, Thm 2",
     ),
     state(
         "one-hop-known",

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial, reduce
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, through_time
-from inweights.recipes.derived import compositions, correlation, half_time, memorised, over_blocks
+from inweights.lab import Measure, Plan, cosine, lines, number, share, through_time
+from inweights.recipes.derived import (
+    compositions,
+    correlation,
+    first_step,
+    half_time,
+    memorised,
+    over_blocks,
+)
 from inweights.recipes.identity_bridge import common as ib
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
+__all__ = ["KNOWN", "RECIPE", "Settings"]
+
+#: Recall from which on the facts count as memorised.
+KNOWN = 0.99
 
 
 class Settings(Config):
@@ -43,13 +54,13 @@ def plan(settings: Settings) -> Plan:
     look = partial(Measure, every=settings.every)
     film = partial(look, where={"model": settings.models[0]}, first_seed=True)
     measures = [
-        look(name="accuracy", probe=probes.accuracy),
-        look(name="alignment", probe=probes.alignment),
-        look(name="memory", probe=probes.shared_memory),
-        film(name="logits", probe=probes.templates, options={"rows": "composition"}),
+        look(name="accuracy", probe=iw.probes.accuracy),
+        look(name="alignment", probe=iw.probes.alignment),
+        look(name="memory", probe=iw.probes.shared_memory),
+        film(name="logits", probe=iw.probes.templates, options={"rows": "composition"}),
         film(
             name="states",
-            probe=probes.bridge_projection,
+            probe=iw.probes.bridge_projection,
             options={"method": "pca", "place": "query"},
         ),
     ]
@@ -60,20 +71,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of one unit for the film, half-times, and correlations over training."""
     keys = ["model", "seed", "step"]
     answered = compositions(tables["accuracy"]).select(*keys, "accuracy")
-    aligned = over_blocks(tables["alignment"], ("cosine", "nearest"), (*keys, "place"))
+    aligned = over_blocks(tables["alignment"], ("cosine", "contrast", "nearest"), (*keys, "place"))
     at_r1, at_r2 = (aligned.filter(pl.col("place") == place) for place in ("first_hop", "query"))
     without_r1 = tables["memory"].filter(pl.col("prompt") == "subject_relation")
+    recalled = memorised(tables["accuracy"], ("model", "step")).select(*keys, recall="accuracy")
+    runs = ["model", "seed"]
+    known = first_step(recalled, "recall", runs, least=KNOWN).rename({"first": "step"})
     shares = (
         answered,
-        memorised(tables["accuracy"], ("model", "step")).select(*keys, recall="accuracy"),
+        recalled,
         at_r1.select(*keys, pl.col("nearest").alias("alignment at r1")),
         at_r2.select(*keys, pl.col("nearest").alias("alignment at r2")),
         without_r1.select(*keys, pl.col("reached").alias("memory a → c")),
     )
     wide = reduce(lambda table, other: table.join(other, on=keys), shares)
     curves = wide.unpivot(index=keys, variable_name="series", value_name="value")
-    half = half_time(curves, "value", ["model", "seed", "series"])
-    times = half.pivot("series", index=["model", "seed"], values="half_time")
+    half = half_time(curves, "value", [*runs, "series"])
+    times = half.pivot("series", index=runs, values="half_time")
     filmed = tables["states"]["model"][0]
     return {
         "curves": curves,
@@ -81,18 +95,28 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "leads": times.with_columns(
             alignment_r1_leads=pl.col("accuracy") - pl.col("alignment at r1"),
             memory_leads=pl.col("accuracy") - pl.col("memory a → c"),
-            recall_leads=pl.col("accuracy") - pl.col("recall"),
         ),
-        "in_step": correlation(
-            answered.join(aligned, on=keys), "accuracy", "cosine", ["model", "seed", "place"]
+        # Not a number where the facts are never known.
+        "at_recall": known.cast({"step": answered["step"].dtype})
+        .join(answered, on=keys, how="left")
+        .with_columns(pl.col("accuracy").fill_null(math.nan)),
+        "in_step": pl.concat(
+            correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
+            for both in [answered.join(aligned, on=keys)]
+            for by in ("cosine", "contrast")
         ),
-        "states": probes.align_frames(tables["states"], by=["model", "seed"]),
+        "states": iw.probes.align_frames(tables["states"], by=["model", "seed"]),
     }
 
 
 state = ib.PAPER.stating("fig7", "Fig. 7, §4.4")
 
 in_step = cosine("in_step", "correlation").over("model")
+AT_R1, AT_ANSWER = "(e1, r1) and e2", "(e1, r1, r2) and (e2, r2)"
+MEANT = {
+    "cosine": "the cosine",
+    "contrast": "the cosine with the own bridge minus that with others",
+}
 
 CLAIMS = (
     state(
@@ -103,22 +127,24 @@ CLAIMS = (
     ),
     state(
         "recall-first",
-        "Memorisation of the facts ends while generalisation is missing (steps by which the "
-        "half-time of recall leads that of accuracy).",
-        number("leads", "recall_leads", model="gpt-small") >= 5.0,
+        "Memorisation of the facts ends while generalisation is missing (accuracy at the first "
+        f"measurement where recall of every role is at least {KNOWN}).",
+        share("at_recall", "accuracy").over("model") <= 0.2,
     ),
-    state(
-        "in-step",
-        "Accuracy rises in step with alignment of (e1, r1) and e2 (correlation over training with "
-        "the mean cosine over the blocks).",
-        in_step.at(place="first_hop") >= 0.8,
-    ),
-    state(
-        "in-step-at-answer",
-        "Accuracy rises in step with alignment of (e1, r1, r2) and (e2, r2) (correlation over "
-        "training with the mean cosine over the blocks).",
-        in_step.at(place="query") >= 0.8,
-        source="ours",
+    *(
+        state(
+            name,
+            f"Accuracy rises in step with alignment of {pair} (correlation over training with the "
+            f"mean over the blocks of {MEANT[by]}).",
+            in_step.at(place=place, by=by) >= 0.8,
+            source=source,
+        )
+        for name, pair, place, by, source in (
+            ("in-step", AT_R1, "first_hop", "cosine", "identity-bridge"),
+            ("in-step-contrast", AT_R1, "first_hop", "contrast", "ours"),
+            ("in-step-at-answer", AT_ANSWER, "query", "cosine", "ours"),
+            ("in-step-at-answer-contrast", AT_ANSWER, "query", "contrast", "ours"),
+        )
     ),
     state(
         "alignment-leads",
@@ -173,7 +199,9 @@ RECIPE = ib.PAPER.recipe(
     ),
     scales={
         "smoke": Settings(
-            n=4, every=2, gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True))
+            n=4,
+            every=2,
+            gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
         ),
         "cpu": Settings(),
         "paper": Settings(every=5),

@@ -9,7 +9,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share, sweeps
 from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix

@@ -7,15 +7,15 @@ from functools import partial
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Claim, Computation, Measure, Optimum, Plan, Recipe, Trial, computed
-from inweights.recipes.derived import blocks, compositions, own_peaks
+from inweights.recipes.derived import blocks, compositions, extremes, own_peaks
 from inweights.recipes.identity_bridge.common import PAPER, template_panels
-from inweights.theory.proof import full_program
+from inweights.theory.proof import known_norm
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["Settings", "block", "certified_gap", "margin", "peak", "recipe"]
+__all__ = ["Settings", "block", "gap", "least", "most", "peak", "recipe"]
 
 #: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
@@ -53,28 +53,34 @@ def plan(settings: Settings, identity: bool) -> Plan:
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
     measures = [
-        look(name="tokens", probe=probes.templates, options={"rows": "tokens"}),
-        look(name="margins", probe=probes.margins),
+        look(name="tokens", probe=iw.probes.templates, options={"rows": "tokens"}),
+        look(name="margins", probe=iw.probes.margins),
+        look(name="norms", probe=iw.probes.nuclear_norm),
         *(
-            look(name=rows, probe=probes.templates, options={"rows": rows}, where={"n": settings.n})
+            look(
+                name=rows,
+                probe=iw.probes.templates,
+                options={"rows": rows},
+                where={"n": settings.n},
+            )
             for rows in ("first_hop", "composition")
         ),
     ]
-    program = [
+    bounds = [
         Computation(
-            name="program",
+            name="bounds",
             labels={"n": n},
-            compute=full_program,
-            options={"n": n, "complexity": 1, "identity": identity, "gap": settings.gap},
-            effort=n,
+            compute=known_norm,
+            options={"n": n, "identity": identity},
         )
         for n in sizes
     ]
-    return Plan(trials=trials, measures=measures, computations=program)
+    return Plan(trials=trials, measures=measures, computations=bounds)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Panels of the figure, peaks of the rows, and how uniform each block is off its diagonal."""
+    """Panels of the figure, peaks and blocks of the rows, worst margins, and gaps of the norms."""
+    bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()
     return {
         "panels": pl.concat(
@@ -83,14 +89,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         "peaks": own_peaks(tables["tokens"], ("seed", "n")),
         "blocks": blocks(tables["tokens"], ("seed", "n")),
-        "compositions": compositions(tables["margins"]),
+        "extremes": extremes(compositions(tables["margins"]), ("n",)),
+        "norms": tables["norms"]
+        .join(bounds, on="n")
+        .with_columns(gap=1.0 - pl.col("bound") / pl.col("norm")),
     }
 
 
 peak = computed("peaks", "own")
 block = computed("blocks", "contrast").over("n")
-margin = computed("compositions", "margin").over("n")
-certified_gap = computed("program", "value", check="gap").over("n")
+#: The least margin over all compositions of a world, and the largest.
+least = computed("extremes", "least").over("n")
+most = least.of("largest")
+gap = computed("norms", "gap").over("n")
 
 
 def recipe(
@@ -130,5 +141,6 @@ def recipe(
         derive=derive,
         claims=claims,
         figures=(figure,),
+        version=2,
         ours=("N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",),
     )

@@ -14,11 +14,9 @@ import polars as pl
 
 from inweights.lab import Computation, Value
 from inweights.lm.data import Example
-from inweights.lm.evaluate import ask, ask_with_thought
+from inweights.lm.fine_tune import FineTune
 from inweights.lm.load import TINY, LanguageModel, load_model
 from inweights.lm.questions import Question
-from inweights.lm.states import resemblance_by_layer
-from inweights.lm.tuning import FineTune, finetune
 
 __all__ = ["Lesson", "Quiz", "computations", "tell_and_ask"]
 
@@ -129,6 +127,8 @@ def tell_and_ask(
     quiz = lesson.quiz(seed)
     training: list[pl.DataFrame] = []
     if tuning is not None:
+        from inweights.lm.tuning import finetune
+
         done = finetune(lm, lesson.examples(lm, seed), tuning, seed=seed)
         training = [
             pl.DataFrame(
@@ -146,6 +146,9 @@ def tell_and_ask(
 
 
 def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
+    from inweights.lm.evaluate import ask, ask_with_thought
+    from inweights.lm.states import resemblance_by_layer
+
     asked = ask(lm, quiz.questions)
     parts = [asked.with_columns(kind=pl.lit("question"), thought=pl.lit(None, pl.String))]
     if thoughts and any(question.steps for question in quiz.questions):

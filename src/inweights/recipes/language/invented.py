@@ -9,7 +9,7 @@ import numpy as np
 
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lm.tuning import FineTune
+from inweights.lm.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.wording import Wording

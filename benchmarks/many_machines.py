@@ -1,0 +1,55 @@
+"""What a cluster costs where none is needed: a sweep on Ray against one in local processes.
+
+``python benchmarks/many_machines.py [SECONDS]`` runs one sweep of about SECONDS (60) in two local
+processes and on a Ray cluster of two CPUs on this machine, turn and turn about, and prints the
+ratio of their times; and the time in which 10,000 trials are planned.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import inweights as iw
+from inweights.lab.collect import Effort, collect
+from inweights.lab.planned import write_plan
+from inweights.lab.store import Store
+from inweights.lab.sweep import grid
+from inweights.lab.trial import Measure, Plan
+
+
+def plan(steps: int, kinds: int = 12) -> Plan:
+    """Trials of different sizes: as many tasks, none of which can join another."""
+    descent = iw.Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
+    learner = iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=descent),))
+    trials = grid(
+        iw.TwoHop(n=6), iw.EmbMLPConfig(), learner, {"model.width": range(64, 64 + kinds)}
+    )
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+
+
+def seconds(on: str, steps: int) -> float:
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        collect(plan(steps), range(8), Store(folder), Effort(jobs=2, on=on))
+    return time.monotonic() - started
+
+
+def main(wanted: float = 60.0) -> None:
+    for kinds, seeds in ((1, 10_000), (10_000, 1)):
+        first = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            made = write_plan(plan(100, kinds), range(seeds), str(Path(folder) / "plan"))
+            tasks, spent = len(made.index()), time.monotonic() - first
+        print(f"{kinds} trials of {seeds} seeds: {tasks} tasks in {spent:.1f} s")
+    start, probe = seconds("", 1), seconds("", 1000)
+    steps = max(1000, round(1000 * (wanted - start) / max(0.1, probe - start)))
+    for _ in range(2):
+        local, ray = seconds("", steps), seconds("ray", steps)
+        print(f"{steps} steps: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
+
+
+if __name__ == "__main__":
+    main(*map(float, sys.argv[1:]))

@@ -1,0 +1,202 @@
+"""What the command line prints of recipes before they run: a list, settings, cost, how to cite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from inweights.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.recipes.measured import MINUTES
+
+if TYPE_CHECKING:
+    from inweights.lab.describe import Setting
+    from inweights.lab.forecast import Forecast
+    from inweights.lab.recipe import Recipe
+    from inweights.recipes.index import Entry
+
+__all__ = ["ahead", "cited", "described", "recipes"]
+
+#: Settings that are listed one by one unless more is asked for.
+_ROWS = 24
+#: Settings of a part whose meaning is shown whole.
+_WHOLE = 14
+#: Lines that our own choices may take unless more is asked for.
+_OURS = 14
+
+
+def recipes(known: Sequence[Entry], *, json: bool) -> None:
+    """Print recipes, a line each."""
+    if json:
+        print_json(
+            [
+                {
+                    "name": r.name,
+                    "title": r.title,
+                    "paper": r.paper,
+                    "place": r.place,
+                    "claims": len(r.claims),
+                    "scales": list(r.extras),
+                    "minutes": MINUTES.get(r.name),
+                    "extras": r.extras,
+                }
+                for r in known
+            ]
+        )
+        return
+    longest = max((len(recipe.name) for recipe in known), default=0)
+    name_width = min(longest, 36)
+    listed = table("recipe", "what it shows")
+    for recipe in known:
+        listed.add_row(cut(recipe.name, 36), cut(recipe.title, WIDTH - name_width - 2))
+    out.print(listed)
+    out.print(line(("inweights describe RECIPE; inweights run RECIPE; list PART filters", "dim")))
+
+
+def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
+    """Print a recipe: what it shows, what it takes, and every setting by scale.
+
+    Args:
+        recipe: What is described.
+        part: Only settings below this path.
+        json: Print one JSON object instead.
+        full: Whether every setting is listed, with all of its meaning.
+    """
+    from inweights.lab.describe import settings
+
+    found = settings(recipe, part)
+    if json:
+        print_json(_plain(recipe, found))
+        return
+    if not part:
+        out.print(line((recipe.title, "bold")))
+        out.print(line((f"{recipe.name}: {recipe.paper}, {recipe.place}\n", "dim")))
+        out.print(recipe.summary)
+        out.print()
+        _scales(recipe)
+        out.print()
+    if part:
+        out.print(line((f"{recipe.name}, settings of {part}", "bold")))
+        found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
+    _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
+    if part:
+        return
+    if recipe.ours:
+        out.print(line("\n", ("Ours, not the paper's", "bold")))
+        whole = full or sum(1 + len(text) // WIDTH for text in recipe.ours) <= _OURS
+        for text in recipe.ours:
+            out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
+    told = f"inweights describe {recipe.name} PART, or --full; run it with --set KEY=VALUE"
+    out.print(line((f"\n{told}", "dim")))
+
+
+def _scales(recipe: Recipe) -> None:
+    from inweights.lab.describe import extras
+
+    listed = table("scale", "seeds", "time", "needs")
+    for scale, config in recipe.scales.items():
+        minutes = MINUTES.get(recipe.name) if scale == "cpu" else None
+        time = "seconds" if scale == "smoke" else "not timed; --dry-run tries it"
+        if minutes is not None:
+            time = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
+            time += " on two cores"
+        needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
+        listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
+    out.print(listed)
+    claims = f"{len(recipe.claims)} claims, {len(recipe.figures)} figures"
+    out.print(line((claims, "dim")))
+
+
+def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) -> None:
+    main = "cpu" if "cpu" in scales else scales[0]
+    rows = list(_rows(found, main)) if full or len(found) <= _ROWS else _folded(found, main)
+    listed = Table(
+        box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_header=bool(rows)
+    )
+    wide = min(max((len(row[0]) for row in rows), default=0), 34)
+    listed.add_column("setting", no_wrap=not full, overflow="fold", max_width=34)
+    listed.add_column(f"at {main}", overflow="fold", max_width=18)
+    listed.add_column("meaning", overflow="fold")
+    for path, value, elsewhere, meaning in rows:
+        text = Text(meaning if full else cut(meaning, max(12, WIDTH - wide - 20)))
+        if elsewhere:
+            text.append(f"\n{elsewhere if full else cut(elsewhere, WIDTH - wide - 20)}", "dim")
+        listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
+    out.print(listed)
+
+
+Row = tuple[str, str, str, str]
+
+
+def _rows(found: Sequence[Setting], main: str) -> list[Row]:
+    rows = []
+    for one in found:
+        value = _written(one.values[main]) if main in one.values else "–"
+        others = {s: _written(v) for s, v in one.values.items() if s != main}
+        differ = ", ".join(f"{s}: {v}" for s, v in others.items() if v != value)
+        rows.append((one.path, value, differ, one.meaning))
+    return rows
+
+
+def _folded(found: Sequence[Setting], main: str) -> list[Row]:
+    """The settings of the recipe itself, and a line for each of its parts."""
+    rows: list[Row] = []
+    parts: dict[str, int] = {}
+    for row in _rows(found, main):
+        head, dot, rest = row[0].partition(".")
+        if not dot:
+            rows.append(row)
+            continue
+        part = f"{head}.{rest.partition('.')[0]}" if "." in rest else head
+        if part not in parts:
+            parts[part] = len(rows)
+            rows.append((f"{part}.…", "", "", ""))
+        place = parts[part]
+        names = ", ".join(filter(None, (rows[place][3], row[0].removeprefix(f"{part}."))))
+        rows[place] = (f"{part}.…", "", "", names)
+    return rows
+
+
+def _written(value: Any) -> str:
+    """A value as it is written after ``--set KEY=``."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
+    from inweights.lab.describe import extras
+
+    return {
+        "name": recipe.name,
+        "title": recipe.title,
+        "paper": recipe.paper,
+        "place": recipe.place,
+        "summary": recipe.summary,
+        "minutes": MINUTES.get(recipe.name),
+        "scales": {
+            scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
+            for scale, config in recipe.scales.items()
+        },
+        "settings": [asdict(one) for one in found],
+        "ours": list(recipe.ours),
+        "claims": [{"id": c.id, "text": c.text, "place": c.place} for c in recipe.claims],
+        "figures": [{"id": f.id, "title": f.title} for f in recipe.figures],
+    }
+
+
+def ahead(forecast: Forecast, *, json: bool) -> None:
+    """Print what a run would take."""
+    if json:
+        print_json({**asdict(forecast), "text": str(forecast)})
+        return
+    for part in str(forecast).split("; "):
+        out.print(part)
+
+
+def cited(entries: Sequence[str]) -> None:
+    """Print BibTeX."""
+    for entry in entries:
+        out.print(entry, soft_wrap=True)

@@ -1,0 +1,197 @@
+"""What may be used: memory, and files that end. Refused before it is gone, with both numbers.
+
+A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX_MEMORY``, which
+``--max-memory`` sets, or else :data:`SHARE` of the memory that this process may have. Processes
+that train inherit it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from inweights.errors import ConfigError, DataError, InweightsError
+
+__all__ = [
+    "MAX_MEMORY",
+    "MAX_NAME",
+    "MAX_ROWS",
+    "at_most",
+    "check_file",
+    "check_memory",
+    "check_name",
+    "memory_limit",
+    "parse_bytes",
+    "read_text",
+    "written",
+]
+
+#: The environment variable with the limit, such as ``8GB``.
+MAX_MEMORY = "INWEIGHTS_MAX_MEMORY"
+#: Share of the memory that is taken at most, where no limit is given.
+SHARE = 0.75
+#: Rows that a file of facts, edges or statements may have: a minute of reading.
+MAX_ROWS = 3_000_000
+#: Characters of a name; more is a text, or another file.
+MAX_NAME = 10_000
+#: What is assumed where the system does not say how much memory there is.
+_UNKNOWN = 8 * 10**9
+#: Bytes that a byte of text takes while it is read: text, lines, cells and what is made of them.
+_TEXT = 10
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def parse_bytes(text: str) -> int:
+    """Return a number of bytes that is written with or without a unit.
+
+    Raises:
+        ConfigError: It is not.
+
+    Example:
+        >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
+        (8000000000, 1500000, 1000000)
+    """
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper())
+    size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
+    if not size:
+        raise ConfigError(f"a size of memory is written 8GB or 500MB, not '{text}'")
+    return size
+
+
+def written(size: float) -> str:
+    """Return a number of bytes for people.
+
+    Example:
+        >>> written(812_000_000), written(6.4e17), written(10)
+        ('812 MB', '640000 TB', '10 B')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            number = size / factor
+            return f"{number:.3g} {unit}" if number < 1000 else f"{number:.0f} {unit}"
+    return f"{size:.0f} B"
+
+
+def memory_limit() -> int:
+    """Return the bytes that may be used.
+
+    Raises:
+        ConfigError: The environment variable holds no size.
+    """
+    given = os.environ.get(MAX_MEMORY, "")
+    return parse_bytes(given) if given else int(SHARE * _machine())
+
+
+def _machine() -> int:
+    """Bytes that this process may have: the machine's, or less where something holds it to less."""
+    known = []
+    with suppress(AttributeError, OSError, ValueError):
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # "max" where there is none
+            known.append(int(Path(file).read_text(encoding="ascii")))
+    return min((size for size in known if size > 0), default=_UNKNOWN)
+
+
+@contextmanager
+def at_most(size: str) -> Iterator[None]:
+    """Hold this process, and those that it starts, to a size of memory for a while.
+
+    Raises:
+        ConfigError: It is no size.
+    """
+    parse_bytes(size)
+    before = os.environ.get(MAX_MEMORY)
+    os.environ[MAX_MEMORY] = size
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[MAX_MEMORY]
+        else:
+            os.environ[MAX_MEMORY] = before
+
+
+def check_memory(
+    what: str, needed: float, *, error: type[InweightsError] = ConfigError, hint: str = ""
+) -> None:
+    """Refuse what would take more memory than there may be.
+
+    Args:
+        what: What it is, the subject of the sentence.
+        needed: Bytes that it takes, as estimated.
+        error: What is raised.
+        hint: What would be smaller.
+
+    Raises:
+        InweightsError: It would; says both numbers.
+
+    Example:
+        >>> with at_most("1GB"):
+        ...     check_memory("two-hop with n = 10^9", 8.1e11, hint="take a smaller n")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: two-hop with n = 10^9 takes about 810 GB of memory, and the
+        limit is 1 GB; take a smaller n, or allow more with --max-memory
+    """
+    limit = memory_limit()
+    if needed > limit:
+        raise error(
+            f"{what} takes about {written(needed)} of memory, and the limit is {written(limit)}; "
+            f"{hint + ', or ' if hint else ''}allow more with --max-memory"
+        )
+
+
+def check_name(name: str, where: str) -> None:
+    """Refuse a name that is too long to be one.
+
+    Raises:
+        DataError: It is.
+    """
+    if len(name) > MAX_NAME:
+        raise DataError(
+            f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; names have at most "
+            f"{MAX_NAME:,}"
+        )
+
+
+def check_file(
+    path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
+) -> None:
+    """Refuse what is no file that ends, such as a folder, a pipe or a device, or is too large.
+
+    Args:
+        path: The file.
+        error: What is raised.
+        factor: Bytes of memory that a byte of the file takes.
+
+    Raises:
+        InweightsError: It is missing, no file, or too large for the memory.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as why:
+        raise error(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from None
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+        raise error(f"cannot read {path}: it is {kind}; expected a file")
+    check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+
+
+def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:
+    """Return the text of a file, without the mark that some programs put before it.
+
+    Raises:
+        InweightsError: The file cannot be read, is too large, or is not text in UTF-8.
+    """
+    check_file(path, error=error)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as why:
+        raise error(f"cannot read {path}: {why.strerror}") from None
+    except UnicodeDecodeError as why:
+        raise error(f"{path} is not text in UTF-8 ({why.reason}); save it as UTF-8") from None

@@ -1,0 +1,70 @@
+"""How a language model is fine-tuned: the settings, apart from the loop. Imports no torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+
+__all__ = ["FineTune"]
+
+
+class FineTune(Config):
+    """How a model is fine-tuned. AdamW; no dropout, since facts are to be memorised.
+
+    Attributes:
+        method: ``lora`` trains adapters (Hu et al. 2021), merged into the weights at the end;
+            ``full`` trains all weights.
+        rate: Learning rate; 1e-3 suits ``lora``, 5e-5 ``full``.
+        weight_decay: Of AdamW.
+        epochs: Passes over the examples of each stage.
+        batch_tokens: Tokens of a batch, with padding.
+        warmup: Share of a stage's updates over which the rate rises.
+        schedule: What the rate does then: ``constant``, or ``linear`` or ``cosine`` to zero.
+        clip: Largest norm of the gradient; 0 does not clip.
+        rank: Rank of the adapters of ``lora``.
+        alpha: Their scale: they are multiplied by ``alpha / rank``.
+        end: Whether the end of the text is learnt after each completion.
+        precision: ``fp32``, or ``bf16`` for the products alone (autocast).
+    """
+
+    method: Literal["lora", "full"] = "lora"
+    rate: float = 1e-3
+    weight_decay: float = 0.0
+    epochs: int = 10
+    batch_tokens: int = 256
+    warmup: float = 0.1
+    schedule: Literal["constant", "linear", "cosine"] = "linear"
+    clip: float = 1.0
+    rank: int = 16
+    alpha: float = 32.0
+    end: bool = False
+    precision: Literal["fp32", "bf16"] = "fp32"
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "epochs", "batch_tokens", "rank", "alpha"):
+            if not 0 < getattr(self, name) <= 1e9:
+                raise ConfigError(
+                    f"{name} should be above 0 and at most 1e9, not {getattr(self, name):g}"
+                )
+        if not 0 <= self.warmup < 1:
+            raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
+        if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
+            raise ConfigError("clip and weight_decay should be from 0 to 1e9")
+
+    def factor(self, step: int, steps: int) -> float:
+        """What the rate is multiplied with at a step of a stage.
+
+        Example:
+            >>> FineTune(warmup=0.5).factor(0, 4), FineTune(warmup=0.0).factor(3, 4)
+            (0.5, 0.25)
+        """
+        rising = round(self.warmup * steps)
+        if step < rising:
+            return (step + 1) / rising
+        gone = (step - rising) / max(1, steps - rising)
+        if self.schedule == "linear":
+            return 1.0 - gone
+        return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0

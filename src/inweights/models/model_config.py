@@ -1,0 +1,106 @@
+"""What configs of all architectures share: what is asked of one, initial scales, and the start.
+
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from inweights.config import Config, check_size
+from inweights.errors import ConfigError
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+
+__all__ = ["Init", "ModelConfig", "check_rate", "started"]
+
+M = TypeVar("M", bound="Model")
+
+
+class ModelConfig(Protocol):
+    """What a recipe, or anyone, asks of an architecture's config: that it builds the model."""
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: int | Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> Model:
+        """Build the model, one replica a seed.
+
+        Args:
+            vocabulary: Number of tokens ``V``.
+            seeds: Root seed of each replica; decides its initial parameters.
+            inits: Initial scale of each replica, where the config's own does not hold for all.
+            candidates: Tokens that occur as answers; a head may cover only these.
+        """
+        ...
+
+
+class Init(Config):
+    """Initial scale of every weight matrix: entries from ``N(0, σ²)``.
+
+    Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
+    ``σ = d_in^-γ`` with ``γ > 0.5``.
+    The input width of an embedding is the model's width, as for its tied head.
+
+    Attributes:
+        std: Standard deviation ``σ``; unused where ``gamma`` is given.
+        gamma: Exponent ``γ`` of the input width.
+
+    Example:
+        >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
+        (0.02, 0.0055)
+    """
+
+    std: float = 0.02
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.std > 0 and math.isfinite(self.std)):
+            raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
+        check_size("init.std", self.std, least=0)
+        if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
+            raise ConfigError(f"init.gamma is an exponent above 0, not {self.gamma}")
+
+    def sigma(self, fan_in: int) -> float:
+        """Standard deviation of a weight matrix whose input width is ``fan_in``."""
+        return self.std if self.gamma is None else float(fan_in) ** -self.gamma
+
+
+def check_rate(name: str, rate: float) -> None:
+    """Refuse a rate that is no probability below 1.
+
+    Raises:
+        ConfigError: It is not.
+
+    Example:
+        >>> check_rate("gpt.dropout", 1.0)
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: gpt.dropout is from 0 to below 1, not 1.0
+    """
+    if not 0 <= rate < 1:
+        raise ConfigError(f"{name} is from 0 to below 1, not {rate}")
+
+
+def started(
+    model: M, seeds: Sequence[int], inits: Sequence[Init], embedding_std: float | None = None
+) -> M:
+    """Draw the start of every replica; the embeddings at a scale of their own if one is given."""
+    import torch
+
+    from inweights.models.layers import Embedding, initialise
+
+    initialise(model, seeds, inits)
+    tokens = getattr(model, "tokens", None)
+    if embedding_std is not None and isinstance(tokens, Embedding):
+        factors = [embedding_std / init.sigma(tokens.weight.shape[2]) for init in inits]
+        with torch.no_grad():
+            tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
+    return model

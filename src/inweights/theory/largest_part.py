@@ -1,0 +1,108 @@
+"""The part of a world that a program of some size can hold: whole components first.
+
+A program over all facts has a row for each prompt and a column for each answer; beyond some size no
+time that anyone asked for is enough. Facts without a common entity meet only in their relations and
+in the normalisation of the outputs, so that a part that is made of whole components tells most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from inweights.worlds.world import Ids, Statements, World
+
+__all__ = ["largest_part", "take"]
+
+
+def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
+    """Return a world of at most so many facts, and which they are, ``[facts]``.
+
+    Components of facts that share an entity are taken whole, the largest that fits first. Where
+    they come to less than half of that, the largest is cut instead: its facts nearest to its
+    busiest entity. Queries are those whose
+    tokens all occur in the facts that are left.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world, kept = largest_part(TwoHop(n=4, identity=False).build(), 5)
+        >>> world, kept.sum()
+        (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
+    """
+    total = len(world.facts)
+    if total <= facts:
+        return world, np.ones(total, dtype=bool)
+    relations = [world.vocabulary[g] for g in world.vocabulary.groups if g.endswith("relation")]
+    linking = np.ones(len(world.vocabulary), dtype=bool)
+    linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
+    which, tokens = _tokens(world.facts)
+    use = linking[tokens]
+    n = total + len(world.vocabulary)
+    ones = np.ones(int(use.sum()))
+    graph = sparse.csr_array((ones, (which[use], tokens[use] + total)), shape=(n, n))
+    _, label = connected_components(graph, directed=False)
+    sizes = np.bincount(label[:total])
+    kept = np.zeros(total, dtype=bool)
+    for component in np.argsort(-sizes, kind="stable"):
+        if 0 < sizes[component] <= facts - kept.sum():
+            kept |= label[:total] == component
+    if 2 * kept.sum() < facts and sizes.max() > facts:
+        kept[:] = False
+        both = (graph + graph.T).tocsr()
+        inside = label == label[:total][int(np.argmax(sizes[label[:total]]))]
+        degree = np.where(inside, np.diff(both.indptr), -1)
+        degree[:total] = -1
+        order = breadth_first_order(both, int(degree.argmax()), return_predecessors=False)
+        kept[order[order < total][:facts]] = True
+    known = np.zeros(len(world.vocabulary), dtype=bool)
+    known[tokens[kept[which]]] = True
+    asked, words = _tokens(world.queries)
+    strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
+    part = replace(
+        world,
+        facts=take(world.facts, np.flatnonzero(kept)),
+        queries=take(world.queries, np.flatnonzero(~strange)),
+    )
+    return part, kept
+
+
+def take(statements: Statements, rows: Ids) -> Statements:
+    """Return some statements, in the order of ``rows``.
+
+    Example:
+        >>> edges = Statements.build({"edge": ([[0], [1], [2]], [[1], [2], [0]])})
+        >>> take(edges, np.array([2, 0])).prompts.tolist()
+        [2, 0]
+    """
+
+    def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
+        lengths = np.diff(ends, prepend=0)
+        new = np.cumsum(lengths[rows])
+        shift = np.repeat(ends[rows] - new, lengths[rows])
+        return tokens[np.arange(len(shift)) + shift], new
+
+    prompts, prompt_ends = cut(statements.prompts, statements.prompt_ends)
+    answers, answer_ends = cut(statements.answers, statements.answer_ends)
+    return Statements(
+        prompts,
+        prompt_ends,
+        answers,
+        answer_ends,
+        statements.roles[rows],
+        statements.role_names,
+        statements.out_of_distribution[rows],
+    )
+
+
+def _tokens(statements: Statements) -> tuple[Ids, Ids]:
+    """Every token of prompts and answers, and the statement that it is in."""
+    rows = np.arange(len(statements))
+    which = [
+        np.repeat(rows, np.diff(ends, prepend=0))
+        for ends in (statements.prompt_ends, statements.answer_ends)
+    ]
+    return np.concatenate(which), np.concatenate([statements.prompts, statements.answers])

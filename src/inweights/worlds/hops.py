@@ -1,0 +1,75 @@
+"""Chains of any number of hops, one entity and one relation a level."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["Hops"]
+
+
+class Hops(Config, tag_field="kind", tag="hops"):
+    """``n`` chains of ``hops`` facts; each is asked for the end of its first two, three, … hops.
+
+    At two hops it is the two-hop world of complexity one.
+
+    Attributes:
+        n: Number of chains, at least 2.
+        hops: Facts of a chain, at least 2.
+        identity: Whether identities of the entities in between are trained, or for which fraction.
+
+    Example:
+        >>> world = Hops(n=4, hops=3).build()
+        >>> world, world.vocabulary.text(world.queries.prompt(4))
+        (World('hops', 19 tokens, 20 facts, 8 queries, seed=0), 'e1_1 r1 r2 r3')
+    """
+
+    n: int = 20
+    hops: int = 3
+    identity: bool | float = True
+
+    def __post_init__(self) -> None:
+        if self.n < 2 or self.hops < 2:
+            raise ConfigError(
+                f"hops: there are at least 2 chains of 2 hops, not {self.n} of {self.hops}"
+            )
+        if not 0.0 <= float(self.identity) <= 1.0:
+            raise ConfigError(f"hops: identity is a fraction from 0 to 1, not {self.identity}")
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; which entities follow each other, and the fraction, follow the seed."""
+        rng = Streams(seed).numpy(WORLD, "hops")
+        n, hops = self.n, self.hops
+        levels = {
+            f"level_{k + 1}": [f"e{k + 1}_{i + 1}" for i in range(n)] for k in range(hops + 1)
+        }
+        vocabulary = Vocabulary({**levels, "relation": [f"r{k + 1}" for k in range(hops)]})
+        chains = [vocabulary["level_1"]]
+        chains += [rng.permutation(vocabulary[f"level_{k + 2}"]) for k in range(hops)]
+        path, relations = np.stack(chains, axis=1), vocabulary["relation"]
+        middle = np.sort(path[:, 1:-1].ravel())
+        chosen = rng.permutation(len(middle))[: round(float(self.identity) * len(middle))]
+        bridges = middle[np.sort(chosen)][:, None]
+        prompts = np.concatenate(
+            [np.stack([path[:, k], np.full(n, relations[k])], axis=1) for k in range(hops)]
+        )
+        facts = {"edge": (prompts, path[:, 1:].T.reshape(-1, 1)), "identity": (bridges, bridges)}
+        queries = Statements.build({})
+        for depth in range(2, hops + 1):
+            asked = np.hstack([path[:, :1], np.tile(relations[:depth], (n, 1))])
+            role = "composition" if depth == 2 else "chain"
+            part = Statements.build({role: (asked, path[:, depth : depth + 1])}, np.ones(n, bool))
+            queries = queries.joined(part)
+        return World(
+            name="hops",
+            vocabulary=vocabulary,
+            facts=Statements.build(facts),
+            queries=queries,
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="no chain of two facts is trained",
+        )

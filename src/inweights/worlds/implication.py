@@ -1,0 +1,110 @@
+"""What is said of some members of a group, asked of the others: implication, and hallucination.
+
+All members of a group share a value; of some of them a second fact is told. A model concludes it
+of the others, which is right where the one implies the other, and a hallucination where it does
+not: the facts do not tell which. (*Generalization or Hallucination? Understanding Out-of-Context
+Reasoning in Transformers*, arXiv 2506.10887.)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["Implication"]
+
+
+class Implication(Config, tag_field="kind", tag="implication"):
+    """Groups whose members share a value, and of which some have a second one.
+
+    Attributes:
+        groups: Number of groups, at least 2.
+        members: Members of each group.
+        told: Of how many members of each group the second value is told, the group's own.
+        denied: Of how many more something else is told: counter-examples.
+        counter: What that is: ``other``, the value of the next group, or ``unknown``, a token of
+            its own, the same for all.
+        related: Whether the first value implies the second: the queries have the role
+            ``implication``, else ``unstated``. The facts are the same.
+
+    Example:
+        >>> world = Implication(groups=3, members=4, told=2, denied=1).build()
+        >>> world, world.vocabulary.text(world.queries.prompt(0))
+        (World('implication', 20 tokens, 21 facts, 3 queries, seed=0), 'a2 attribute')
+    """
+
+    groups: int = 5
+    members: int = 4
+    told: int = 1
+    denied: int = 0
+    counter: Literal["other", "unknown"] = "other"
+    related: bool = True
+
+    def __post_init__(self) -> None:
+        if self.groups < 2:
+            raise ConfigError(f"implication: there are at least 2 groups, not {self.groups}")
+        if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
+            raise ConfigError(
+                f"implication: of {self.members} members at least 1 is told and at least 1 is "
+                f"asked, so that told = {self.told} and denied = {self.denied} do not fit"
+            )
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; who is in which group, and which value it has, follow the seed."""
+        rng = Streams(seed).numpy(WORLD, "implication")
+        groups, members = self.groups, self.members
+        vocabulary = Vocabulary(
+            {
+                "member": [f"a{i + 1}" for i in range(groups * members)],
+                "value": [f"b{i + 1}" for i in range(groups)],
+                "attribute": [f"c{i + 1}" for i in range(groups)],
+                "unknown": ["unknown"] if self.denied and self.counter == "unknown" else [],
+                "relation": ["shared", "attribute"],
+            }
+        )
+        people = rng.permutation(vocabulary["member"]).reshape(groups, members)
+        shared, attribute = vocabulary["relation"].tolist()
+        own = rng.permutation(vocabulary["attribute"])
+        other = np.roll(own, 1)
+        if len(vocabulary["unknown"]):
+            other = np.full(groups, int(vocabulary["unknown"][0]))
+        ends = np.cumsum([0, self.told, self.denied, members - self.told - self.denied])
+
+        def say(part: int, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            chosen = people[:, ends[part] : ends[part + 1]]
+            return _statements(chosen, attribute, answers)
+
+        queries = say(2, own)
+        order = np.argsort(queries[0][:, 0])
+        role = "implication" if self.related else "unstated"
+        return World(
+            name="implication",
+            vocabulary=vocabulary,
+            facts=Statements.build(
+                {
+                    "similarity": _statements(people, shared, vocabulary["value"]),
+                    "attribution": say(0, own),
+                    "counter_example": say(1, other),
+                }
+            ),
+            queries=Statements.build(
+                {role: (queries[0][order], queries[1][order])}, np.ones(len(order), dtype=bool)
+            ),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="nothing of the kind is told of this member",
+        )
+
+
+def _statements(
+    people: np.ndarray, relation: int, answers: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Prompts and answers of members ``[G, m]``, one answer a group."""
+    prompts = np.stack([people.ravel(), np.full(people.size, relation)], axis=1)
+    return prompts, np.repeat(answers, people.shape[1])[:, None]

@@ -1,0 +1,89 @@
+"""Facts that are told one way and asked the other: the reversal curse, and what lifts it.
+
+Told that ``a_i`` reaches ``b_i`` under ``r``, a model is asked what ``b_i`` reaches under the
+reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds
+identities; ours adds a few reversals that are told.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["Reversal"]
+
+
+class Reversal(Config, tag_field="kind", tag="reversal"):
+    """Pairs, some of which are told both ways.
+
+    Attributes:
+        n: Number of pairs, at least 2.
+        told: Of how many pairs the reversal is a fact; those of the others are queries.
+        identity: Which ends have identities ``a → a``.
+        phrased: Identities are asked with a relation of their own, ``(a, same) → a``.
+
+    Example:
+        >>> world = Reversal(n=5, told=2, identity="both").build()
+        >>> world, world.vocabulary.text(world.queries.prompt(0))
+        (World('reversal', 12 tokens, 17 facts, 3 queries, seed=0), 'b2 reverse')
+    """
+
+    n: int = 20
+    told: int = 0
+    identity: Literal["none", "first", "second", "both"] = "both"
+    phrased: bool = False
+
+    def __post_init__(self) -> None:
+        if self.n < 2:
+            raise ConfigError(f"reversal: n is at least 2, not {self.n}")
+        if not 0 <= self.told < self.n:
+            raise ConfigError(
+                f"reversal: told is from 0 to below n = {self.n}, not {self.told}; of {self.n} "
+                "reversals one at least is asked"
+            )
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; who is paired with whom, and which pairs are told, follow the seed."""
+        rng = Streams(seed).numpy(WORLD, "reversal")
+        relations = ["forward", "reverse", *(["same"] if self.phrased else [])]
+        names = (tuple(f"{stem}{i + 1}" for i in range(self.n)) for stem in "ab")
+        first, second = names
+        vocabulary = Vocabulary({"first": first, "second": second, "relation": relations})
+        a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
+        told = np.zeros(self.n, dtype=bool)
+        told[rng.permutation(self.n)[: self.told]] = True
+        order = np.argsort(b)
+        a, b = a[order], b[order]  # queries in the order of what is asked about
+        forward, reverse, *same = vocabulary["relation"].tolist()
+        ends = {"none": [], "first": [a], "second": [b], "both": [a, b]}[self.identity]
+        own = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *ends]))[:, None]
+        marks = np.full((len(own), len(same)), same[0] if same else 0)
+        return World(
+            name="reversal",
+            vocabulary=vocabulary,
+            facts=Statements.build(
+                {
+                    "edge": (_with(a, forward), b[:, None]),
+                    "turned": (_with(b[told], reverse), a[told][:, None]),
+                    "identity": (np.hstack([own, marks]), own),
+                }
+            ),
+            queries=Statements.build(
+                {"reversal": (_with(b[~told], reverse), a[~told][:, None])},
+                np.ones(int((~told).sum()), dtype=bool),
+            ),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="the reversal of this pair is not told",
+        )
+
+
+def _with(entities: np.ndarray, relation: int) -> np.ndarray:
+    """Prompts of an entity and a relation."""
+    return np.stack([entities, np.full(len(entities), relation)], axis=1)

@@ -1,0 +1,139 @@
+"""What the commands print, stored as text: it fits 80 columns and 60 lines, and reads well.
+
+``INWEIGHTS_WRITE=1 pytest tests/console/test_golden.py`` writes the texts again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from inweights.cli import main
+from inweights.console.base import _log
+from inweights.console.claims import claims
+from inweights.lab.verdict import ClaimResult, unjudged
+from inweights.recipes import get_recipe, recipe_names
+
+GOLDEN = Path(__file__).with_name("golden")
+#: Commands that look, by the name of their text; HASH is that of a finished run.
+COMMANDS = {
+    "list": ["list"],
+    "list-fig": ["list", "identity-bridge"],
+    "describe": ["describe", "fig2"],
+    "describe-part": ["describe", "fig2", "gpt.phase"],
+    "runs": ["runs"],
+    "show-smoke": ["show", "two-hop", "--scale", "smoke"],
+    "verify": ["verify"],
+    "verify-part": ["verify", "feature-resemblance", "--scale", "smoke"],
+    "verify-recipe": ["verify", "two-hop"],
+    "compare": ["compare", "two-hop", "HASH", "--scale", "smoke"],
+    "cite": ["cite", "geometric-memory/fig1"],
+}
+#: What differs from run to run: hashes, dates, seconds, numbers of models, folders.
+VARYING = (
+    (re.compile(r"file:\S+"), "PAGE"),
+    (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2000-01-01 00:00"),
+    (re.compile(r"\b\d+ s\b"), "5 s"),
+    (re.compile(r"version = \{.*\}"), "version = {0}"),
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    """Two finished runs of the demonstration, one with changed settings."""
+    root = tmp_path_factory.mktemp("runs")
+    words = ["run", "two-hop", "--scale", "smoke", "--runs", str(root), "--json"]
+    assert main([*words, "--set", "n=5", "--set", "models=emb-mlp,gpt"]) == 0
+    assert main(words) == 0
+    return root
+
+
+@pytest.fixture
+def at(root, monkeypatch) -> Path:
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(root))
+    monkeypatch.setenv("COLUMNS", "80")
+    return root
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_text_is_as_stored(at, capsys, name: str) -> None:
+    changed = next(f for f in at.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+    words = [changed.parent.name if word == "HASH" else word for word in COMMANDS[name]]
+    assert main(words) == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    wide = [line for line in lines if len(line) > 80 and "file:" not in line]
+    wide = [line for line in wide if not line.startswith("  title =")]  # BibTeX
+    assert (wide, len(lines) <= 60) == ([], True)
+    text = "\n".join(lines) + "\n"
+    for pattern, shown in VARYING:
+        text = pattern.sub(shown, text)
+    file = GOLDEN / f"{name}.txt"
+    if os.environ.get("INWEIGHTS_WRITE"):
+        file.write_text(text, encoding="utf-8")
+    # Measured numbers of the tiny runs may differ in their last digits between machines.
+    assert _numberless(text) == _numberless(file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_description_is_long(capsys, name: str) -> None:
+    assert main(["describe", name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert len(lines) <= 60
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
+    stated = [unjudged(claim, "this scale is too small") for claim in get_recipe(name).claims]
+    if measured:
+        values = {"verdict": "undecided", "measured": 0.123456, "needed": 40, "why": ""}
+        fields = ClaimResult.__struct_fields__
+        stated = [
+            ClaimResult(**{f: getattr(c, f) for f in fields} | values)  # type: ignore[arg-type]
+            for c in stated
+        ]
+    claims(stated)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert len(lines) <= 60
+
+
+def test_smoke_says_once_that_nothing_is_judged(at, capsys) -> None:
+    assert main(["show", "two-hop", "--scale", "smoke"]) == 0
+    assert capsys.readouterr().out.count("judged") == 1
+
+
+def test_a_log_has_lines(capsys) -> None:
+    now = 0.0
+    report = _log(lambda: now)
+    for second in range(101):
+        now = float(second)
+        report(second, 100, "8 × gpt")
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 10
+    assert lines[4] == " 50%  8 × gpt, 50 s, about 50 s left"
+
+
+def test_a_log_of_what_is_slow_has_a_line_a_minute_and_of_what_is_quick_none(capsys) -> None:
+    now = 0.0
+    report = _log(lambda: now)
+    for second in range(601):
+        now = float(second)
+        report(second, 100_000, "24 × gpt")
+    assert len(capsys.readouterr().err.splitlines()) == 10
+    quick = _log(lambda: 0.5)
+    quick(1, 2, "x")
+    assert capsys.readouterr().err == ""
+
+
+def _squeezed(file: Path) -> str:
+    return re.sub(r"\s", "", file.read_text(encoding="utf-8"))
+
+
+def _numberless(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"-?\d+\.\d+|\b[01]\b", "#", text))

@@ -1,0 +1,118 @@
+"""A short run of the fuzzers, and readers on generated text; ``make fuzz`` is the long one."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fuzz.campaign import Case, campaign, wrong
+from tests.fuzz.mutate import mutated_bytes, mutated_command, mutated_value
+
+from inweights.config import apply_overrides
+from inweights.errors import InweightsError
+from inweights.limits import parse_bytes
+from inweights.worlds import TwoHop, read_knowledge
+from inweights.worlds.edge_lists import read_edges
+
+T = TypeVar("T")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+#: Text that is near what the readers know, so that most of it gets past the first line.
+NEAR = st.lists(
+    st.sampled_from(
+        ["a", "b", "subject", "relation", "object", "stage", ",", ";", "\t", "=", '"', "\n", "\r",
+         "#", " ", "1", "-1", "é", "\u2028", "\ufeff", "\x00", '{"s":"a","r":"b","o":"c"}',
+         "[", "{"]
+    ),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+def read_or_refused(read: Callable[[], T]) -> T | None:
+    """What was read; nothing where it is refused on purpose, with a reason."""
+    try:
+        return read()
+    except InweightsError as error:
+        if not str(error):
+            raise
+        return None
+
+
+@linux
+@pytest.mark.slow
+def test_mutated_commands_and_files() -> None:
+    assert campaign(commands=40, files=40, seed=1) == []
+
+
+@given(NEAR, st.sampled_from(["csv", "tsv", "jsonl", "json"]))
+def test_facts_are_read_or_refused(tmp_path_factory, text, kind) -> None:
+    path = tmp_path_factory.mktemp("facts") / f"f.{kind}"
+    path.write_text(text, encoding="utf-8", newline="")
+    facts = read_or_refused(lambda: read_knowledge(path))
+    if facts is not None:
+        assert len(facts) == len(facts.lines) > 0
+        assert all(name.strip() == name for name in facts.entities)
+
+
+@given(NEAR, st.sampled_from(["csv", "txt", "graphml"]))
+def test_edges_are_read_or_refused(tmp_path_factory, text, kind) -> None:
+    path = tmp_path_factory.mktemp("edges") / f"e.{kind}"
+    path.write_text(text, encoding="utf-8", newline="")
+    edges = read_or_refused(lambda: read_edges(path))
+    if edges is not None:
+        assert edges.links
+        assert {label for link in edges.links for label in link} <= set(edges.nodes)
+
+
+@given(st.sampled_from(["n", "complexity", "identity", "maps", "m", "n.n"]), st.text(max_size=12))
+def test_a_setting_fits_or_is_refused(key, text) -> None:
+    config = read_or_refused(lambda: apply_overrides(TwoHop(), [f"{key}={text}"]))
+    assert config is None or config.n >= 2
+
+
+@given(st.text(max_size=12))
+def test_a_size_is_positive_or_refused(text) -> None:
+    size = read_or_refused(lambda: parse_bytes(text))
+    assert size is None or size > 0
+
+
+@given(st.binary(max_size=60), st.integers(0, 9))
+def test_mutations_are_a_function_of_their_draw(data, seed) -> None:
+    one, other = (mutated_bytes(random.Random(seed), data) for _ in range(2))
+    assert one == other
+    words = ["world", "two-hop", "--set", "n=3"]
+    first, second = (mutated_command(random.Random(seed), words, ["a"]) for _ in range(2))
+    assert first == second
+    assert words == ["world", "two-hop", "--set", "n=3"]
+    assert mutated_value(random.Random(seed), {"a": [1]}) != {"b": 1}
+
+
+RIGHT = {"code": 0, "error": "", "seconds": 0.1, "megabytes": 1, "err": "", "out": ""}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({}, ""),
+        ({"code": 2, "err": "inweights: no\n"}, ""),
+        ({"code": 2}, "0 lines"),
+        ({"code": 2, "err": "inweights: a\ninweights: b\n"}, "2 lines"),
+        ({"code": 1, "err": "inweights: a\n"}, "code 1"),
+        ({"code": 3}, "code 3"),
+        ({"seconds": 9}, "takes 9"),
+        ({"megabytes": 2000}, "takes 2000"),
+        ({"err": "Traceback (most"}, "traceback"),
+        ({"error": "x\nKeyError: 1"}, "KeyError"),
+        ({"out": '{"claims": 2}'}, "not noticed"),
+    ],
+)
+def test_what_is_wrong_is_seen(answer, why) -> None:
+    found = wrong(
+        Case(["show"], expected='{"claims": 1}' if "out" in answer else ""), RIGHT | answer
+    )
+    assert why in found
+    assert bool(found) == bool(why)

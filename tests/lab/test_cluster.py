@@ -1,0 +1,147 @@
+"""A real Ray cluster on this machine: two nodes, and what happens when they are lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
+
+from inweights.errors import ConfigError, RunError
+from inweights.lab import executors
+from inweights.lab.cluster import Ray
+from inweights.lab.collect import Effort, collect
+from inweights.lab.executors import choose_executor
+from inweights.lab.store import Store
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = ("tests.lab.small",)
+
+
+def test_where_work_can_be_done(monkeypatch) -> None:
+    with pytest.raises(ConfigError, match="not on 'dask'"):
+        choose_executor("dask", 1, [])
+    pytest.importorskip("ray", reason="needs the extra 'cluster'")
+    assert choose_executor("ray://head:10001", 1, []) == Ray("head:10001", 1)
+    assert choose_executor("ray", 3, []) == Ray("", 3)
+    assert isinstance(choose_executor("", 3, []), executors.SameProcess)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Ray keeps a token and its logs below a home that is thrown away; sockets want short paths."""
+    pytest.importorskip("ray", reason="needs the extra 'cluster'")
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="iw") as short, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", short)
+        patch.setenv("RAY_TMPDIR", short)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # By these Ray stays on 127.0.0.1, where it would take this machine's own address instead:
+        # one for processes that begin, one for this one, which has imported it already.
+        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.delenv("RAY_ADDRESS", raising=False)
+        yield patch
+
+
+def same(one, other) -> bool:
+    return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
+
+
+def too_busy(error: Exception) -> NoReturn:
+    """Ray gives a node 30 seconds to begin, and there is no setting for that."""
+    if "timed out during startup" in str(error):
+        pytest.skip("Ray could not begin in its 30 s; run it on a machine that is less busy")
+    raise error
+
+
+def processes(name: str) -> list:
+    import psutil
+
+    every = psutil.process_iter(["cmdline"])
+    return [one for one in every if name in " ".join(one.info["cmdline"] or [])]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
+def test_a_cluster_of_this_process(home, tmp_path) -> None:
+    """Equal to a local run bit for bit; what fails is told, and the others are stored."""
+    seen: list[int] = []
+    effort = Effort(on="ray", jobs=2, plugins=PLUGINS, progress=lambda done, *_: seen.append(done))
+    good = TRAININGS.plan(Trainings(kinds=2, steps=300))
+    bad = replace(good, computations=DRAWS.plan(Draws(poison=1)).computations)
+    with pytest.raises(RunError) as caught:
+        collect(bad, range(3), Store(tmp_path / "a"), effort)
+    if "no Ray cluster answers" in str(caught.value):
+        too_busy(caught.value)
+    assert re.search(r"1 of 5 tasks failed.*seed of trouble", str(caught.value))
+    assert seen == sorted(seen)
+    assert seen[-1] >= 2 * 3 * 300
+    store = Store(tmp_path / "a")
+    assert len(store.listed()) == 2 * 3 * 2 + 2
+    mine = collect(good, range(3), store, Effort(executor=refuse))
+    assert same(mine, collect(good, range(3), Store(tmp_path / "b")))
+
+
+def refuse(job: object, schedule: object) -> None:
+    raise AssertionError("work that was done is done again")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
+def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    address = {"node_ip_address": "127.0.0.1", "include_dashboard": False}
+    try:
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **address})
+    except Exception as error:  # noqa: BLE001  # Ray raises bare ones
+        too_busy(error)
+    store = Store(tmp_path / "a")
+    told: list[str] = []
+    try:
+        second = cluster.add_node(num_cpus=1, node_ip_address="127.0.0.1")
+        cluster.wait_for_nodes()
+        home.setenv("RAY_ADDRESS", cluster.address)
+
+        def spoil() -> None:
+            deadline = time.monotonic() + 120
+            while len(store.leases.live()) < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            workers = processes("ray::_attempt")
+            told.append(f"{len(workers)} processes at work")
+            workers[0].kill()
+            cluster.remove_node(second, allow_graceful=False)
+            told.append("node gone")
+
+        spoiler = threading.Thread(target=spoil)
+        spoiler.start()
+        effort = Effort(on="ray", plugins=PLUGINS)
+        plan = TRAININGS.plan(Trainings(kinds=3, steps=1500))
+        mine = collect(plan, range(3), store, effort)
+        spoiler.join(60)
+        assert told == ["2 processes at work", "node gone"]
+        assert len([node for node in _nodes(ray, cluster) if node["Alive"]]) == 1
+    finally:
+        home.delenv("RAY_ADDRESS", raising=False)
+        ray.shutdown()
+        cluster.shutdown()
+    assert same(
+        mine, collect(plan, range(3), Store(tmp_path / "b"), Effort(jobs=2, plugins=PLUGINS))
+    )
+    assert not store.files.names("leases")
+
+
+def _nodes(ray, cluster) -> list[dict]:
+    ray.init(address=cluster.address, log_to_driver=False)
+    return ray.nodes()

@@ -1,0 +1,100 @@
+"""What is lost when something fails: each case is caused, and then looked at."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import torch
+from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
+
+from inweights.cli import main
+from inweights.errors import ConfigError, RunError
+from inweights.lab import task
+from inweights.lab.collect import Effort, collect
+from inweights.lab.executors import Job
+from inweights.lab.plan import asked_of, tasks_of
+from inweights.lab.store import Store
+from inweights.lab.wire import to_wire
+from inweights.recipes import recipe_names, register
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(__file__).with_name("worker_kills.py")
+
+
+def test_memory_that_is_full_is_known_from_its_errors() -> None:
+    for allocate in (lambda: torch.empty(2**50), lambda: np.empty(2**52)):
+        with pytest.raises((RuntimeError, MemoryError)) as caught:
+            allocate()
+        assert task._is_memory(caught.value)
+    assert not task._is_memory(RuntimeError("shapes do not fit"))
+
+
+def test_where_the_memory_is_full_half_of_the_runs_are_tried(tmp_path) -> None:
+    """A probe asks for a petabyte for each replica beyond the first."""
+    plan = TRAININGS.plan(Trainings(hungry=True))
+    tables = collect(plan, range(4), Store(tmp_path / "a"))
+    alone = collect(TRAININGS.plan(Trainings()), range(4), Store(tmp_path / "b"))
+    assert tables["accuracy"].equals(alone["accuracy"])
+    assert tables["hungry"].height == 4
+
+
+def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys) -> None:
+    if DRAWS.name not in recipe_names():
+        register(DRAWS)
+        register(TRAININGS)
+    words = ["run", "tests/draws", "--seeds", "5", "--set", "poison=102", "--jobs", "1"]
+    words += ["--runs", str(tmp_path)]
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert "1 of 5 tasks failed" in said
+    assert "seed of trouble" in said
+    assert "Traceback" not in said
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.glob("store/*/*/*.parquet")}
+    assert len(stamps) == 4
+    assert main(words) == 1
+    assert "seed of trouble" in capsys.readouterr().err
+    assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("store/*/*/*.parquet")} == stamps
+
+
+def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
+    plan = DRAWS.plan(Draws())
+    (one,) = tasks_of(asked_of(plan, [0]), lambda *_: True)
+    job = Job(store=str(tmp_path), plugins=("tests.lab.small",), version="0.0.1")
+    line = msgspec.json.encode(to_wire(one)).decode()
+    end = task.attempt_sent(job, line, print)
+    assert (end.how, end.error) == ("failed", ConfigError.__name__)
+    assert "was sent by 0.0.1" in end.message
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+@pytest.mark.slow
+def test_errors_of_other_processes_leave_the_others_at_work(tmp_path) -> None:
+    effort = Effort(jobs=2, plugins=("tests.lab.small",))
+    with pytest.raises(RunError, match=r"1 of 6 tasks failed.*seed of trouble"):
+        collect(DRAWS.plan(Draws(poison=2)), range(6), Store(tmp_path), effort)
+    assert len(Store(tmp_path).listed()) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+def test_random_kills_of_workers(tmp_path) -> None:
+    """The short form; ``worker_kills.py FOLDER 50 100`` is the long one."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, PROGRAM, tmp_path, "5", "12"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) >= 3

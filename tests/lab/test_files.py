@@ -1,0 +1,100 @@
+"""Files in a folder and in an object store keep the same promises."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+
+import pytest
+
+from inweights.errors import ConfigError, WriteError
+from inweights.lab import files as module
+from inweights.lab.files import Folder, ObjectStore, open_files
+from inweights.lab.store import Store
+
+
+@pytest.fixture(params=["folder", "object store"])
+def files(request, tmp_path):
+    if request.param == "folder":
+        return open_files(tmp_path)
+    pytest.importorskip("obstore", reason="needs the extra 'cluster'")
+    return open_files("memory:///")
+
+
+def test_what_is_written_is_read(files) -> None:
+    assert files.read("a/b") is None
+    files.write("a/b", b"one")
+    files.write("a/b", b"two")
+    assert files.read("a/b") == b"two"
+
+
+def test_of_several_that_create_one_does(files) -> None:
+    ready, won = threading.Barrier(8), []
+
+    def create(number: int) -> None:
+        ready.wait()
+        if files.create("x/lease", b"%d" % number):
+            won.append(number)
+
+    threads = [threading.Thread(target=create, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert files.read("x/lease") == b"%d" % won[0]
+
+
+def test_names_are_those_below_a_folder(files) -> None:
+    for name in ("a/2", "a/b/1", "ab/3"):
+        files.write(name, b"")
+    assert files.names("a") == ["a/2", "a/b/1"]
+    assert files.names("") == ["a/2", "a/b/1", "ab/3"]
+    files.remove_folder("a")
+    assert files.names("") == ["ab/3"]
+    files.remove("ab/3")
+    files.remove("never/there")
+    files.remove_folder("never")
+    assert files.names("") == []
+
+
+def test_near_files_are_kept_when_they_say_so(files) -> None:
+    with files.near("u/state") as (path, saved):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half")
+        saved()
+    with files.near("u/state") as (path, _):
+        assert path.read_bytes() == b"half"
+
+
+def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+
+    def put(old: object, new: object) -> None:
+        calls.append(1)
+        if len(calls) < 4:
+            raise OSError(errno.ESTALE, "Stale file handle")
+        real(old, new)
+
+    real = os.replace
+    monkeypatch.setattr(module.os, "replace", put)
+    Folder(tmp_path).write("a", b"1")
+    assert len(calls) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+    def full(old: object, new: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module.os, "replace", full)
+    with pytest.raises(WriteError, match="No space left"):
+        Folder(tmp_path).write("b", b"1")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_an_address_that_cannot_be_is_refused() -> None:
+    pytest.importorskip("obstore", reason="needs the extra 'cluster'")
+    with pytest.raises(ConfigError, match="no address of an object store"):
+        ObjectStore("gopher://x/y")
+    assert isinstance(Store("memory:///").files, ObjectStore)

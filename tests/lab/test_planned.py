@@ -1,0 +1,308 @@
+"""Plans and workers: nothing lost, nothing twice, whoever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.lab.small import DRAWS, TRAININGS, Draws
+
+from inweights.cli import main
+from inweights.lab import planned
+from inweights.lab.collect import collect
+from inweights.lab.planned import open_plan, work, write_plan
+from inweights.lab.store import Store
+from inweights.recipes import recipe_names
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = "tests.lab.small_recipes"
+
+
+def write(place: object, recipe=DRAWS, seeds: int = 6, settings=None):
+    plan = recipe.plan(settings or recipe.scales["smoke"])
+    return write_plan(plan, range(seeds), str(place), plugins=["tests.lab.small"])
+
+
+def stored_once(store: Store, runs: int) -> None:
+    """Each table of each run has one file, and that is whole."""
+    names = [name for name in store.files.names("") if name.endswith(".parquet")]
+    counts = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
+    assert set(counts.values()) == {1}
+    assert len({owner for owner, _ in counts}) == runs
+    assert all(store.has(owner, name.rpartition("/")[2]) for owner, name in counts)
+
+
+def test_what_is_planned_and_done_is_what_one_process_makes(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(planned, "PART", 2)
+    made = write(tmp_path / "p", TRAININGS)
+    assert made.status().waiting == made.status().tasks == 1
+    write(tmp_path / "q", seeds=5)
+    other = open_plan(str(tmp_path / "q"))
+    assert other.about.parts == 3
+    for one, recipe, seeds in ((made, TRAININGS, 6), (other, DRAWS, 5)):
+        done = work(one)
+        assert (done.done, done.failed, done.waiting) == (done.tasks, 0, 0)
+        plan = recipe.plan(recipe.scales["smoke"])
+        mine = collect(plan, range(seeds), one.store)
+        alone = collect(plan, range(seeds), Store(tmp_path / "alone"))
+        assert all(mine[name].equals(alone[name]) for name in alone)
+        stored_once(one.store, seeds)
+        assert not one.store.files.names("leases")
+
+
+def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
+    made = write(tmp_path / "p", settings=Draws(poison=3))
+    status = work(made)
+    assert (status.done, status.failed, status.waiting) == (5, 1, 0)
+    (why,) = status.failures.values()
+    assert "seed of trouble" in why.message
+    assert "small.py, line" in why.message
+    stamps = {
+        name: Path(made.job.store, name).stat().st_mtime_ns for name in made.store.files.names("")
+    }
+    assert work(open_plan(made.place)).failed == 1  # nothing is tried again unasked
+    again = open_plan(made.place)
+    again.forgive()
+    assert again.status().waiting == 1
+    assert work(again).failed == 1
+    for name, stamp in stamps.items():
+        assert Path(made.job.store, name).stat().st_mtime_ns == stamp
+
+
+def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
+    made = write(tmp_path / "p", seeds=3)
+    entry = made.index()[0]
+    other = open_plan(made.place, lease=2.0)
+    with other.store.leases.hold(entry.key):
+        now = made.status()
+        assert (now.held, now.waiting) == (1, 2)
+        assert sum(now.workers.values()) == 1
+        mine = threading.Thread(target=work, args=(open_plan(made.place, lease=2.0),))
+        mine.start()
+        deadline = time.monotonic() + 20
+        while made.status().done < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert made.status().done == 2
+    mine.join(20)
+    assert made.status().done == 3
+
+
+def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
+    made = write(tmp_path / "p", seeds=3)
+    entry = made.index()[-1]
+    assert made.store.leases._take(entry.key)[1]  # by a process of its own that was killed
+    other = open_plan(made.place)
+    other.store.leases._take(made.index()[0].key)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work(made, progress=stop)
+    assert list(made.store.leases.live()) == [made.index()[0].key]
+
+
+def test_ten_thousand_trials_are_planned_in_seconds(tmp_path) -> None:
+    """Only that it is not quadratic, at a tenth: benchmarks/many_machines.py has the time."""
+    started = time.monotonic()
+    made = write(tmp_path / "p", seeds=1000)
+    assert len(made.index()) == 1000
+    assert made.about.parts == 5
+    assert time.monotonic() - started < 20
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Recipes of the tests are known to this process."""
+    from inweights.recipes import register
+
+    if DRAWS.name not in recipe_names():
+        register(DRAWS)
+        register(TRAININGS)
+
+
+def test_commands(tmp_path, capsys, known) -> None:
+    place = str(tmp_path / "plan")
+    assert (
+        main(["plan", "tests/draws", "--out", place, "--seeds", "4", "--plugin", "tests.lab.small"])
+        == 0
+    )
+    assert "as many machines" in capsys.readouterr().out
+    assert main(["plan", "tests/draws", "--out", place]) == 2
+    assert "holds a plan already" in capsys.readouterr().err
+    assert main(["status", place, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["waiting"] == 4
+    assert main(["work", place]) == 0
+    out = capsys.readouterr().out
+    assert "4 of 4" in out
+    command = out.strip().splitlines()[-1].split()
+    assert command[:3] == ["inweights", "run", "tests/draws"]
+    before = set(Path(place).rglob("*.parquet"))
+    assert main([*command[1:], "--runs", str(tmp_path / "runs")]) == 0
+    assert set(Path(place).rglob("*.parquet")) == before
+    assert main(["status", str(tmp_path / "none")]) == 2
+    assert "makes a plan" in capsys.readouterr().err
+    bad = str(tmp_path / "bad")
+    words = ["plan", "tests/draws", "--out", bad, "--seeds", "2", "--set", "poison=101"]
+    assert main(words) == 2
+    assert "name its module with --plugin" in capsys.readouterr().err
+    assert main([*words, "--plugin", "tests.lab.small"]) == 0
+    assert main(["work", bad]) == 1
+    assert "seed of trouble" in capsys.readouterr().out
+
+
+# --- object stores, real processes
+
+
+class Proxy(threading.Thread):
+    """A way to a server that can be cut for a while."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self.port, self.cut = port, threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.own = self.listener.getsockname()[1]
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            if self.cut.is_set():
+                client.close()
+                continue
+            server = socket.create_connection(("127.0.0.1", self.port))
+            for a, b in ((client, server), (server, client)):
+                threading.Thread(target=self.pipe, args=(a, b), daemon=True).start()
+
+    def pipe(self, a: socket.socket, b: socket.socket) -> None:
+        try:
+            while not self.cut.is_set() and (data := a.recv(65536)):
+                b.sendall(data)
+        except OSError:
+            pass
+        finally:
+            a.close()
+            b.close()
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """The address of an empty bucket, and the proxy before its server."""
+    pytest.importorskip("obstore", reason="needs the extra 'cluster'")
+    server_module = pytest.importorskip("moto.server", reason="needs moto; 'make test' installs it")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    proxy = Proxy(server._server.server_address[1])
+    url = f"http://127.0.0.1:{proxy.own}"
+    for name, value in {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    name = f"runs-{secrets.token_hex(4)}"
+    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}", method="PUT")).close()
+    yield f"s3://{name}/here", proxy
+    proxy.listener.close()
+    server.stop()
+
+
+def begin(place: str, *words: str) -> subprocess.Popen[str]:
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
+        "OMP_NUM_THREADS": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "inweights", "work", place, "--lease", "3", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_three_workers_one_bucket_one_killed(bucket) -> None:
+    """200 runs: each stored once, none lost."""
+    place, _ = bucket
+    made = write(place, seeds=200, settings=Draws(seconds=0.05))
+    workers = [begin(place) for _ in range(3)]
+    try:
+        deadline = time.monotonic() + 120
+        while len(made.store.leases.live()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        workers[0].send_signal(signal.SIGKILL)
+        told = [worker.communicate(timeout=200)[0] for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    assert [worker.returncode for worker in workers] == [-signal.SIGKILL, 0, 0], told
+    status = made.status()
+    assert (status.done, status.failed) == (200, 0)
+    stored_once(made.store, 200)
+
+
+@pytest.mark.slow
+def test_a_store_that_is_away_for_a_while_is_waited_for(bucket) -> None:
+    place, proxy = bucket
+    made = write(place, seeds=15, settings=Draws(seconds=0.05))
+    away = threading.Timer(0.5, proxy.cut.set)
+    back = threading.Timer(3.5, proxy.cut.clear)
+    away.start()
+    back.start()
+    status = work(open_plan(place, lease=3.0))
+    assert not proxy.cut.is_set()
+    assert (status.done, status.failed) == (15, 0)
+    stored_once(made.store, 15)
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path) -> None:
+    """A worker is killed in mid-training; the next one, with an empty disk, goes on."""
+    place, _ = bucket
+    settings = TRAININGS.scales["smoke"].__class__(steps=1200)
+    made = write(place, TRAININGS, seeds=2, settings=settings)
+    script = (
+        "from inweights.lab import planned, task\n"
+        "old = task.Checkpoint\n"
+        "task.Checkpoint = lambda *a, **k: old(*a, **k, every_steps=300)\n"
+        "import sys; planned.work(planned.open_plan(sys.argv[1], lease=2.0))\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    first = subprocess.Popen([sys.executable, "-c", script, place], env=environment)
+    try:
+        deadline = time.monotonic() + 120
+        states = lambda: [n for n in made.store.files.names("unfinished") if n.endswith("state")]  # noqa: E731
+        while not states() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        first.kill()
+        first.wait()
+    assert states()
+    assert made.status().done == 0
+    seen: list[int] = []
+    work(open_plan(place, lease=2.0), progress=lambda done, *_: seen.append(done))
+    assert min(seen) > 2 * 300  # of two replicas: it did not begin at 0
+    plan = TRAININGS.plan(settings)
+    mine = collect(plan, range(2), made.store)
+    alone = collect(plan, range(2), Store(tmp_path))
+    assert all(mine[name].equals(alone[name]) for name in alone)
+    assert not made.store.files.names("unfinished")

@@ -1,0 +1,88 @@
+"""A program that kills workers of a plan at random, and looks what is left.
+
+``python tests/lab/worker_kills.py FOLDER KILLS RUNS [SEED]`` lets three workers do a plan, each on
+its own as on three machines, kills one with SIGKILL after a random time, again and again, and
+begins another in its place. In the end every run has to be stored once, and the tables have to be
+those of a sweep that nothing disturbed. It prints how many were killed. Workers are forked, so that
+torch is imported once; this process never touches polars, whose threads would not survive that.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.lab.small import TRAININGS, Trainings
+
+from inweights.lab.collect import collect
+from inweights.lab.planned import open_plan, work, write_plan
+from inweights.lab.store import Store
+from inweights.lab.trial import Plan
+
+SEEDS, WORKERS, LEASE = 4, 3, 3.0
+
+
+def forked(do: Callable[[], object]) -> int:
+    """Do something in a process of its own; return its number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        do()
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def disturb(place: str, kills: int, draw: random.Random) -> int:
+    """Let workers do a plan, with so many kills on the way; return how many there were."""
+    begin = lambda: forked(lambda: work(open_plan(place, LEASE)))  # noqa: E731
+    workers, done = [begin() for _ in range(WORKERS)], 0
+    while workers:
+        time.sleep(draw.uniform(0, 1.0))
+        for worker in list(workers):
+            gone, status = os.waitpid(worker, os.WNOHANG)
+            if gone:
+                assert os.waitstatus_to_exitcode(status) == 0
+                workers.remove(worker)
+        if workers and done < kills:
+            victim = draw.choice(workers)
+            os.kill(victim, signal.SIGKILL)
+            if os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -signal.SIGKILL:
+                done += 1
+            workers[workers.index(victim)] = begin()
+    return done
+
+
+def look(folder: str, place: str, plan: Plan, runs: int) -> None:
+    """Compare what is stored with what one process makes."""
+    store = open_plan(place).store
+    names = [name for name in store.files.names("") if name.endswith(".parquet")]
+    tables = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
+    assert set(tables.values()) == {1}, "a table is stored twice"
+    assert len({owner for owner, _ in tables}) == runs, "a run is lost"
+    mine, alone = (collect(plan, range(SEEDS), s) for s in (store, Store(f"{folder}/alone")))
+    assert all(mine[name].equals(alone[name], null_equal=True) for name in alone)
+    assert len(store.listed()) == len(tables), "something was missing"
+
+
+def main(folder: str, kills: str, runs: str, seed: str = "0") -> None:
+    place = str(Path(folder) / "plan")
+    plan = TRAININGS.plan(Trainings(kinds=int(runs) // SEEDS, steps=300))
+    write_plan(plan, range(SEEDS), place, plugins=["tests.lab.small"])
+    done = disturb(place, int(kills), random.Random(int(seed)))
+    last = forked(lambda: look(folder, place, plan, int(runs)))
+    assert os.waitstatus_to_exitcode(os.waitpid(last, 0)[1]) == 0
+    sys.stdout.write(f"{done} kills\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

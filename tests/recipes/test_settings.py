@@ -1,0 +1,85 @@
+"""Settings that are names: each refuses one that is not known, and says which are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from inweights.errors import InweightsError
+from inweights.lab.describe import extras, settings
+from inweights.lab.engine import execute
+from inweights.lab.recipe import Recipe
+from inweights.recipes import get_recipe, recipe_names
+from inweights.recipes.measured import MINUTES
+from inweights.runs import RunStore
+
+#: What the user calls something: no name is wrong.
+LABELS = {"gpt.phase.name", "base.phase.name"}
+#: Names of devices, models, files, parameters and tokens: refused when a run begins.
+LATE = {"device", "model", "knowledge", "moves", "teacherless"}
+WRONG = "gtp"
+
+
+def strings(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every setting that is a string or a list of strings, with what would misspell it."""
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from strings(getattr(value, name), f"{path}.{name}" if path else name)
+    elif isinstance(value, str):
+        yield path, WRONG
+    elif isinstance(value, tuple) and value and all(isinstance(one, str) for one in value):
+        yield path, [WRONG]
+
+
+def begin(recipe: Recipe, changes: dict[str, Any]) -> None:
+    """What a run does before it trains anything: settings, plan, worlds."""
+    settings, seeds, _ = recipe.resolve("smoke", None, recipe.changes("smoke", changes))
+    plan = recipe.plan(settings)
+    for trial in plan.trials:
+        trial.world.build(seeds[0])
+    for one in plan.computations:
+        for option in one.options.values():
+            if hasattr(option, "build"):
+                option.build(seeds[0])
+
+
+def is_late(name: str, path: str) -> bool:
+    last = path.rpartition(".")[2]
+    return last in LATE or (last == "models" and bool(extras(get_recipe(name).scales["cpu"])))
+
+
+CASES = [
+    (name, path, value)
+    for name in recipe_names()
+    for path, value in strings(get_recipe(name).scales["smoke"])
+    if path not in LABELS
+]
+EARLY = [case for case in CASES if not is_late(*case[:2])]
+#: One recipe for each late setting: who reads it is the same in all of them.
+ONCE = {case[1].rpartition(".")[2]: case for case in CASES if is_late(*case[:2])}
+
+
+@pytest.mark.parametrize(("name", "path", "value"), EARLY, ids=str)
+def test_a_misspelt_name_is_refused(name: str, path: str, value: Any) -> None:
+    with pytest.raises(InweightsError, match=WRONG):
+        begin(get_recipe(name), {path: value})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "path", "value"), ONCE.values(), ids=str)
+def test_what_only_a_run_can_refuse_is_refused(name: str, path: str, value: Any, tmp_path) -> None:
+    recipe = get_recipe(name)
+    with pytest.raises(InweightsError, match=WRONG):
+        execute(recipe, "smoke", seeds=1, overrides={path: value}, store=RunStore(tmp_path))
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_setting_has_a_meaning(name: str) -> None:
+    assert [one.path for one in settings(get_recipe(name)) if not one.meaning] == []
+
+
+def test_what_was_timed_is_there() -> None:
+    assert set(MINUTES) <= set(recipe_names())

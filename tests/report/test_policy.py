@@ -1,0 +1,52 @@
+"""What a page may run: the library's own scripts, and nothing that got in as markup."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from tests.report import made_up
+from tests.report.test_atlas import WORLDS, own_films
+
+from inweights.report import atlas
+from inweights.report.document import asset, document
+from inweights.report.page import build_page
+
+EVIL = (
+    "<script>document.title = 'owned'</script>"
+    "<img src=x onerror=\"document.title = 'owned'\">"
+    "<a id=link href=\"javascript:document.title = 'owned'\">x</a>"
+    "<style>body { color: rgb(1, 2, 3) !important }</style>"
+)
+
+
+def test_no_page_allows_scripts_that_it_does_not_know() -> None:
+    moving, still = build_page(made_up.content()), atlas.page(own_films(), WORLDS)
+    for text in (moving, still):
+        found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        assert found
+        policy = html.unescape(found[1])
+        rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+        assert "unsafe-inline" not in rules["script-src"]
+        assert "unsafe-eval" not in policy
+        assert rules["default-src"] == "'none'"
+        assert ("unsafe-inline" in rules["style-src-elem"]) == (text is moving)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_markup_that_got_in_does_not_run(browser, tmp_path) -> None:
+    path = tmp_path / "page.html"
+    text = document("mine", EVIL, styles=["page.css"], scripts=[asset("page.js")])
+    path.write_text(text, encoding="utf-8")
+    page = browser.new_page()
+    refused = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(path.as_uri())
+    page.locator("#link").click()
+    page.wait_for_timeout(300)
+    assert page.title() == "mine"
+    assert page.evaluate("getComputedStyle(document.body).color") != "rgb(1, 2, 3)"
+    assert sum("Content Security Policy" in told for told in refused) >= 3
+    page.close()

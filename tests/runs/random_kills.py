@@ -1,0 +1,73 @@
+"""A program that kills runs at random moments, alone and two on one config, and lets them go on.
+
+``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED]`` compares the tables of each run
+that went on with those of one that nothing disturbed, bit for bit, and prints how many processes
+it killed, and in how many trials. Moments are drawn from the first on, beyond the time that a
+whole run takes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import traceback
+from functools import partial
+from pathlib import Path
+
+from tests.runs.kills import forked, publish, resumed
+from tests.runs.tiny import RECIPE
+
+from inweights.lab.engine import execute
+from inweights.recipes import get_recipe
+from inweights.runs import RunStore
+
+
+def started(work) -> int:
+    """Do something in a process of its own; return its number."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def main(root: str, name: str, kills: str, seed: str = "0") -> None:
+    recipe = RECIPE if name == RECIPE.name else get_recipe(name)
+    reference = Path(root) / "reference"
+    began = time.monotonic()
+    whole = partial(execute, recipe, "smoke", publish=publish)
+    assert forked(lambda: whole(store=RunStore(reference))) == 0
+    usual = time.monotonic() - began
+    rng = random.Random(seed)
+    killed = trial = 0
+    while killed < int(kills):
+        trial += 1
+        here = Path(root) / str(trial)
+        for _ in range(rng.choice((1, 2, 3))):  # a run that goes on may be killed again
+            living = [started(lambda here=here: whole(store=RunStore(here)))]
+            if trial % 2 == 0:
+                time.sleep(rng.uniform(0, usual / 4))
+                living.append(started(lambda here=here: whole(store=RunStore(here))))
+            for child in rng.sample(living, len(living)):
+                time.sleep(rng.uniform(0, usual))
+                os.kill(child, signal.SIGKILL)
+            for child in living:
+                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                assert code in (0, -signal.SIGKILL), f"a run failed with {code} (trial {trial})"
+                killed += code != 0
+        again = forked(lambda here=here: resumed(recipe, here, "run", "start", reference))
+        assert again == 0, f"after kills at random the run does not end as it should ({trial})"
+        shutil.rmtree(here)
+    sys.stdout.write(f"{killed} {trial}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,115 @@
+"""Every set of triples gets a forecast, or the part of one that its time allows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inweights.theory import Prediction, SoftSolution, largest_part, predict
+from inweights.worlds import TwoHop, World, read_knowledge
+from inweights.worlds.knowledge_questions import KINDS
+from inweights.worlds.triples import world_of
+
+#: Few names, so that facts meet, cross, contradict each other and lead back; one is both.
+NAMES = st.sampled_from(["a", "b", "c", "d", "e", "r"])
+FACTS = st.lists(
+    st.tuples(NAMES, st.sampled_from(["r", "s", "is"]), NAMES), min_size=1, max_size=24
+)
+
+
+def of(folder: Path, rows: list[tuple[str, str, str]]) -> World:
+    path = folder / "facts.csv"
+    path.write_text("\n".join(",".join(row) for row in rows) + "\n", encoding="utf-8")
+    return world_of(read_knowledge(path), kinds=KINDS)
+
+
+def check(forecast: Prediction, world: World) -> None:
+    """A verdict for every query; facts that are kept are answered rightly, by the templates."""
+    assert forecast.queries.height == len(world.queries)
+    assert forecast.queries["margin"].is_not_nan().all()
+    unstated = forecast.queries["role"] == "unstated"
+    verdicts = forecast.queries["verdict"]
+    assert verdicts.filter(unstated).is_in(["asserted", "open"]).all()
+    assert verdicts.filter(~unstated).is_in(["follows", "tied", "fails"]).all()
+    solution = forecast.solution
+    program = solution.program
+    assert solution.bound <= solution.optimum * (1 + 1e-9)
+    logits = program.counts.toarray() @ solution.templates
+    lost = set(forecast.let_go["fact"])
+    for fact, row in enumerate(program.row):
+        right, wrong = logits[row][program.right[row]], logits[row][~program.right[row]]
+        if len(wrong):
+            assert (right.min() > wrong.max() + 1e-6) == (fact not in lost)
+    assert not (lost or forecast.why) or isinstance(solution, SoftSolution)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=FACTS)
+def test_any_facts(rows: list[tuple[str, str, str]], tmp_path: Path) -> None:
+    world = of(tmp_path, rows)
+    check(predict(world, seconds=0.1), world)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(rows=FACTS, decay=st.sampled_from([None, None, 1e-3]))
+def test_many_facts(rows: list[tuple[str, str, str]], decay: float | None, tmp_path: Path) -> None:
+    world = of(tmp_path, rows)
+    check(predict(world, seconds=0.1, decay=decay, advise=False), world)
+
+
+def test_advice_that_no_matrix_can_follow_is_told(tmp_path: Path) -> None:
+    """The identities of a symmetric relation exclude its facts, which are feasible alone."""
+    rows = [("ann", "spouse", "bob"), ("bob", "spouse", "ann"), ("ann", "born", "rome"),
+            ("bob", "born", "oslo")]  # fmt: skip
+    forecast = predict(of(tmp_path, rows))
+    assert forecast.solution.status == "certified"
+    assert not forecast.why
+    assert forecast.advice is not None
+    assert forecast.advice.identities == ()
+    assert "exclude each other" in forecast.advice.why
+
+
+def test_facts_that_exclude_each_other_are_named_with_the_forecast(tmp_path: Path) -> None:
+    rows = [("a", "r", "x"), ("a", "s", "y"), ("b", "r", "y"), ("b", "s", "x"), ("x", "t", "z")]
+    forecast = predict(of(tmp_path, rows), advise=False)
+    assert "(a r) → x" in forecast.why
+    assert "(x t)" not in forecast.why
+    assert forecast.let_go["why"].to_list() == ["not stored"] * 4  # each as likely as its rival
+    assert set(forecast.let_go["statement"]) == {f"({s} {r}) → {o}" for s, r, o in rows[:4]}
+    assert forecast.queries.filter(pl.col("role") == "composition").height == 2
+
+
+def test_too_many_facts_are_cut_to_a_part() -> None:
+    world = TwoHop(n=200, identity=0.5).build(1)
+    began = time.perf_counter()
+    forecast = predict(world, seconds=1.0, advise=False)
+    assert time.perf_counter() - began < 5
+    left = forecast.let_go.filter(pl.col("why") == "left out")
+    assert left.height + len(forecast.solution.program.world.facts) == len(world.facts)
+    assert 0 < forecast.queries.height < len(world.queries)
+    assert "does not fit" in forecast.why
+
+
+def test_the_largest_part_is_whole_components() -> None:
+    world = TwoHop(n=6, identity=False).build()
+    part, kept = largest_part(world, 7)
+    assert kept.sum() == 6  # three chains of two facts
+    assert len(part.queries) == 3
+    same, every = largest_part(world, 12)
+    assert same is world
+    assert every.all()
+
+
+def test_a_component_that_is_too_large_is_cut() -> None:
+    world = TwoHop(n=4, maps="sampled", first_relations=3, identity=False).build(2)
+    part, kept = largest_part(world, 5)
+    assert 0 < kept.sum() <= 5
+    assert len(part.facts) == kept.sum()
+    assert np.isin(part.inputs, world.inputs).all()

@@ -1,0 +1,162 @@
+"""Intervals of margins: each proved again by plain numbers, and held against another solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.theory.test_nuclear_norm import sampled
+
+from inweights.errors import ConfigError
+from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
+from inweights.theory.margin_bounds import lower_bound, prove
+from inweights.theory.program import count_tokens
+from inweights.worlds import TwoHop, World
+
+Array = np.ndarray[Any, Any]
+
+
+def functionals(solution: Solution, query: int) -> list[Array]:
+    """``x (e_y - e_k)ᵀ`` for every rival of a query's answer."""
+    queries = solution.program.world.queries
+    prompt = count_tokens(solution.program.world, queries).toarray()[query]
+    _, columns, rivals = solution.compare(queries)
+    found = []
+    for rival in np.flatnonzero(rivals[query]):
+        one = np.zeros(solution.program.shape)
+        one[:, columns[query]] += prompt
+        one[:, rival] -= prompt
+        found.append(one)
+    return found
+
+
+def least_by_cvxpy(program: Program, functional: Array, norm: float) -> float:
+    """Least value of a functional over all feasible matrices of at most this norm."""
+    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    w = cp.Variable(program.shape)
+    logits = program.counts.toarray() @ w
+    facts = [cp.normNuc(w) <= norm]
+    for m, k in zip(*np.nonzero(~program.right), strict=True):
+        facts.append(logits[m, int(program.right[m].argmax())] - logits[m, k] >= 1)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(functional, w))), facts)
+    return float(problem.solve(solver=cp.CLARABEL))
+
+
+def optimum_by_cvxpy(program: Program) -> Array:
+    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    w = cp.Variable(program.shape)
+    logits = program.counts.toarray() @ w
+    facts = [
+        logits[m, int(program.right[m].argmax())] - logits[m, k] >= 1
+        for m, k in zip(*np.nonzero(~program.right), strict=True)
+    ]
+    cp.Problem(cp.Minimize(cp.normNuc(w)), facts).solve(solver=cp.CLARABEL)
+    return np.asarray(w.value)
+
+
+def small(seed: int) -> World:
+    rng = np.random.default_rng(seed)
+    share = float(rng.choice([0.5, 1.0]))
+    world = TwoHop(n=3 + seed % 2, complexity=1 + seed % 2, identity=share, maps="sampled")
+    return world.build(seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slack", [1e-3, 1e-2])
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_are_the_extremes_that_another_solver_finds(seed: int, slack: float) -> None:
+    """Sound: never beyond the extreme over the same set. Close to it, too."""
+    solution = solve(small(seed), gap=1e-6)
+    loose = replace(solution, optimum=solution.optimum * (1 + slack))
+    for functional in (functionals(solution, 0)[0], -functionals(solution, 0)[-1]):
+        extreme = least_by_cvxpy(solution.program, functional, loose.optimum)
+        found = lower_bound(loose, functional).value
+        here = float((functional * solution.templates).sum())
+        assert found <= extreme + 1e-4
+        assert here - found <= 1.25 * (here - extreme) + 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_hold_the_margins_of_another_solver(seed: int) -> None:
+    solution = solve(small(seed), gap=1e-3)
+    other = optimum_by_cvxpy(solution.program)
+    margins = replace(solution, templates=other).margins(solution.program.world.queries)
+    for query, _, lower, upper, _ in margin_bounds(solution, accuracy=0.05).iter_rows():
+        assert lower - 1e-3 <= margins[query] <= upper + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bound_is_proved_by_its_multipliers(seed: int) -> None:
+    """By singular values and sums, with nothing of the solver; and it holds for any optimum."""
+    solution = solve(sampled(seed), gap=1e-4)
+    program, c = solution.program, functionals(solution, 0)[0]
+    bound = lower_bound(solution, c, iterations=60)
+    u, x = bound.dual, program.counts.toarray()
+    assert (u[program.right] >= 0).all()
+    assert (u[~program.right] <= 0).all()
+    np.testing.assert_allclose(u.sum(1), 0, atol=1e-8)
+    size = np.linalg.svd(x.T @ u - c, compute_uv=False)[0]
+    value = u[program.right].sum() - solution.optimum * size
+    assert bound.value == pytest.approx(value, abs=1e-6)
+    finer = solve(program, gap=1e-6, start=solution.templates)
+    assert bound.value <= (c * finer.templates).sum() + 1e-6
+
+
+@pytest.mark.parametrize("identity", [True, False])
+def test_the_closed_form_lies_inside(identity: bool) -> None:
+    """From a gap of 1e-2: the solution is solved again, as finely as the accuracy asks."""
+    known = closed_form(4, identity=identity).parameters.composition_margin
+    rough = solve(TwoHop(n=4, identity=identity).build(), gap=1e-2)
+    for accuracy in (0.1, 0.02):
+        lower, upper = margin_bounds(rough, queries=[1], accuracy=accuracy).row(0)[2:4]
+        assert lower < known < upper < lower + 2.5 * accuracy
+
+
+def test_a_verdict_takes_only_what_it_needs() -> None:
+    """Where it fails no lower end is looked for, and where it follows no upper one."""
+    for identity, proved in ((True, "follows"), (False, "fails")):
+        solution = solve(TwoHop(n=4, identity=identity).build())
+        row = margin_bounds(solution, queries=[0], accuracy=None, tie=0.02).row(0, named=True)
+        assert row["proved"] == proved
+        assert row["lower"] > 0.02 if identity else row["upper"] < -0.02
+        assert np.isinf(row["upper"] if identity else row["lower"])
+
+
+def test_a_tie_is_proved() -> None:
+    world = TwoHop(n=3, complexity=2, identity=True).build()
+    row = margin_bounds(solve(world), queries=[0], tie=0.03).row(0, named=True)
+    assert row["proved"] == "tied"
+    assert -0.03 <= row["lower"] <= row["upper"] <= 0.03
+
+
+def test_time_and_progress() -> None:
+    solution = solve(TwoHop(n=4).build())
+    told: list[tuple[int, int]] = []
+    table = margin_bounds(solution, seconds=0.0, progress=lambda *now: told.append(now))
+    assert set(table["proved"]) == {"open"}
+    assert np.isinf(table["lower"].to_numpy()).all()
+    assert told == [(k, 4) for k in range(1, 5)]
+
+
+def test_what_cannot_be_asked() -> None:
+    solution = solve(TwoHop(n=3).build())
+    with pytest.raises(ConfigError, match="above 0"):
+        margin_bounds(solution, accuracy=0.0)
+    with pytest.raises(ConfigError, match="no query 3; they are 0 to 2"):
+        margin_bounds(solution, queries=[3])
+    c = np.zeros(solution.program.shape)
+    with pytest.raises(ConfigError, match="no multipliers"):
+        prove(solution.program, solution.optimum, c, -solution.dual)
+    with pytest.raises(ConfigError, match="no multipliers"):
+        prove(solution.program, solution.optimum, c, np.where(solution.program.right, 1.0, 0.0))
+
+
+def test_a_forecast_gets_intervals() -> None:
+    forecast = predict(TwoHop(n=3, identity=True).build(), advise=False)
+    table = forecast.with_intervals(0.05, queries=[2]).queries
+    assert table.drop("lower", "upper", "proved").equals(forecast.queries)
+    assert table["proved"].to_list() == [None, None, "follows"]
+    assert table["lower"][2] < table["margin"][2] < table["upper"][2]

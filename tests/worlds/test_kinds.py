@@ -1,0 +1,108 @@
+"""Worlds of the kinds of questions besides two hops: reversals, implications, longer chains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cases import WorldCase
+
+from inweights.errors import ConfigError
+from inweights.worlds import Hops, Implication, Reversal, Statements, TwoHop, World
+
+
+def told(world: World, part: Statements, role: str) -> set[tuple[str, str]]:
+    name = world.vocabulary.text
+    return {(name(part.prompt(int(i))), name(part.answer(int(i)))) for i in part.with_role(role)}
+
+
+class TestReversal(WorldCase):
+    configs = [Reversal(n=5, told=2), Reversal(n=4, told=1, identity="first", phrased=True)]
+
+
+class TestImplication(WorldCase):
+    configs = [
+        Implication(groups=3, members=4, told=2),
+        Implication(groups=3, members=5, told=2, denied=1, counter="unknown", related=False),
+    ]
+
+
+class TestHops(WorldCase):
+    configs = [Hops(n=4, hops=3, identity=0.5), Hops(n=3, hops=4)]
+
+
+def test_reversals_are_told_or_asked() -> None:
+    world = Reversal(n=6, told=2).build(1)
+    pairs = {(p.split()[0], a) for p, a in told(world, world.facts, "edge")}
+    turned = {(a, p.split()[0]) for p, a in told(world, world.facts, "turned")}
+    asked = {(a, p.split()[0]) for p, a in told(world, world.queries, "reversal")}
+    assert (len(turned), len(asked)) == (2, 4)
+    assert turned | asked == pairs
+
+
+@pytest.mark.parametrize(
+    ("which", "count"), [("none", 0), ("first", 4), ("second", 4), ("both", 8)]
+)
+def test_identities_of_the_ends(which: Any, count: int) -> None:
+    facts = Reversal(n=4, told=1, identity=which).build().facts
+    assert len(facts) == 4 + 1 + count
+    phrased = Reversal(n=4, told=1, identity=which, phrased=True).build().facts
+    assert len(phrased.prompts) == 2 * len(phrased)
+
+
+def test_counter_examples_name_another_group_or_nobody() -> None:
+    for counter in ("other", "unknown"):
+        world = Implication(groups=3, members=5, told=2, denied=1, counter=counter).build(4)
+        own = dict(told(world, world.facts, "attribution"))
+        denied = dict(told(world, world.facts, "counter_example"))
+        shared = {p.split()[0]: a for p, a in told(world, world.facts, "similarity")}
+        group = {shared[p.split()[0]]: a for p, a in own.items()}
+        asked = told(world, world.queries, "implication")
+        assert (len(own), len(denied), len(asked)) == (6, 3, 6)
+        assert all(group[shared[p.split()[0]]] == answer for p, answer in asked)
+        for prompt, answer in denied.items():
+            assert answer != group[shared[prompt.split()[0]]]
+            assert (answer == "unknown") == (counter == "unknown")
+
+
+def test_unrelated_values_are_the_same_facts() -> None:
+    one, other = (Implication(related=r).build(2) for r in (True, False))
+    assert one.facts.equals(other.facts)
+    assert (one.queries.role_names, other.queries.role_names) == (("implication",), ("unstated",))
+
+
+def test_two_hops_are_the_two_hop_world() -> None:
+    one, other = Hops(n=5, hops=2).build(), TwoHop(n=5).build()
+    for part in ("facts", "queries"):
+        mine, theirs = getattr(one, part), getattr(other, part)
+        assert np.array_equal(np.diff(mine.prompt_ends), np.diff(theirs.prompt_ends)) or (
+            sorted(np.diff(mine.prompt_ends)) == sorted(np.diff(theirs.prompt_ends))
+        )
+        assert len(mine) == len(theirs)
+
+
+def test_chains_end_where_their_facts_lead() -> None:
+    world = Hops(n=4, hops=3).build(2)
+    step = dict(told(world, world.facts, "edge"))
+    for prompt, answer in told(world, world.queries, "chain"):
+        at, *relations = prompt.split()
+        for relation in relations:
+            at = step[f"{at} {relation}"]
+        assert at == answer
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Reversal(n=1), "n is at least 2"),
+        (lambda: Reversal(n=3, told=3), "below n = 3"),
+        (lambda: Implication(groups=1), "at least 2 groups"),
+        (lambda: Implication(members=3, told=2, denied=1), "do not fit"),
+        (lambda: Hops(hops=1), "at least 2 chains of 2 hops"),
+        (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
+    ],
+)
+def test_settings_that_cannot_be(make: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        make()

@@ -1,0 +1,78 @@
+"""Questions that facts leave open, by kind, on sets where they can be listed by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inweights.errors import ConfigError
+from inweights.theory import predict
+from inweights.worlds import Triples, World, open_world
+
+
+def asked(folder: Path, kind: str, *rows: str) -> set[str]:
+    world = ask(folder, kind, *rows)
+    name, part = world.vocabulary.text, world.queries
+    return {f"{name(part.prompt(i))} → {name(part.answer(i))}" for i in range(len(part))}
+
+
+def ask(folder: Path, kind: str, *rows: str) -> World:
+    path = folder / "facts.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return open_world(path, [f"questions={kind}"])
+
+
+def test_chains_of_three_lead_through_four_entities(tmp_path: Path) -> None:
+    rows = ("a,r,b", "b,s,c", "c,t,d", "c,u,a")
+    assert asked(tmp_path, "chain", *rows) == {"a r s t → d"}  # u leads back
+
+
+def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
+    """Children and parents: two pairs both ways, two one way."""
+    both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
+    assert asked(tmp_path, "reversal", *both, "e,child,f", "h,parent,g") == {
+        "f parent → e", "g child → h",
+    }  # fmt: skip
+    assert asked(tmp_path, "reversal", *both[:2], "e,child,f") == set()
+    spouses = ("a,spouse,b", "b,spouse,a", "c,spouse,d")
+    assert asked(tmp_path, "reversal", *spouses) == {"d spouse → c"}
+
+
+def test_two_who_agree_vouch_for_a_third(tmp_path: Path) -> None:
+    rows = ("a,lives,rome", "b,lives,rome", "c,lives,rome", "a,speaks,italian", "b,speaks,italian")
+    assert asked(tmp_path, "implication", *rows) == {"c speaks → italian"}
+    assert asked(tmp_path, "unstated", *rows) == set()
+
+
+@pytest.mark.parametrize("speech", [("a,speaks,italian",), ("a,speaks,italian", "b,speaks,french")])
+def test_one_or_two_who_differ_do_not(tmp_path: Path, speech: tuple[str, ...]) -> None:
+    rows = ("a,lives,rome", "b,lives,rome", "c,lives,rome", *speech)
+    assert asked(tmp_path, "implication", *rows) == set()
+    assert "c speaks → italian" in asked(tmp_path, "unstated", *rows)
+
+
+def test_identities_are_rows_of_the_file(tmp_path: Path) -> None:
+    """``rome,is,rome`` is the identity that advice speaks of: the forecast is the advised one."""
+    rows = ("ann,home,rome", "bob,home,oslo", "rome,in,italy", "oslo,in,norway")
+    before = predict(ask(tmp_path, "composition", *rows))
+    assert before.advice is not None
+    added = [f"{name},is,{name}" for name in before.advice.identities]
+    world = ask(tmp_path, "composition", *rows, *added)
+    after = predict(world)
+    assert after.queries["verdict"].to_list() == ["follows", "follows"]
+    assert after.advice is None
+    assert "is" not in world.vocabulary.text(world.facts.prompts)
+    by_option = Triples(path=str(tmp_path / "facts.csv"), identity=True).build()
+    assert by_option.facts.equals(world.facts)  # told twice is told once
+
+
+def test_a_name_may_be_an_entity_and_a_relation(tmp_path: Path) -> None:
+    world = ask(tmp_path, "composition", "a,b,c", "c,a,b")
+    assert world.vocabulary["relation"].tolist() == [3, 4]
+    assert asked(tmp_path, "composition", "a,b,c", "c,a,b") == {"a b (relation) a (relation) → b"}
+
+
+def test_unknown_kinds_name_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'reversal'"):
+        ask(tmp_path, "reversals", "a,r,b")
