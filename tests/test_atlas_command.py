@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.test_cli import call
@@ -103,3 +104,54 @@ def test_lone_nodes_come_back_in_their_places() -> None:
     assert listed.compute(**listed.options).rows() == [
         ("b", "a"), ("a", "c"), ("z", None), ("y", None),
     ]  # fmt: skip
+
+
+def test_an_embedding_is_shown_whatever_the_order_of_its_rows(runs, capsys, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{name} {' '.join(map(str, rng.normal(size=4)))}" for name in "ABCDEFGH"]
+    graph = tmp_path / "ring.csv"
+    graph.write_text("".join(f"{u},{v}\n" for u, v in zip("ACEGBDFH", "CEGBDFHA", strict=True)))
+    said = []
+    for order in (rows, rows[::-1]):
+        file = tmp_path / "vectors.vec"
+        file.write_text("\n".join(order))
+        out = tmp_path / "page.html"
+        given = ("atlas", str(graph), "--embedding", str(file), "--out", str(out), "--json")
+        code, text, _ = call(capsys, *given)
+        assert code == 0
+        said.append(json.loads(text)["numbers"])
+        assert "ring" in out.read_text(encoding="utf-8")
+    assert said[0] == said[1]
+    assert not runs.exists()  # nothing was trained
+    code, text, _ = call(capsys, *given[:-1])
+    assert code == 0
+    assert "Spearman, cosine and hops" in text
+
+
+def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    code, text, _ = call(
+        capsys, "atlas", "europe-borders", "--model", "@tiny", "--out", str(out), "--json"
+    )
+    assert code == 0
+    numbers = pl.DataFrame(json.loads(text)["numbers"])
+    assert numbers["layer"].unique().to_list() == [0, 1, 2]
+    assert "layer 0 is the table of tokens" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--names", "x"], "--names goes with --embedding or --model"),
+        (["--embedding", "no.vec"], "there is no file no.vec"),
+        (["--embedding", "a.vec", "--model", "@tiny"], "one of them"),
+        (["--embedding", "a.vec", "--prompt", "{name}"], "is asked nothing"),
+        (["--model", "@tiny", "--tensor", "w"], "not a --model"),
+        (["--model", "@tiny", "--seeds", "4"], "--seeds is about training"),
+        (["--model", "@tiny", "--prompt", "{name} is"], "ends in {name}"),
+    ],
+)
+def test_options_that_do_not_fit(capsys, tmp_path: Path, words, said) -> None:
+    code, _, err = call(capsys, "atlas", "cycle", *words, "--out", str(tmp_path / "p.html"))
+    assert code == 2
+    assert " ".join(said.split()) in " ".join(err.split())

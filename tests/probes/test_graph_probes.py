@@ -19,6 +19,7 @@ from inweights.models import (
     TinyNNConfig,
 )
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation, node_vectors
+from inweights.probes.named import named_geometry
 from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
 from inweights.theory.node2vec import descend
 from inweights.theory.spectral import adjacency, eigenspaces, hop_distances, operator
@@ -27,7 +28,15 @@ from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop, World, from_networkx
 
 #: Probes of (model, worlds of graphs).
-OF_GRAPHS = (cosines, geometric_margin, graph_recall, hop_correlation, spectral_energy, zigzag)
+OF_GRAPHS = (
+    cosines,
+    geometric_margin,
+    graph_recall,
+    hop_correlation,
+    named_geometry,
+    spectral_energy,
+    zigzag,
+)
 RING = Graph(shape="cycle").build(seed=1)
 
 

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import torch
 from tests.probes.test_arrangement import OF_ARRANGEMENTS
+from tests.probes.test_embedding import OF_EMBEDDINGS
 from tests.probes.test_film import OF_FILMS
 from tests.probes.test_graph_probes import OF_GRAPHS
 from tests.probes.test_inside import OF_THE_INSIDE
@@ -75,6 +76,7 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 def test_every_public_probe_is_tested_here() -> None:
     tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMA, *OF_ANALOGIES)
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
+    tested = (*tested, *OF_EMBEDDINGS)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 
 

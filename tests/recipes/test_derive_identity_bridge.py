@@ -64,7 +64,7 @@ def test_figure_1b() -> None:
         ("out", 0.2),
     ]
     assert found["shown"].select("world", "given").rows() == [
-        ("|R2| = 2, half told, in of distribution", "without"),
+        ("|R2| = 2, half told, in distribution", "without"),
         ("|R2| = 2, half told, out of distribution", "without"),
     ]
     assert found["memorised"]["accuracy"].to_list() == [0.8]

@@ -14,6 +14,7 @@ from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
 from tests.worlds import test_in_context as in_context
 from tests.worlds import test_labels as labels
+from tests.worlds import test_own_path_star as own_path_star
 from tests.worlds import test_path_star as path_star
 from tests.worlds import test_triples as triples
 
@@ -46,7 +47,7 @@ def test_every_world_has_a_case() -> None:
     cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
-    cases += labels.TestLabels.configs
+    cases += [*labels.TestLabels.configs, *own_path_star.TestOwnPathStar.configs]
     written = {
         value
         for found in pkgutil.iter_modules(worlds.__path__)
@@ -54,7 +55,10 @@ def test_every_world_has_a_case() -> None:
         if isinstance(value, type) and issubclass(value, Config) and hasattr(value, "build")
     }
     assert written == {type(config) for config in cases}
-    needed = {"triples": [f'path="{triples.FAMILY}"']}
+    needed = {
+        "triples": [f'path="{triples.FAMILY}"'],
+        "own-path-star": ['paths=[["r","a","b"],["r","c","d"]]'],
+    }
     configs = {
         worlds.open_world(name, needed.get(name, ())).settings["kind"]
         for name in worlds.world_names()

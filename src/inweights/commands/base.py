@@ -11,6 +11,7 @@ from cyclopts import App, Parameter, Token
 from inweights import __version__
 
 __all__ = [
+    "Download",
     "Flag",
     "Fresh",
     "Json",
@@ -50,6 +51,7 @@ Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
 Json = Annotated[bool, Parameter(name="--json", negative=())]
+Download = Annotated[bool, Parameter(name="--download", negative=())]
 Strict = Annotated[bool, Parameter(name="--strict", negative=())]
 Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]
 Runs = Annotated[Path | None, Parameter(name="--runs")]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.commands.base import Fresh, Json, Overrides, Runs, Whole, app
+from inweights.commands.base import Download, Fresh, Json, Overrides, Runs, Whole, app
 
 if TYPE_CHECKING:
     from inweights.worlds.graph import Graph
@@ -24,6 +24,13 @@ def atlas(
     device: str = "cpu",
     jobs: Whole = 0,
     fresh: Fresh = False,
+    embedding: Path | None = None,
+    names: Path | None = None,
+    tensor: str | None = None,
+    model: str | None = None,
+    prompt: str | None = None,
+    download: Download = False,
+    out: Path | None = None,
     json: Json = False,
 ) -> int:
     """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
@@ -31,11 +38,14 @@ def atlas(
     Five architectures learn the edges, and are asked whether their embeddings lie as the graph
     does. It is the recipe beyond/real-graphs, for other graphs.
 
+    With --embedding or --model nothing is trained: the page shows vectors that are there already,
+    and numbers beside those of shuffled names.
+
     Parameters
     ----------
     graphs
         Files of edges (.csv with two columns, .graphml, or lines u=v), or known graphs, such as
-        karate-club or grid. Up to 250 nodes each.
+        karate-club, europe-borders or periodic-table. Up to 250 nodes each.
     scale
         smoke (seconds), cpu (minutes) or paper.
     seeds
@@ -50,6 +60,21 @@ def atlas(
         Processes that train side by side; 0 takes the cores of this machine.
     fresh
         Discard an earlier run of the same graphs.
+    embedding
+        Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
+    names
+        Text file with the name of each row of a .npy or .safetensors, a line each.
+    tensor
+        Which tensor of a .safetensors file.
+    model
+        A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for its
+        hidden states at the nodes' names, layer by layer.
+    prompt
+        What the model reads; ends in {name}. "This is {name}" if left out.
+    download
+        Allow a hub name to be fetched; else only what is on this disk is read.
+    out
+        Page of --embedding or --model; atlas.html if left out.
     json
         Print one JSON object.
     """
@@ -67,6 +92,25 @@ def atlas(
         found[name] = graph
     if not found:
         raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
+    asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
+    if embedding is not None or model is not None:
+        from inweights.commands.embedded import refuse_training, show
+
+        refuse_training(seeds=seeds, set=set, runs=runs, fresh=fresh)
+        return show(
+            found,
+            embedding,
+            model,
+            names=names,
+            tensor=tensor,
+            prompt=prompt,
+            device=device,
+            download=download,
+            out=out,
+            json=json,
+        )
+    if needless := [name for name, value in asked.items() if value is not None]:
+        raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
     with console.progress() as progress:
         outcome = laboratory.run(
             "beyond/real-graphs",
@@ -126,6 +170,7 @@ def _graph(given: str) -> tuple[str, Graph]:
     from typing import get_args
 
     from inweights.errors import DataError, unknown_name
+    from inweights.worlds.edge_lists import own_graphs
     from inweights.worlds.graph import Graph, Shape
 
     file = Path(given)
@@ -134,9 +179,12 @@ def _graph(given: str) -> tuple[str, Graph]:
     known = [name for name in get_args(Shape) if name not in ("file", "edges")]
     if given in known:
         return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
+    own = own_graphs()
+    if given in own:
+        return given, Graph(shape="file", file=str(own[given])).written_out()
     if file.suffix:
         raise DataError(f"there is no file {given}; edges come from .csv, .graphml, or lines u=v")
-    raise unknown_name("graph", given, known, hint="Or name a file of edges.")
+    raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
 
 
 def _settings(graphs: dict[str, Graph]) -> dict[str, Any]:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from inweights.commands.base import Json, Overrides, Whole, app
+from inweights.commands.base import Download, Json, Overrides, Whole, app
 
 __all__ = ["evaluate", "finetune"]
-
-Download = Annotated[bool, Parameter(name="--download", negative=())]
 
 
 @app.command

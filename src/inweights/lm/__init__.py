@@ -25,6 +25,7 @@ __all__ = [
     "hidden_states",
     "load_model",
     "log_likelihoods",
+    "named_states",
     "paired",
     "preview",
     "read_exam",
@@ -46,7 +47,7 @@ _HOME = {
     "compare": ("Paired", "changes", "compositionality", "paired", "summary"),
     "job": ("finetune_to",),
     "report": ("evaluation",),
-    "states": ("hidden_states", "resemblance_by_layer"),
+    "states": ("hidden_states", "named_states", "resemblance_by_layer"),
 }
 
 

@@ -9,11 +9,15 @@ import numpy as np
 import polars as pl
 import torch
 
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.lm.load import LanguageModel
 from inweights.lm.score import Floats
+from inweights.probes.embedding import Embedding
 
-__all__ = ["hidden_states", "resemblance_by_layer"]
+__all__ = ["NAMED", "hidden_states", "named_states", "resemblance_by_layer"]
+
+#: What stands before a name: at the first place of a sequence most models keep one state for all.
+NAMED = "This is {name}"
 
 
 def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
@@ -46,6 +50,38 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
                 states = torch.stack([h[:, -1] for h in out.hidden_states], 1).double()
                 states_of |= dict(zip(block, states.cpu().numpy(), strict=True))
     return np.stack([states_of[i] for i in range(len(texts))])
+
+
+def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -> Embedding:
+    """Return what a model makes of names, layer by layer: states at the last token of each.
+
+    Args:
+        lm: The model.
+        names: Names, such as those of a graph's nodes, written as the model may have read them.
+        prompt: Text that ends in ``{name}``.
+
+    Returns:
+        An embedding ``[L + 1, N, D]``; layer 0 is the table of tokens.
+
+    Raises:
+        ConfigError: The prompt does not end in ``{name}``.
+        DataError: There is no name.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> named_states(load_model("@tiny"), ["Peru", "Chile"]).vectors.shape
+        (3, 2, 32)
+    """
+    if not prompt.endswith("{name}") or prompt.count("{name}") != 1:
+        raise ConfigError(
+            "a prompt ends in {name}, once, since the state is read at the last token of the name; "
+            f"expected one such as '{NAMED}', not '{prompt}'"
+        )
+    if not names:
+        raise DataError("there is no name to ask for")
+    texts = [prompt.replace("{name}", name) for name in names]
+    states = hidden_states(lm, texts)  # [N, L + 1, D]
+    return Embedding(tuple(names), states.swapaxes(0, 1), lm.name)
 
 
 def resemblance_by_layer(

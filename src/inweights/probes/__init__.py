@@ -2,11 +2,14 @@
 
 from inweights.probes.alignment import alignment, bridge_pairs
 from inweights.probes.arrangement import agreement, arrange, arrangement
+from inweights.probes.embedding import Embedding
+from inweights.probes.embedding_files import read_embedding
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.inside import attention, cka, logit_lens
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
+from inweights.probes.named import named_geometry
 from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.patching import activation_patching, patch
@@ -18,6 +21,7 @@ from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
 __all__ = [
+    "Embedding",
     "accuracy",
     "activation_patching",
     "agreement",
@@ -38,11 +42,13 @@ __all__ = [
     "hop_correlation",
     "logit_lens",
     "margins",
+    "named_geometry",
     "navigation",
     "nuclear_norm",
     "patch",
     "path_accuracy",
     "project",
+    "read_embedding",
     "render_frames",
     "resemblance",
     "shared_memory",

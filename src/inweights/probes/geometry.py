@@ -16,6 +16,7 @@ from scipy.stats import rankdata
 
 from inweights.errors import DataError
 from inweights.models.base import Model
+from inweights.probes.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.spectral import adjacency, hop_distances
 from inweights.training.worlds import as_worlds
@@ -23,12 +24,14 @@ from inweights.worlds.world import World
 
 __all__ = [
     "adjacencies",
+    "cosine_matrix",
     "cosines",
     "graph_recall",
     "hop_correlation",
     "node_vectors",
     "random_vectors",
     "spearman",
+    "top_hits",
 ]
 
 Floats = NDArray[np.float64]
@@ -37,8 +40,19 @@ _TIE = 2.5e-7
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
-    """Return the adjacency ``[N, N]`` of every replica's world; worlds that are one share one."""
-    each = [adjacency(world) for world in as_worlds(worlds, model)]
+    """Return the adjacency ``[N, N]`` of every replica's world; worlds that are one share one.
+
+    Raises:
+        DataError: A world is no graph; or the model's nodes have names, and others than its.
+    """
+    given = as_worlds(worlds, model)
+    named = getattr(model, "names", None)
+    if named is not None and any(node_names(world) != named for world in given):
+        raise DataError(
+            "this graph has other nodes, or has them in another order, than the one that the "
+            "embedding was put on; put it on this one: embedding.on(world)"
+        )
+    each = [adjacency(world) for world in given]
     return each * model.replicas if len(each) == 1 else each
 
 
@@ -118,7 +132,7 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     rows = []
     for replica, (a, said) in enumerate(zip(graphs, logs, strict=True)):
         edge, degree = a > 0, a.sum(1)
-        hits = _hits(said, edge)
+        hits = top_hits(said, edge)
         has = degree > 0
         others = edge & ~np.eye(nodes, dtype=bool)
         alone = np.where(np.eye(nodes, dtype=bool), -np.inf, said)
@@ -128,7 +142,7 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
                 "replica": replica,
                 "recall": hits.sum() / degree.sum(),
                 "worst": (hits[has] / degree[has]).min(),
-                "recall_others": _hits(alone, others).sum() / max(1, others.sum()),
+                "recall_others": top_hits(alone, others).sum() / max(1, others.sum()),
                 "accuracy": first.sum() / degree.sum(),
                 "ceiling": has.sum() / degree.sum(),
                 "loss": -said[edge].mean(),
@@ -138,12 +152,12 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _hits(said: Floats, edge: NDArray[np.bool_]) -> Floats:
-    """How many neighbours of each node are among as many largest logits as it has, ``[N]``."""
-    order = np.argsort(-said, axis=1, kind="stable")
-    ranked = np.take_along_axis(edge, order, axis=1)
-    within = np.arange(len(said)) < edge.sum(1, keepdims=True)
-    return (ranked & within).sum(1).astype(np.float64)
+def top_hits(said: Floats, edge: NDArray[np.bool_]) -> Floats:
+    """How many neighbours of a node are among as many largest logits as it has, ``[..., N]``."""
+    order = np.argsort(-said, axis=-1, kind="stable")
+    ranked = edge[np.arange(len(edge))[:, None], order]
+    within = np.arange(len(edge)) < edge.sum(1, keepdims=True)
+    return (ranked & within).sum(-1).astype(np.float64)
 
 
 def cosines(
@@ -168,7 +182,7 @@ def cosines(
     each = as_worlds(worlds, model)
     graphs = adjacencies(model, worlds)
     n = len(graphs[0])
-    angles = _cosines(node_vectors(model, n, layer))
+    angles = cosine_matrix(node_vectors(model, n, layer))
     names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
     frames = []
     for replica, a in enumerate(graphs):
@@ -228,12 +242,12 @@ def hop_correlation(
     """
     graphs = adjacencies(model, worlds)
     vectors = node_vectors(model, len(graphs[0]), layer)
-    null = _cosines(random_vectors(draws, vectors, seed))
+    null = cosine_matrix(random_vectors(draws, vectors, seed))
 
     def row(replica: int, a: Floats) -> dict[str, object]:
         hops = hop_distances(a)
         hops = np.where(hops >= least, hops, np.inf)
-        found = spearman(_cosines(vectors[replica])[None], hops)[0]
+        found = spearman(cosine_matrix(vectors[replica])[None], hops)[0]
         chance = spearman(null, hops)
         low, high = np.quantile(chance, [0.025, 0.975])
         return {
@@ -248,7 +262,7 @@ def hop_correlation(
     return pl.DataFrame(list(starmap(row, enumerate(graphs))))
 
 
-def _cosines(vectors: Floats) -> Floats:
+def cosine_matrix(vectors: Floats) -> Floats:
     """Cosines of all pairs: ``[..., N, D]`` to ``[..., N, N]``; 0 with a vector of zeros."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

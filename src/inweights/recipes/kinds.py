@@ -13,7 +13,7 @@ from inweights.models.emb_mlp import EmbMLPConfig
 from inweights.models.gpt import GPTConfig
 from inweights.models.layers import Init
 from inweights.recipes.derived import memorised
-from inweights.recipes.identity_bridge.common import GPTTraining
+from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 
@@ -43,7 +43,7 @@ class Training(Config):
     rate: float = 2.0
     steps: int = 6000
     decay: float = 1e-3
-    gpt: GPTTraining = GPTTraining()
+    gpt: GPTTraining = NARROW
 
     def learners(self) -> dict[str, tuple[lab.ModelConfig, Curriculum]]:
         """Model and curriculum of every condition."""
@@ -53,7 +53,9 @@ class Training(Config):
                 phases=(
                     Phase(
                         steps=self.steps,
-                        optimizer=Optimizer(kind="sgd", rate=self.rate, weight_decay=decay),
+                        optimizer=Optimizer(
+                            kind="sgd", rate=self.rate, weight_decay=decay, decayed="all"
+                        ),
                     ),
                 )
             )
@@ -71,7 +73,9 @@ class Training(Config):
 BRIEF = Training(
     steps=20,
     gpt=GPTTraining(
-        model=GPTConfig(tied=False, layers=2, width=16), phase=Phase(steps=4, random_offset=True)
+        model=GPTConfig(tied=False, layers=2, width=16),
+        phase=Phase(steps=4, random_offset=True),
+        tuned_width=64,
     ),
 )
 

@@ -21,7 +21,7 @@ from inweights.errors import DataError
 from inweights.report import style, tidy
 from inweights.report.atlas_layout import PALETTES, build_content, build_fragment, check
 from inweights.report.document import document
-from inweights.report.html import escape, prose, tag
+from inweights.report.html import escape, preview, prose, tag
 from inweights.report.registry import drawing, player
 from inweights.theory.layout import scene
 from inweights.worlds.world import World
@@ -38,6 +38,8 @@ def page(
     title: str = "How a graph comes to lie in the weights",
     summary: str = "",
     order: Sequence[str] | None = None,
+    numbers: pl.DataFrame | None = None,
+    unit: str = "step",
 ) -> str:
     """Return the atlas of graphs of one's own as one HTML file that opens offline.
 
@@ -48,6 +50,8 @@ def page(
         title: Heading of the page.
         summary: A sentence below it; what stands between backticks is set as code.
         order: Architectures in the order wanted; the others follow.
+        numbers: A table that stands below the pictures.
+        unit: What a frame is one of, such as ``layer``.
 
     Raises:
         DataError: A graph has no world, a film does not fit its world, or the page would be too
@@ -84,6 +88,8 @@ def page(
         title=title,
         summary=summary,
         order=order,
+        numbers=numbers,
+        unit=unit,
     )
 
 
@@ -94,6 +100,8 @@ def whole(
     title: str,
     summary: str = "",
     order: Sequence[str] | None = None,
+    numbers: pl.DataFrame | None = None,
+    unit: str = "step",
 ) -> str:
     """Return the page of tables, such as those of a run of ``geometric-memory/fig1``.
 
@@ -103,16 +111,19 @@ def whole(
         title: Heading of the page.
         summary: A sentence below it.
         order: Architectures in the order wanted; the others follow.
+        numbers: A table that stands below the pictures.
+        unit: What a frame is one of, such as ``layer``.
 
     Raises:
         DataError: A film does not fit its graph, or the page would be too large.
     """
-    content = build_content(films, graphs, order)
+    content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
         "main",
         tag("h1", escape(title)),
         tag("p", prose(summary), class_="summary"),
         build_fragment(content, "own"),
+        "" if numbers is None else preview("numbers", numbers, rows=numbers.height),
     )
     return document(title, body, styles=["page.css"], class_="atlas-page")
 

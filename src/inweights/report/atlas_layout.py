@@ -170,7 +170,7 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
         _fieldset("Architecture", architectures, "atlas-architectures"),
         class_="atlas-choices",
     )
-    body = tag("div", _stage(name), _side(), class_="atlas-body")
+    body = tag("div", _stage(name), _side(content.get("unit", "step")), class_="atlas-body")
     data = tag("script", script_json(content), type="application/json")
     tip = tag("div", class_="atlas-tip", hidden=True, role="status")
     scripts = [asset(part) for part in _SCRIPTS]
@@ -221,7 +221,7 @@ def _stage(name: str) -> str:
     )
 
 
-def _side() -> str:
+def _side(unit: str) -> str:
     def panel(title: str, class_: str, *inner: str) -> str:
         return tag("div", tag("h4", title), *inner, class_=f"panel {class_}")
 
@@ -235,7 +235,7 @@ def _side() -> str:
         "div",
         panel("<b>Cosine</b> of every pair of nodes", "atlas-heat", tag("canvas"), scale),
         panel(f"<b>Energy</b> by eigenspace {chance}", "atlas-energy", picture("Energy")),
-        panel(f"<b>Over steps</b> {lines}", "atlas-curves", picture("Recall and Spearman")),
+        panel(f"<b>Over {unit}s</b> {lines}", "atlas-curves", picture("Recall and Spearman")),
         class_="atlas-side",
     )
 

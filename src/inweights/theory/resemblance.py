@@ -114,7 +114,12 @@ def linear_cosines(
     A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
     coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² +
     ν²))`` with ``ν² = m / (η κ0 T1)²``. It is :func:`curriculum_cosine` for the paper's worlds up
-    to ``1/K``, and holds too for shared labels, some identities, or any number of relations.
+    to ``1/K``, and takes shared labels, some identities, or any number of relations as well.
+
+    It holds as long as logits stay near 0. That ends where many entities share few labels, whose
+    directions then grow by all of them, and in a long stage 1: with 6 categories for 60 tuples it
+    was off by .042 at the default rate, and by .052 after 1,000 steps.
+    :func:`inweights.theory.stage_one.stage_one` measures the distance from this regime.
 
     Args:
         world: Facts; of an answer the first token counts.

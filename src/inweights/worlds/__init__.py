@@ -8,6 +8,7 @@ from inweights.worlds.hops import Hops
 from inweights.worlds.implication import Implication
 from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
+from inweights.worlds.own_path_star import OwnPathStar, read_path_star
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.reversal import Reversal
@@ -29,6 +30,7 @@ __all__ = [
     "Implication",
     "InContextStar",
     "Knowledge",
+    "OwnPathStar",
     "PathStar",
     "Remark",
     "Reversal",
@@ -46,6 +48,7 @@ __all__ = [
     "read_analogies",
     "read_edges",
     "read_knowledge",
+    "read_path_star",
     "register_world",
     "save_world",
     "world_names",

@@ -17,7 +17,7 @@ from typing import Any
 from inweights.errors import DataError
 from inweights.limits import check_file, check_name, read_text
 
-__all__ = ["EdgeList", "from_graph", "read_edges"]
+__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges", "read_paths"]
 
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
@@ -54,6 +54,16 @@ class EdgeList:
         return cls(unique, tuple(nodes | dict.fromkeys(lone)), tuple(dict.fromkeys(paths)))
 
 
+def own_graphs() -> dict[str, Path]:
+    """Return the graphs of real things that come with the package, by name: files of edges.
+
+    Example:
+        >>> list(own_graphs())
+        ['europe-borders', 'periodic-table']
+    """
+    return {file.stem: file for file in sorted((Path(__file__).parent / "graphs").glob("*.csv"))}
+
+
 def read_edges(path: str | Path) -> EdgeList:
     """Read a file of edges; its ending decides: ``.csv``, ``.graphml``, else plain text.
 
@@ -79,7 +89,23 @@ def read_edges(path: str | Path) -> EdgeList:
     return edges
 
 
-def _plain(file: Path, text: str) -> EdgeList:
+def read_paths(path: str | Path) -> EdgeList:
+    """Read plain text in which paths need no edges: those that no line gives are taken from them.
+
+    Raises:
+        DataError: The file is missing or has no path; or a line is broken: says which.
+    """
+    file = Path(path)
+    edges = _plain(file, read_text(file), complete=False)
+    if not edges.paths:
+        raise DataError(f"{file} has no path; a line is 'leaf=root,…,leaf'")
+    steps = [pair for line in edges.paths for pair in pairwise(line)]
+    written = {frozenset(link) for link in edges.links}
+    new = [pair for pair in steps if frozenset(pair) not in written]
+    return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)
+
+
+def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     links, lone, paths = [], [], {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -103,7 +129,7 @@ def _plain(file: Path, text: str) -> EdgeList:
                 f"at its leaf, here '{left}', not '{line}'"
             )
     known = {frozenset(link) for link in links}
-    for steps, number in paths.items():  # an edge may be written below its path
+    for steps, number in paths.items() if complete else ():  # an edge may be written below its path
         for u, v in pairwise(steps):
             if frozenset((u, v)) not in known:
                 raise DataError(

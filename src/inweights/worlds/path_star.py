@@ -7,7 +7,8 @@ leaves; who has learnt a geometry finds their paths.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -17,7 +18,24 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["PathStar"]
+__all__ = ["PathStar", "check_task", "told_edges", "told_paths", "words_of"]
+
+
+class _Task(Protocol):
+    """How edges and paths are told, whatever the graph."""
+
+    @property
+    def train(self) -> float: ...
+    @property
+    def pauses(self) -> int: ...
+    @property
+    def task_tokens(self) -> bool: ...
+    @property
+    def edges(self) -> str: ...
+    @property
+    def reverse(self) -> bool: ...
+    @property
+    def answer(self) -> str: ...
 
 
 class PathStar(Config, tag_field="kind", tag="path-star"):
@@ -75,20 +93,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     def __post_init__(self) -> None:
         check_counts("path-star", self, arms=2, nodes=3, branches=1, pauses=0)
         check_depth("path-star", self.nodes, self.branches)
-        if not 0 < self.train < 1:
-            raise ConfigError(
-                f"path-star: train is a share of the leaves, above 0 and below 1, not {self.train}"
-            )
-        if not self.pauses and not self.task_tokens:
-            raise ConfigError(
-                "path-star: without a pause and without task tokens a leaf would be the prompt of "
-                "an edge and of a path; give pauses or task_tokens"
-            )
-        if self.reverse and self.answer == "first":
-            raise ConfigError(
-                "path-star: a reverse path has no hardest token that could be said alone; leave "
-                "reverse or answer = 'first' out"
-            )
+        check_task(self, "path-star")
 
     @property
     def size(self) -> int:
@@ -113,20 +118,15 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         streams = Streams(seed)
         ids = streams.numpy(WORLD, "path-star", "labels").permutation(self.size)
         lines, pairs = (ids[part] for part in self._skeleton())
-        groups = {"node": [f"v{i + 1}" for i in range(self.size)]}
-        if self.pauses:
-            groups["pause"] = ["<pause>"]
-        if self.task_tokens:
-            groups["task"] = ["<edge>", "<path>"]
-        vocabulary = Vocabulary(groups)
+        vocabulary = words_of(self, [f"v{i + 1}" for i in range(self.size)])
 
-        facts = self._edges(vocabulary, pairs, "")
+        facts = told_edges(self, vocabulary, pairs, "")
         if self.moved:
             other = streams.numpy(WORLD, "path-star", "moved").permutation(self.size)
-            facts |= self._edges(vocabulary, other[pairs], "moved_")
+            facts |= told_edges(self, vocabulary, other[pairs], "moved_")
         trained = self._trained(streams.numpy(WORLD, "path-star", "split"), len(lines))
-        facts["path"] = self._paths(vocabulary, lines[trained])
-        queries = self._paths(vocabulary, lines[~trained])
+        facts["path"] = told_paths(self, vocabulary, lines[trained])
+        queries = told_paths(self, vocabulary, lines[~trained])
         return World(
             name="path-star",
             vocabulary=vocabulary,
@@ -158,24 +158,62 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         chosen[rng.permutation(units)[:count]] = True
         return np.repeat(chosen, leaves // units)
 
-    def _edges(self, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
-        mark = [words.id("<edge>")] if self.task_tokens else []
-        facts = {}
-        if self.edges != "backward":
-            facts[f"{name}edge"] = (_after(mark, pairs[:, :1]), pairs[:, 1:])
-        if self.edges != "forward":
-            facts[f"{name}reverse_edge"] = (_after(mark, pairs[:, 1:]), pairs[:, :1])
-        return facts
 
-    def _paths(self, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
-        mark = [words.id("<path>")] if self.task_tokens else []
-        asked = _after(mark, lines[:, -1:])
-        if self.pauses:
-            wait = np.full((len(lines), self.pauses), words.id("<pause>"))
-            asked = np.column_stack([asked, wait])
-        if self.answer == "first":
-            return asked, lines[:, :2]
-        return asked, lines[:, ::-1] if self.reverse else lines
+def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
+    """Facts of edges ``[E, 2]`` away from the root, by role, as a task tells them."""
+    mark = [words.id("<edge>")] if task.task_tokens else []
+    facts = {}
+    if task.edges != "backward":
+        facts[f"{name}edge"] = (_after(mark, pairs[:, :1]), pairs[:, 1:])
+    if task.edges != "forward":
+        facts[f"{name}reverse_edge"] = (_after(mark, pairs[:, 1:]), pairs[:, :1])
+    return facts
+
+
+def told_paths(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
+    """Prompts and answers of paths ``[leaves, p]`` from the root, as a task tells them."""
+    mark = [words.id("<path>")] if task.task_tokens else []
+    asked = _after(mark, lines[:, -1:])
+    if task.pauses:
+        wait = np.full((len(lines), task.pauses), words.id("<pause>"))
+        asked = np.column_stack([asked, wait])
+    if task.answer == "first":
+        return asked, lines[:, :2]
+    return asked, lines[:, ::-1] if task.reverse else lines
+
+
+def words_of(task: _Task, nodes: Sequence[str]) -> Vocabulary:
+    """Nodes, and the further tokens that a task needs."""
+    groups = {"node": list(nodes)}
+    if task.pauses:
+        groups["pause"] = ["<pause>"]
+    if task.task_tokens:
+        groups["task"] = ["<edge>", "<path>"]
+    return Vocabulary(groups)
+
+
+def check_task(task: _Task, kind: str) -> None:
+    """Refuse a task whose options contradict each other.
+
+    Raises:
+        ConfigError: Says which.
+    """
+    if task.pauses < 0:
+        raise ConfigError(f"{kind}: pauses is at least 0, not {task.pauses}")
+    if not 0 < task.train < 1:
+        raise ConfigError(
+            f"{kind}: train is a share of the leaves, above 0 and below 1, not {task.train}"
+        )
+    if not task.pauses and not task.task_tokens:
+        raise ConfigError(
+            f"{kind}: without a pause and without task tokens a leaf would be the prompt of "
+            "an edge and of a path; give pauses or task_tokens"
+        )
+    if task.reverse and task.answer == "first":
+        raise ConfigError(
+            f"{kind}: a reverse path has no hardest token that could be said alone; leave "
+            "reverse or answer = 'first' out"
+        )
 
 
 def _after(mark: list[int], columns: Ids) -> Ids:

@@ -16,6 +16,7 @@ from inweights.worlds.graph import Graph
 from inweights.worlds.hops import Hops
 from inweights.worlds.implication import Implication
 from inweights.worlds.in_context import InContextStar
+from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.reversal import Reversal
 from inweights.worlds.storage import load_world
@@ -41,6 +42,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "implication": Implication,
     "graph": Graph,
     "path-star": PathStar,
+    "own-path-star": OwnPathStar,
     "in-context-star": InContextStar,
     "triples": Triples,
     "analogy": Analogy,

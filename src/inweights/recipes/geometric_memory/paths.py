@@ -13,6 +13,7 @@ from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Trial, Value, heatmaps, lines
 from inweights.models.configs import GPTConfig, MambaConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
 
 __all__ = [
@@ -159,7 +160,7 @@ class PathStarTraining(Config):
         *,
         how: Way = INTERLEAVED,
         loss: Loss = FULL,
-        task: PathStar = PathStar(),  # noqa: B008
+        task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
         """Return a trial.
 
@@ -167,17 +168,18 @@ class PathStarTraining(Config):
             labels: For the tables.
             how: One of the ways above.
             loss: Where the loss of a path is.
-            task: What is asked, and which edges are told; the graph is this one.
+            task: What is asked, and which edges are told; the graph is this one, or a user's own.
         """
+        own = isinstance(task, OwnPathStar)
         world = structs.replace(
             task,
-            arms=self.arms,
-            nodes=self.nodes,
             pauses=self.pauses,
             answer="first" if loss == FIRST else "path",
             moved=how == PERMUTED,
+            **({} if own else {"arms": self.arms, "nodes": self.nodes}),
         )
-        learner = self.curriculum(how, loss, _ROLES[task.edges])
+        roles = world.build().facts.role_names if task.edges == "listed" else _ROLES[task.edges]
+        learner = self.curriculum(how, loss, tuple(role for role in EDGES if role in roles))
         return Trial(labels=labels, world=world, model=self.model, learner=learner)
 
     def curriculum(self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES) -> Curriculum:

@@ -66,12 +66,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
     half = pl.when(pl.col("told") > 0).then(pl.lit("half told")).otherwise(pl.lit("none told"))
-    asked = pl.when(pl.col("distribution") == "out").then(pl.lit("out")).otherwise(pl.lit("in"))
+    out = pl.col("distribution") == "out"
+    asked = pl.when(out).then(pl.lit("out of")).otherwise(pl.lit("in"))
     return {
         "queries": queries,
         "shown": queries.with_columns(
             given=given,
-            world=pl.format("|R2| = {}, {}, {} of distribution", "relations", half, asked),
+            world=pl.format("|R2| = {}, {}, {} distribution", "relations", half, asked),
         ),
         "memorised": memorised(tables["accuracy"], LABELS),
     }

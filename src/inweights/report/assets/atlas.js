@@ -124,7 +124,7 @@
         most: of.most, sizes: g.sizes, eigenvalues: g.eigenvalues, stops: content.palettes.spaces
       });
       toFrame = AtlasPanels.curves(curves, { steps: of.steps, recall: of.recall, spearman: of.spearman, frame: k });
-      var text = "step " + of.steps[k].toLocaleString("en");
+      var text = (content.unit || "step") + " " + of.steps[k].toLocaleString("en");
       one(".atlas-step").textContent = text;
       one(".atlas-recall").textContent = AtlasPanels.said(of.recall[k], 2);
       one(".atlas-rho").textContent = AtlasPanels.said(of.spearman[k], 2);

@@ -1,0 +1,163 @@
+"""Embeddings from elsewhere: matched by name or refused, and judged against shuffled names."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from inweights.errors import ConfigError, DataError
+from inweights.probes import (
+    Embedding,
+    graph_recall,
+    hop_correlation,
+    named_geometry,
+    read_embedding,
+    spectral_energy,
+)
+from inweights.theory.spectral import adjacency, eigenspaces, operator
+from inweights.worlds import Graph, PathStar
+
+#: What tests/probes/test_probes.py asks for.
+OF_EMBEDDINGS = (Embedding, read_embedding)
+STAR = Graph(shape="path-star", arms=4, nodes=4).build(seed=3)
+NODES = tuple(STAR.vocabulary.groups["node"])
+
+
+def drawn(names=NODES, width=6, seed=0) -> Embedding:
+    vectors = np.random.default_rng(seed).normal(size=(len(names), width))
+    return Embedding(tuple(names), vectors)
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    one = drawn()
+    order = np.random.default_rng(1).permutation(len(NODES))
+    other = Embedding(tuple(NODES[i] for i in order), one.vectors[order])
+    assert not np.array_equal(one.vectors, other.vectors)
+    for probe in (hop_correlation, graph_recall, spectral_energy, named_geometry):
+        first, second = (probe(each.on(STAR), STAR) for each in (one, other))
+        assert first.equals(second)
+
+
+def test_a_wrong_order_is_refused_not_measured() -> None:
+    model = drawn().on(STAR)
+    other = Graph(shape="edges", links=[list(link) for link in pairwise(NODES)])
+    turned = Graph(shape="edges", links=[list(link[::-1]) for link in reversed(other.links)])
+    for probe in (hop_correlation, graph_recall, spectral_energy, named_geometry):
+        with pytest.raises(DataError, match="other nodes, or has them in another order"):
+            probe(model, turned.build())
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (NODES[:-2], f"no row for 2 of 13 nodes: '{NODES[-2]}', '{NODES[-1]}'"),
+        ((*NODES[:-1], "v133"), "nearest name"),
+        ((*NODES, NODES[4]), f"several rows for '{NODES[4]}'"),
+    ],
+)
+def test_names_that_do_not_match_are_refused(names, said) -> None:
+    with pytest.raises(DataError, match=said):
+        drawn(names).on(STAR)
+
+
+def test_rows_of_no_node_are_left_out() -> None:
+    one = drawn()
+    more = Embedding(("x", *NODES), np.vstack([np.full((1, 6), 9.0), one.vectors]))
+    assert torch.equal(one.on(STAR).tokens.weight, more.on(STAR).tokens.weight)
+
+
+def test_a_world_with_other_tokens_takes_an_embedding() -> None:
+    world = PathStar(arms=4, nodes=4, pauses=1).build()
+    model = drawn(world.vocabulary.groups["node"]).on(world)
+    assert -1 <= hop_correlation(model, world)["spearman"].item() <= 1
+
+
+@pytest.mark.parametrize("shape", [(13,), (0, 13, 2), (12, 3)])
+def test_shapes_that_cannot_be(shape) -> None:
+    with pytest.raises(DataError):
+        Embedding(NODES, np.zeros(shape))
+
+
+def test_a_map_beats_its_shuffled_names_and_noise_does_not() -> None:
+    spectrum = eigenspaces(operator(adjacency(STAR)))
+    real = spectrum.vectors[:, spectrum.space == 0]
+    found = named_geometry(Embedding(NODES, real).on(STAR), STAR).rows_by_key(
+        "measure", named=True, unique=True
+    )
+    assert found["fiedler"]["value"] == pytest.approx(1.0)
+    assert found["fiedler"]["p"] == pytest.approx(1 / 201)
+    assert found["spearman"]["value"] < found["spearman"]["null_low"]
+    # Over many draws of noise, p is as uniform as it should be.
+    noise = [named_geometry(drawn(seed=s).on(STAR), STAR, draws=19) for s in range(60)]
+    small = np.mean([t.filter(measure="spearman")["p"].item() <= 0.25 for t in noise])
+    assert 0.1 < small < 0.42
+
+
+def test_the_best_of_many_is_judged_among_the_best_of_many() -> None:
+    many = Embedding(NODES, np.random.default_rng(5).normal(size=(40, 13, 6))).on(STAR)
+    alone, together = (named_geometry(many, STAR, together=t).filter(measure="spearman")
+                       for t in (False, True))  # fmt: skip
+    assert alone["p"].min() < 0.05 < together["p"].min()
+    assert (together["p"] >= alone["p"]).all()
+    assert alone.drop("p").equals(together.drop("p"))
+
+
+def test_all_files_say_the_same(tmp_path: Path) -> None:
+    one = drawn()
+    (tmp_path / "names.txt").write_text("\n".join(NODES))
+    np.save(tmp_path / "a.npy", one.vectors)
+    save_file({"w": one.vectors}, tmp_path / "a.safetensors", {"names": json.dumps(NODES)})
+    rows = [f"{n} " + " ".join(map(repr, map(float, v)))
+            for n, v in zip(NODES, one.vectors, strict=True)]  # fmt: skip
+    (tmp_path / "a.vec").write_text("\n".join([f"{len(NODES)} 6", *rows]))
+    (tmp_path / "glove.txt").write_text("\n".join(rows))
+    for file, names in (
+        ("a.npy", tmp_path / "names.txt"),
+        ("a.safetensors", None),
+        ("a.vec", None),
+        ("glove.txt", None),
+    ):
+        read = read_embedding(tmp_path / file, names=names)
+        assert read.names == NODES
+        np.testing.assert_array_equal(read.vectors, one.vectors)
+    some = read_embedding(tmp_path / "a.vec", only={NODES[2], NODES[5]})
+    assert some.names == (NODES[2], NODES[5])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.pt", "", "is a program and is not run"),
+        ("a.npy", "no array", "cannot read"),
+        ("a.safetensors", "nothing", "no safetensors file"),
+        ("a.vec", "3 2\na 1 2\nb 1 2\n", "promises 3 rows in its first line and has 2"),
+        ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
+        ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
+        ("a.vec", "", "has no row"),
+        ("a.vec", "a 1 nan\n", "not finite"),
+    ],
+)
+def test_broken_files(tmp_path: Path, name, text, said) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=said):
+        read_embedding(tmp_path / name)
+
+
+def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="cannot read"):
+        read_embedding(tmp_path / "o.npy")
+    np.save(tmp_path / "n.npy", np.zeros((3, 2)))
+    with pytest.raises(DataError, match="which row is whose"):
+        read_embedding(tmp_path / "n.npy")
+    save_file({"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors")
+    with pytest.raises(DataError, match="2 matrices"):
+        read_embedding(tmp_path / "two.safetensors")
+    with pytest.raises(ConfigError, match="unknown tensor 'c'"):
+        read_embedding(tmp_path / "two.safetensors", tensor="c")
