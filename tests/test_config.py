@@ -128,7 +128,7 @@ def test_later_overrides_win_and_a_bare_word_is_a_string() -> None:
 def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_bytes(b"a = '\xff'")
-    with pytest.raises(ConfigError, match="is not a TOML file"):
+    with pytest.raises(ConfigError, match="is not text in UTF-8"):
         load_toml(file)
     file.write_text("a = 1\nb = ?\n")
     with pytest.raises(ConfigError, match="line 2"):

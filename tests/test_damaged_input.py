@@ -100,12 +100,16 @@ def test_aliases_that_cannot_be_parsed(cell) -> None:
     assert two_hop_facts(row, "f.csv")[0].aliases == ()
 
 
-@pytest.mark.parametrize("name", [".x", "", "broken_one", "raises_one", "no.such"])
+@pytest.mark.parametrize("name", [".x", "broken_one", "raises_one", "no.such"])
 def test_plugins(capsys, folder, monkeypatch, name) -> None:
     monkeypatch.syspath_prepend(folder)
     (folder / "broken_one.py").write_text("def f(:\n")
     (folder / "raises_one.py").write_text("1 / 0\n")
     assert "cannot import the plugin" in refused(capsys, "list", f"--plugin={name}")
+
+
+def test_a_plugin_without_a_name(capsys) -> None:
+    assert "a plugin is a module or a file" in refused(capsys, "list", "--plugin=")
 
 
 def test_an_installed_plugin_that_fails_is_told(monkeypatch, capsys) -> None:

@@ -53,7 +53,6 @@ COMMANDS = [
     ("world", "two-hop", "--set", f"n=1{'0' * 400}"),
     ("world", "path-star", "--set", "branches=2", "--set", f"nodes={HUGE}"),
     ("world", "graph", "--set", "shape=tree-star", "--set", f"nodes={HUGE}"),
-    ("predict", "two-hop", "--set", "n=100000"),
     ("run", "identity-bridge/fig2", "--seeds", f"1{'0' * 18}"),
     ("run", "identity-bridge/fig2", "--scale", "smoke", "--set", f"n={HUGE}"),
     ("run", "demo/two-hop", "--config", "PLACE"),

@@ -183,5 +183,5 @@ def test_what_is_wrong_is_one_line(what: str, tmp_path, capsys) -> None:
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="cannot read the config file"):
+    with pytest.raises(ConfigError, match="No such file"):
         open_study(tmp_path / "nothing.toml")

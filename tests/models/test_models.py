@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_refused() -> None:
         EmbMLPConfig(width=0)
     with pytest.raises(ConfigError, match="above 0"):
         Init(std=0.0)
-    with pytest.raises(ConfigError, match="at least one replica"):
+    with pytest.raises(ConfigError, match="a number of at least 1"):
         GPTConfig().build(vocabulary=9, seeds=[])
     for wrong in (float("nan"), float("inf"), -1.0):
         with pytest.raises(ConfigError, match="above 0"):

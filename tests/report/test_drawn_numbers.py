@@ -114,6 +114,17 @@ def test_lines(change: Any) -> None:
                     assert wide[c] > 0
 
 
+@pytest.mark.parametrize("change", [whole, one_seed, two_seeds])
+def test_auto(change: Any) -> None:
+    made, tables = picture("auto", change)
+    expected = means(tables["varied"], ["role", "C"], "hit")
+    (axes,) = [axes for axes in made.axes if axes.get_visible()]
+    curves = [x for x in axes.get_lines() if x.get_linestyle() != "None"]
+    assert len(curves) == 2
+    for role, curve in zip(made_up.MODELS[:2], curves, strict=True):
+        same(curve.get_ydata(), [mean(expected[role, c]) for c in range(1, 7)])
+
+
 @pytest.mark.parametrize("change", [*STATES, two_seeds])
 def test_sweeps(change: Any) -> None:
     made, tables = picture("sweeps", change)

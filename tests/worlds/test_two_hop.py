@@ -13,6 +13,7 @@ from tests.cases import WorldCase
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
 from tests.worlds import test_in_context as in_context
+from tests.worlds import test_kinds as kinds
 from tests.worlds import test_labels as labels
 from tests.worlds import test_own_path_star as own_path_star
 from tests.worlds import test_path_star as path_star
@@ -48,6 +49,7 @@ def test_every_world_has_a_case() -> None:
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
     cases += [*labels.TestLabels.configs, *own_path_star.TestOwnPathStar.configs]
+    cases += [*kinds.TestHops.configs, *kinds.TestReversal.configs, *kinds.TestImplication.configs]
     written = {
         value
         for found in pkgutil.iter_modules(worlds.__path__)

@@ -79,22 +79,28 @@ def board(
 
 
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
-    """A line a recipe: how many of its claims have which verdict."""
+    """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
+    hidden, waiting = f"no run at scale '{scale}' yet", 0
     for name, own in by_recipe.items():
+        if all(claim.why == hidden for claim in own):
+            waiting += 1
+            continue
         said = [sum(claim.verdict == verdict for claim in own) for verdict in VERDICTS]
         reasons = {claim.why for claim in own if claim.verdict == "not judged"}
         why = reasons.pop() if len(reasons) == 1 else ""
-        hidden = f"no run at scale '{scale}' yet"
         cells = (
             Text(str(number) if number else "", style=COLOURS[verdict])
             for verdict, number in zip(VERDICTS, said, strict=True)
         )
-        listed.add_row(cut(name, 36), *cells, Text("" if why == hidden else cut(why, 28), "dim"))
-    out.print(listed)
+        listed.add_row(cut(name, 36), *cells, Text(cut(why, 28), "dim"))
+    if listed.row_count:
+        out.print(listed)
+    if waiting:
+        noun = "recipe has" if waiting == 1 else "recipes have"
+        out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
-    out.print(line((marks, "dim")))
-    out.print(line(("inweights verify RECIPE shows its claims; --full all of them", "dim")))
+    out.print(line((f"{marks}; verify RECIPE: its claims", "dim")))
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from inweights.errors import ConfigError
 from inweights.theory.symmetric import Parameters, constraints
@@ -174,6 +173,8 @@ def _without(n: int) -> ClosedForm:
 
 def _with(n: int) -> ClosedForm:
     """All but ``b`` in closed form; five kinds of constraints have positive multipliers."""
+    from scipy.optimize import brentq
+
     b = float(brentq(lambda b: 1 - b**-2 - _pull(n, b)[2], 1.0, 2.0, xtol=1e-15))
     e, mean, _ = _pull(n, b)
     k = 1 / float(np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n)))

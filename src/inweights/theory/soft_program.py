@@ -185,7 +185,7 @@ def decay_path(
         >>> made = TwoHop(n=4, identity=True).build()
         >>> path = decay_path(Program.of(made), (1e-1, 1e-3))
         >>> [(s.decay, round(float(s.margins(made.queries).min()), 1)) for s in path]
-        [(0.1, 0.0), (0.001, 0.5)]
+        [(0.1, -0.5), (0.001, 0.7)]
     """
     start = None
     for decay in decays:

@@ -25,7 +25,7 @@ def popularity(world: World) -> float:
 
     Example:
         >>> from inweights.worlds import TwoHop
-        >>> popularity(TwoHop(n=5).build())
+        >>> popularity(TwoHop(n=5, identity=False).build())  # each bridge and object once
         1.0
     """
     counts = np.bincount(np.searchsorted(world.outputs, world.facts.answers)).astype(float)

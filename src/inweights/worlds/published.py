@@ -23,8 +23,8 @@ _RELATION = ("category", "template_id")
 
 #: Columns with other names of an entity, the fullest first; SOCRATES has ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
-#: Characters of a cell of aliases, at most; the longest of the published sets has a tenth.
-_CELL = 200_000
+#: Characters of a cell of aliases, at most; the longest of the published sets has a fiftieth.
+_CELL = 1_000_000
 
 
 class Fact(NamedTuple):
