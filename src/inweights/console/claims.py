@@ -100,7 +100,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         noun = "recipe has" if waiting == 1 else "recipes have"
         out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
-    out.print(line((f"{marks}; verify RECIPE: its claims", "dim")))
+    out.print(line((f"{marks}; more: verify RECIPE", "dim")))
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:

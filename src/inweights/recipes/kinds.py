@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import polars as pl
 
-from inweights import lab, probes
+import inweights as iw
+from inweights import lab
 from inweights.config import Config
-from inweights.models.emb_mlp import EmbMLPConfig
-from inweights.models.gpt import GPTConfig
-from inweights.models.layers import Init
+from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
 from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.theory import predicted_queries
@@ -102,8 +101,8 @@ def plan(
             for name, (model, learner) in training.learners().items()
         ]
     measures = [
-        lab.Measure(name="trained", probe=probes.margins),
-        lab.Measure(name="accuracy", probe=probes.accuracy),
+        lab.Measure(name="trained", probe=iw.probes.margins),
+        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 

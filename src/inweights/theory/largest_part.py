@@ -11,8 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from inweights.worlds.world import Ids, Statements, World
 
@@ -33,6 +31,9 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
         >>> world, kept.sum()
         (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
     """
+    from scipy import sparse
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
     total = len(world.facts)
     if total <= facts:
         return world, np.ones(total, dtype=bool)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
 
 from inweights.theory.closed_form import closed_form
 from inweights.theory.symmetric import Parameters
@@ -228,6 +227,8 @@ def _gradients(p: Parameters, n: int) -> dict[str, Array]:
 
 def _stationarity(p: Parameters, n: int, active: float = 1e-4) -> tuple[float, float, float]:
     """KKT residual of (11), deficiency of its active gradients, and the slope that leaves them."""
+    from scipy.optimize import linprog, nnls
+
     rows = _gradients(p, n)
     slack = {k: s for k, (_, s) in _forms(p, n).items() if k.startswith("g")}
     gradient, size = rows["objective"], len(_FREE)

@@ -9,10 +9,10 @@ from typing import Literal
 import polars as pl
 from msgspec.structs import replace
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Score, Trial, cosine, share, sweeps
-from inweights.models.gpt import GPTConfig
+from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import compositions, gain, where_known
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
@@ -117,7 +117,7 @@ def plan(settings: Settings) -> Plan:
         )
         for tied, width, when, decayed in arms
     ]
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

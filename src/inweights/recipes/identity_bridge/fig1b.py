@@ -6,10 +6,10 @@ from itertools import product
 
 import polars as pl
 
-from inweights import probes
+import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, share, sweeps
-from inweights.models.gpt import GPTConfig
+from inweights.models.configs import GPTConfig
 from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge import common as ib
 from inweights.worlds.two_hop import TwoHop
@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
         trials.append(
             ib.trial(name, world, *training, relations=several, told=told, identity=identity)
         )
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=probes.accuracy)])
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
