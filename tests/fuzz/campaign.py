@@ -115,6 +115,7 @@ class Worker:
     def run(self, case: Case) -> dict:
         """Return how a case ended; ``error`` says what went wrong."""
         if self.process is None or self.process.poll() is not None:
+            self.stop()
             self.start()
         assert self.process
         assert self.process.stdin
@@ -146,8 +147,8 @@ class Worker:
     def stop(self) -> None:
         if self.process:
             self.process.kill()
-            self.process.wait()
-            self.process = None
+            with self.process:  # waits, and closes its pipes
+                self.process = None
 
     def close(self) -> None:
         self.stop()

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.runs.tiny import RECIPE
 
-import inweights.lab.engine
+import inweights.lab.collect
 import inweights.lm.job
 import inweights.theory.prediction
 from inweights import cli, recipes
@@ -37,7 +37,7 @@ def stop(*_args: object, **_options: object) -> None:
 
 def arm() -> None:
     """Replace what takes minutes: training, and solutions of more than a few steps."""
-    collect = inweights.lab.engine.collect
+    collect = inweights.lab.collect.collect
 
     def tiny_only(plan, *args, **options):
         if all(one.compute.__module__ == "tests.runs.tiny" for one in plan.computations) and not (
@@ -46,7 +46,7 @@ def arm() -> None:
             return collect(plan, *args, **options)
         raise PlannedError
 
-    inweights.lab.engine.collect = tiny_only
+    inweights.lab.collect.collect = tiny_only
     inweights.lm.job.finetune = stop
     inweights.theory.prediction.solve = partial(inweights.theory.prediction.solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE

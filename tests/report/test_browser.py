@@ -32,7 +32,7 @@ def test_says_the_verdict(open_page):
     page = open_page()
     assert page.locator("h2.verdict").inner_text() == "2 of 5 claims reproduced, 1 undecided"
     assert page.locator(".claim").count() == 5
-    assert page.locator(".card > svg").count() == 4
+    assert page.locator(".card > svg").count() == 5
 
 
 def test_slider_moves_everything_together(open_page):

@@ -15,6 +15,8 @@ from inweights.theory.spectral import adjacency
 from inweights.worlds import Graph
 
 STEPS = 200
+#: Milliseconds: a crowded machine draws few frames a second.
+PATIENCE = 120_000
 #: Runs a model of the page for some steps from a start that Python gives.
 LEARN = """([kind, options, targets, n, v, rate, steps]) => {
   const model = Learn[kind](options), told = Float64Array.from(targets);
@@ -136,14 +138,10 @@ class TestEqualToPython:
 class TestUnderTheHand:
     def test_a_cycle_becomes_a_ring(self, visit, addresses):
         page = visit(addresses["geometry"], ".ready")
-        rho = page.evaluate("() => document.querySelector('.explore-rho').textContent")
         page.locator("[data-name=speed]").fill("40")
         page.click(".explore-play")
-        page.wait_for_function(
-            "+document.querySelector('.explore-rho').textContent.replace('−', '-') < -0.9"
-        )
-        page.click(".explore-play")
-        assert rho != page.inner_text(".explore-rho")
+        near = ".explore-rho:text-matches('−(0.9|1.0)')"  # no predicate: the page evaluates no text
+        page.wait_for_selector(near, timeout=PATIENCE)
 
     def test_the_graph_is_changed_while_it_trains(self, visit, addresses):
         page = visit(addresses["geometry"], ".ready", viewport={"width": 1280, "height": 1000})
@@ -176,9 +174,9 @@ class TestUnderTheHand:
         page.click("[data-all=half]")
         page.locator("[data-name=speed]").fill("40")
         page.click(".explore-play")
-        page.wait_for_selector(".explore-queries .good >> nth=2")
+        page.wait_for_selector(".explore-queries .good >> nth=2", timeout=PATIENCE)
         page.click("[data-all='1']")
-        page.wait_for_selector(".explore-queries:not(:has(.bad))")
+        page.wait_for_selector(".explore-queries:not(:has(.bad))", timeout=PATIENCE)
 
     @pytest.mark.parametrize("which", EXPLORATIONS)
     @pytest.mark.parametrize("color_scheme", ["light", "dark"])
