@@ -196,7 +196,7 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
         "from inweights.recipes import get_recipe\n"
         "from inweights.runs import RunStore\n"
         "old = task.Checkpoint\n"
-        "task.Checkpoint = lambda path, key: old(path, key=key, every_steps=7)\n"
+        "task.Checkpoint = lambda path, **more: old(path, every_steps=7, **more)\n"
         f"engine.execute(get_recipe('demo/two-hop'), 'smoke', store=RunStore({str(tmp_path)!r}),"
         " overrides=['gpt.phase.steps=400', 'emb_mlp.steps=30'])\n"
     )
