@@ -24,7 +24,7 @@ ORDER = (
     "report",
     "laboratory",
 )
-FREE = {"errors", "config", "limits", "progress", "seeds"}
+FREE = {"errors", "config", "config_refusal", "lazy", "limits", "progress", "seeds"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli", "commands", "console"}
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -14,9 +14,10 @@ Example:
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inweights.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
@@ -168,16 +169,5 @@ _HOMES = {
         "save_world",
     ),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"inweights.{name}")
-    if name in _HOME:
-        return getattr(import_module(f"inweights.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'inweights' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOMES, rooms=_ROOMS)

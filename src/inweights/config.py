@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import (
 
 import msgspec
 
+from inweights.config_refusal import refusal
 from inweights.errors import ConfigError, unknown_name
 from inweights.limits import read_text
 
@@ -77,13 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 #: The largest number that a size may be, unless something else is said.
 MOST = 65_536
-#: Characters of a wrong value that an error repeats.
-_SHOWN = 60
-
 C = TypeVar("C", bound=msgspec.Struct)
-
-_UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]*)`(?: - at `\$(?P<path>[^`]*)`)?")
-_PLACED = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 
 
 def _check_types(config: Config) -> None:
@@ -180,75 +174,7 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
     try:
         return msgspec.convert(dict(values), kind)
     except msgspec.ValidationError as error:
-        raise _explain(error, kind, values) from None
-
-
-def _explain(
-    error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
-) -> Exception:
-    text = str(error)
-    unknown = _UNKNOWN.search(text)
-    if unknown:
-        path = (unknown["path"] or "").strip(".")
-        owner = _struct_at(kind, path.split(".") if path else [])
-        if owner is not None:
-            key = f"{path}.{unknown['key']}" if path else unknown["key"]
-            prefix = f"{path}." if path else ""
-            return unknown_name("key", key, [prefix + f for f in _keys(owner)])
-    placed = _PLACED.match(text)
-    assert placed is not None
-    path = placed["path"] or ""
-    given = _at(values, path)
-    owner = _struct_at(kind, path.split(".")[:-1]) if path else None
-    known = _names_of(get_type_hints(owner).get(path.split(".")[-1].split("[")[0])) if owner else ()
-    if isinstance(given, str) and known and "enum" in placed["what"].lower():
-        return unknown_name(path, given, known)
-    what = placed["what"]
-    text = f"{path}: " * bool(path) + what[:1].lower() + what[1:]
-    if isinstance(given, str | int | float) and path:
-        text += f": {given!r}" if len(repr(given)) < _SHOWN else f": {repr(given)[:_SHOWN]}…"
-    return ConfigError(text)
-
-
-def _at(values: Any, path: str) -> Any:
-    """The value that stands at a path of an error message, ``gpt.sizes[1]``; ``None`` without."""
-    for key, place in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
-        if key and isinstance(values, Mapping):
-            values = values.get(key)
-        elif place and isinstance(values, list | tuple) and int(place) < len(values):
-            values = values[int(place)]
-        else:
-            return None
-    return values
-
-
-def _names_of(hint: Any) -> tuple[str, ...]:
-    """The names that a type allows: those of a ``Literal``, also within a list or a choice."""
-    if get_origin(hint) is Literal:
-        return tuple(name for name in get_args(hint) if isinstance(name, str))
-    return tuple(name for part in get_args(hint) for name in _names_of(part))
-
-
-def _keys(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return kind.__struct_encode_fields__
-
-
-def _struct_at(kind: type[msgspec.Struct], path: list[str]) -> type[msgspec.Struct] | None:
-    """Return the struct class found by following ``path``, or ``None`` where it is not one."""
-    for step in path:
-        hint = get_type_hints(kind).get(step.split("[")[0])
-        found = next((c for c in _candidates(hint)), None)
-        if found is None:
-            return None
-        kind = found
-    return kind
-
-
-def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
-    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        yield hint
-    for part in getattr(hint, "__args__", ()):
-        yield from _candidates(part)
+        raise refusal(error, kind, values) from None
 
 
 def apply_overrides(config: C, overrides: Iterable[str]) -> C:

@@ -5,8 +5,9 @@ Each command loads what it prints with, and no more.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inweights.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.console.audits import audit, augmented
@@ -57,13 +58,4 @@ _HOMES = {
     "worlds": ("world",),
 }
 
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -5,8 +5,9 @@ Names load what they need when they are first used: a score or a figure needs no
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inweights.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.lab.claim import Claim, Stating
@@ -140,14 +141,5 @@ _HOMES = {
     ),
     "worlds.registry": ("WorldConfig",),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"inweights.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'inweights.lab' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOMES, base="inweights")

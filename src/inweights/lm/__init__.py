@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from inweights.lazy import lazily
 
 __all__ = [
     "Example",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 #: Where it lives; loaded when asked for, since torch takes a second.
-_HOME = {
+_HOMES = {
     "load": ("LanguageModel", "load_model"),
     "data": ("Example", "encode", "preview", "read_examples"),
     "fine_tune": ("FineTune",),
@@ -50,13 +49,4 @@ _HOME = {
     "states": ("hidden_states", "named_states", "resemblance_by_layer"),
 }
 
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOME.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -5,9 +5,9 @@ Configs are there at once; an architecture, and torch with it, is loaded when it
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from inweights.lazy import lazily
 from inweights.models.configs import (
     DeepLinearConfig,
     EmbMLPConfig,
@@ -85,14 +85,5 @@ _HOMES = {
     "save": ("join_replicas", "load_model", "save_model"),
     "tiny_nn": ("TinyNN",),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -5,8 +5,9 @@ Names load what they need when they are first used: a curriculum needs no torch.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from inweights.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.training.checkpoint import Checkpoint
@@ -58,14 +59,5 @@ _HOMES = {
         "answers_of",
     ),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(__name__, _HOMES)
