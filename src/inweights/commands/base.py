@@ -11,15 +11,19 @@ from cyclopts import App, Parameter, Token
 from inweights import __version__
 
 __all__ = [
+    "Device",
     "Download",
+    "DryRun",
     "Flag",
     "Fresh",
     "Json",
+    "KeepModels",
     "On",
     "Overrides",
     "Place",
     "Plugins",
     "Runs",
+    "Seeds",
     "Strict",
     "Whole",
     "app",
@@ -50,12 +54,23 @@ app = App(
 Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
-Json = Annotated[bool, Parameter(name="--json", negative=())]
-Download = Annotated[bool, Parameter(name="--download", negative=())]
-Strict = Annotated[bool, Parameter(name="--strict", negative=())]
-Fresh = Annotated[bool, Parameter(name="--fresh", negative=())]
-Runs = Annotated[Path | None, Parameter(name="--runs")]
-On = Annotated[str, Parameter(name="--on")]
-Place = Annotated[str, Parameter(name="--store")]
-Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=())]
+# Options of several commands, with what --help says of them; the others stand in docstrings.
+_PLUGIN = "A Python module or file of your own to load first; may be repeated."
+_DRY = "Only say what it would take: runs, steps, minutes, memory, and what is stored already."
+_HUB = "Allow a hub name to be fetched; else only what is on this disk is read."
+_ON = "ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out."
+Json = Annotated[Flag, Parameter(help="Print JSON in place of text.")]
+Device = Annotated[str, Parameter(help="cpu or cuda.")]
+Download = Annotated[Flag, Parameter(help=_HUB)]
+DryRun = Annotated[Flag, Parameter(help=_DRY)]
+Fresh = Flag
+KeepModels = Annotated[Flag, Parameter(help="Store the trained weights, too.")]
+On = Annotated[str, Parameter(help=_ON)]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
+Place = Annotated[str, Parameter(name="--store")]
+Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=(), help=_PLUGIN)]
+Runs = Annotated[Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUNS, or ./runs.")]
+Seeds = Annotated[
+    str | None, Parameter(help="Number of replicates, or which: 8, 900..907 or 7,8,9.")
+]
+Strict = Annotated[Flag, Parameter(help="Exit with 1 when a claim did not reproduce.")]

@@ -15,10 +15,6 @@ def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ())
     ----------
     part
         Only recipes whose name contains this, such as fig or geometric-memory.
-    json
-        Print one JSON array.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
@@ -50,10 +46,6 @@ def describe(
         Only the settings below this, such as gpt.model.
     full
         List every setting, with all of its meaning.
-    json
-        Print one JSON object.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console
     from inweights.errors import unknown_name
@@ -78,8 +70,6 @@ def cite(recipe: str = "", /, *, plugin: Plugins = ()) -> int:
     ----------
     recipe
         A recipe, or the last part of its name; all papers if left out.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins

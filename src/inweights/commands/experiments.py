@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from inweights.commands.base import (
+    Device,
+    DryRun,
     Flag,
     Fresh,
     Json,
+    KeepModels,
     On,
     Overrides,
     Place,
     Plugins,
     Runs,
+    Seeds,
     Strict,
     Whole,
     app,
@@ -28,18 +32,18 @@ def run(
     /,
     *,
     scale: str = "cpu",
-    seeds: str | None = None,
+    seeds: Seeds = None,
     set: Overrides = (),  # noqa: A002
     config: Path | None = None,
     runs: Runs = None,
     store: Place = "",
     on: On = "",
-    device: str = "cpu",
+    device: Device = "cpu",
     jobs: Whole = 0,
     threads: Whole = 1,
     fresh: Fresh = False,
-    keep_models: Flag = False,
-    dry_run: Flag = False,
+    keep_models: KeepModels = False,
+    dry_run: DryRun = False,
     full: Flag = False,
     json: Json = False,
     strict: Strict = False,
@@ -53,38 +57,20 @@ def run(
         Its name, as in 'inweights list'; the last part is enough where only one has it.
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
-    seeds
-        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     config
         A TOML file with settings.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     store
         Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
-    on
-        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
-    device
-        cpu or cuda.
     jobs
         Processes that train side by side; 0 takes the cores of this machine.
     threads
         Threads of each process.
     fresh
         Discard an earlier run of the same config.
-    keep_models
-        Store the trained weights, too.
-    dry_run
-        Only say what it would take: runs, steps, minutes, memory, and what is stored already.
     full
         Show intervals, seeds and deciding cases of every claim.
-    json
-        Print one JSON object.
-    strict
-        Exit with 1 when a claim did not reproduce.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.config import load_toml
@@ -132,13 +118,7 @@ def demo(
 
     Parameters
     ----------
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     fresh
         Discard an earlier run.
-    json
-        Print one JSON object.
-    plugin
-        A Python module or file of your own to load first; may be repeated.
     """
     return run("demo/two-hop", runs=runs, fresh=fresh, json=json, plugin=plugin)

@@ -8,7 +8,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.commands.base import Json, Overrides, Plugins, Whole, app
+from inweights.commands.base import (
+    Flag,
+    Json,
+    Overrides,
+    Plugins,
+    Whole,
+    app,
+)
 
 __all__ = ["audit", "augment", "predict", "world"]
 
@@ -36,10 +43,6 @@ def world(
         Root seed.
     out
         Folder to write.
-    json
-        Print one JSON object.
-    plugin
-        A Python module that adds worlds of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
@@ -67,7 +70,7 @@ def predict(
         bool,
         Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
     ] = True,
-    all: Annotated[bool, Parameter(name="--all", negative=())] = False,  # noqa: A002
+    all: Flag = False,  # noqa: A002
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
@@ -100,10 +103,6 @@ def predict(
         Look for identities, told reversals and counter-examples that change what goes wrong.
     all
         Print every query, not only the first of each outcome.
-    json
-        Print one JSON object.
-    plugin
-        A Python module that adds worlds of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
@@ -154,8 +153,6 @@ def audit(
         Time limit of each solution of the forecast.
     page
         Also write one HTML file that opens offline.
-    json
-        Print one JSON object.
     """
     from inweights import console
     from inweights.audit import audit as examine
@@ -220,8 +217,6 @@ def augment(
         Folder of a model, or of its tokenizer, by which tokens are counted; else words are.
     seed
         Decides what is drawn where there is too much.
-    json
-        Print one JSON object.
     """
     from inweights import console
     from inweights.audit import augment as make

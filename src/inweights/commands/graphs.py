@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.commands.base import Download, Fresh, Json, Overrides, Runs, Whole, app
+from inweights.commands.base import (
+    Device,
+    Download,
+    Fresh,
+    Json,
+    Overrides,
+    Runs,
+    Seeds,
+    Whole,
+    app,
+)
 
 if TYPE_CHECKING:
     from inweights.worlds.graph import Graph
@@ -18,10 +28,10 @@ __all__ = ["atlas", "explore"]
 def atlas(
     *graphs: str,
     scale: str = "cpu",
-    seeds: str | None = None,
+    seeds: Seeds = None,
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
-    device: str = "cpu",
+    device: Device = "cpu",
     jobs: Whole = 0,
     fresh: Fresh = False,
     embedding: Path | None = None,
@@ -48,14 +58,8 @@ def atlas(
         karate-club, europe-borders or periodic-table. Up to 250 nodes each.
     scale
         smoke (seconds), cpu (minutes) or paper.
-    seeds
-        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set steps=1000; may be repeated.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    device
-        cpu or cuda.
     jobs
         Processes that train side by side; 0 takes the cores of this machine.
     fresh
@@ -71,12 +75,8 @@ def atlas(
         hidden states at the nodes' names, layer by layer.
     prompt
         What the model reads; ends in {name}. "This is {name}" if left out.
-    download
-        Allow a hub name to be fetched; else only what is on this disk is read.
     out
         Page of --embedding or --model; atlas.html if left out.
-    json
-        Print one JSON object.
     """
     from inweights import console, laboratory
     from inweights.config import as_overrides
@@ -142,8 +142,6 @@ def explore(
         The file; explore-<which>.html if left out.
     seed
         Seed of the start that the page draws.
-    json
-        Print one JSON object.
     """
     from typing import cast
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.commands.base import Download, Json, Overrides, Whole, app
+from inweights.commands.base import (
+    Device,
+    Download,
+    Json,
+    Overrides,
+    Whole,
+    app,
+)
 
 __all__ = ["evaluate", "finetune"]
 
@@ -19,7 +26,7 @@ def finetune(
     part: str = "train",
     set: Overrides = (),  # noqa: A002
     seed: Whole = 0,
-    device: str = "cpu",
+    device: Device = "cpu",
     dtype: str = "float32",
     download: Download = False,
     json: Json = False,
@@ -42,14 +49,8 @@ def finetune(
         Change a setting, as in --set method=full or --set epochs=20; may be repeated.
     seed
         Root seed.
-    device
-        cpu or cuda.
     dtype
         Type of the weights: float32, bfloat16 or float16.
-    download
-        Allow a hub name to be fetched; else only what is on this disk is read.
-    json
-        Print one JSON object.
     """
     from inweights import console
     from inweights.config import apply_overrides
@@ -82,7 +83,7 @@ def evaluate(
     *,
     before: str | None = None,
     words: bool = True,
-    device: str = "cpu",
+    device: Device = "cpu",
     dtype: str = "float32",
     download: Download = False,
     json: Json = False,
@@ -99,14 +100,8 @@ def evaluate(
         The model that it was fine-tuned from, for paired tests and changes of probability.
     words
         Also let it answer in its own words.
-    device
-        cpu or cuda.
     dtype
         Type of the weights: float32, bfloat16 or float16.
-    download
-        Allow a hub name to be fetched; else only what is on this disk is read.
-    json
-        Print one JSON object.
     """
     from inweights import console
     from inweights.lm import evaluation, load_model, read_exam

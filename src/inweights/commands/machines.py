@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
-from inweights.commands.base import Json, Overrides, Place, Plugins, app
+from inweights.commands.base import (
+    Device,
+    Flag,
+    Json,
+    Overrides,
+    Place,
+    Plugins,
+    Seeds,
+    app,
+)
 
 __all__ = ["plan", "status", "work"]
 
@@ -18,7 +23,7 @@ def plan(
     *,
     out: str,
     scale: str = "cpu",
-    seeds: str | None = None,
+    seeds: Seeds = None,
     set: Overrides = (),  # noqa: A002
     store: Place = "",
     json: Json = False,
@@ -34,16 +39,10 @@ def plan(
         Folder that all machines see, or an address such as s3://bucket/folder.
     scale
         smoke, cpu or paper.
-    seeds
-        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     store
         Where results go, if not below the plan.
-    json
-        Print one JSON object.
-    plugin
-        A Python module that adds recipes of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plan import check_plan
@@ -79,9 +78,9 @@ def work(
     *,
     jobs: int = 1,
     threads: int = 1,
-    device: str = "cpu",
+    device: Device = "cpu",
     lease: float = 60.0,
-    retry: Annotated[bool, Parameter(name="--retry", negative=())] = False,
+    retry: Flag = False,
     json: Json = False,
 ) -> int:
     """Do tasks of a plan, beside any number of other workers, until nothing is left.
@@ -96,14 +95,10 @@ def work(
         Processes that work side by side; 0 takes the cores of this machine.
     threads
         Threads of each process.
-    device
-        cpu or cuda.
     lease
         Seconds after which a task whose worker gave no sign is taken over; the same for all.
     retry
         Try again what failed.
-    json
-        Print one JSON object.
     """
     import signal
 
@@ -140,8 +135,6 @@ def status(plan: str, /, *, json: Json = False) -> int:
     ----------
     plan
         Folder or address of the plan.
-    json
-        Print one JSON object.
     """
     from inweights import console
     from inweights.lab.planned import open_plan

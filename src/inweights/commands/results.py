@@ -27,14 +27,8 @@ def list_runs(
     ----------
     part
         Only runs of recipes whose name contains this.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     full
         List all of them, and every change in full.
-    json
-        Print one JSON array.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
@@ -67,18 +61,10 @@ def show(
         A recipe, or the first letters of a run's hash.
     scale
         Which run of a recipe.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     again
         Judge and draw it again with the claims and figures of this version; nothing is trained.
     full
         Show intervals, seeds and deciding cases.
-    json
-        Print one JSON object.
-    strict
-        Exit with 1 when a claim did not reproduce.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.lab.plugins import load_plugins
@@ -110,12 +96,6 @@ def compare(
         Another one.
     scale
         Which run, where a recipe is named.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    json
-        Print one JSON object.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.lab.plugins import load_plugins
@@ -156,12 +136,6 @@ def export(
         Write claims and tables as CSV.
     scale
         Which run of a recipe.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    json
-        Print one JSON array of the files.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.errors import ConfigError
@@ -210,22 +184,12 @@ def verify(
         Time that this may take.
     store
         Where single runs are kept, if not below the folder of all runs.
-    on
-        ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out.
     jobs
         Processes that work side by side; 0 takes the cores of this machine.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
     full
         Show every claim with intervals, seeds and deciding cases.
-    json
-        Print one JSON object.
     markdown
         Print Markdown, as in docs/board.md.
-    strict
-        Exit with 1 when a claim did not reproduce.
-    plugin
-        A Python module or file that adds recipes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.errors import unknown_name

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from inweights.commands.base import Fresh, Json, Overrides, Plugins, Runs, Strict, Whole, app
+from inweights.commands.base import (
+    Device,
+    DryRun,
+    Fresh,
+    Json,
+    KeepModels,
+    Overrides,
+    Plugins,
+    Runs,
+    Seeds,
+    Strict,
+    Whole,
+    app,
+)
 
 __all__ = ["sweep"]
 
@@ -17,13 +27,13 @@ def sweep(
     file: Path,
     /,
     *,
-    seeds: str | None = None,
+    seeds: Seeds = None,
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
-    device: str = "cpu",
+    device: Device = "cpu",
     jobs: Whole = 0,
-    dry_run: Annotated[bool, Parameter(name="--dry-run", negative=())] = False,
-    keep_models: Annotated[bool, Parameter(name="--keep-models", negative=())] = False,
+    dry_run: DryRun = False,
+    keep_models: KeepModels = False,
     fresh: Fresh = False,
     json: Json = False,
     strict: Strict = False,
@@ -35,28 +45,12 @@ def sweep(
     ----------
     file
         A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
-    seeds
-        Number of replicates, or which: 8, 900..907 or 7,8,9.
     set
         Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
-    runs
-        Folder of all runs; $INWEIGHTS_RUNS, or ./runs.
-    device
-        cpu or cuda.
     jobs
         Processes that train side by side; 0 takes the cores where the work is worth their start.
-    dry_run
-        Only say what it would take: runs, steps, minutes, memory, and what is stored already.
-    keep_models
-        Store the trained weights, too.
     fresh
         Discard an earlier run of the same study.
-    json
-        Print one JSON object.
-    strict
-        Exit with 1 when a claim did not reproduce.
-    plugin
-        A Python module that adds worlds, models or probes of your own; may be repeated.
     """
     from inweights import console, laboratory
     from inweights.lab.plugins import load_plugins
