@@ -29,7 +29,7 @@ from threadpoolctl import ThreadpoolController
 
 from inweights.errors import ConfigError, SolverError
 from inweights.theory.operators import operator_norm
-from inweights.theory.program import Program
+from inweights.theory.program import Program, in_words
 from inweights.theory.splitting import Splitting, multipliers
 from inweights.worlds.world import Ids, Statements, World
 
@@ -276,11 +276,8 @@ def _excluded(program: Program, run: _Iteration) -> str:
     """Say which facts exclude each other: those that carry the proof."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
     heavy = [m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()]
-    facts, name = program.world.facts, program.world.vocabulary.text
-    texts = []
-    for m in heavy[:6]:
-        fact = int(np.flatnonzero(program.row == m)[0])
-        texts.append(f"({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
+    firsts = [int(np.flatnonzero(program.row == m)[0]) for m in heavy[:6]]
+    texts = [in_words(program.world, program.world.facts, fact) for fact in firsts]
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "
