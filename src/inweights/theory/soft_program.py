@@ -21,6 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,21 +76,19 @@ class SoftSolution:
     seconds: float
     rank: int
 
-    def __post_init__(self) -> None:
-        margins = self.program.least_margins(self.program.counts @ self.templates)
-        won = margins > ROUNDING
-        sizes = margins[won & np.isfinite(margins)]
-        object.__setattr__(self, "_scale", float(np.median(sizes)) if len(sizes) else 1.0)
-        object.__setattr__(self, "_won", won)
+    @cached_property
+    def _least(self) -> Array:
+        """Least margin of every prompt, in logits, ``[M]``."""
+        return self.program.least_margins(self.program.counts @ self.templates)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
 
         1 where none is.
         """
-        scale: float = self._scale  # type: ignore[attr-defined]
-        return scale
+        sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
+        return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
     def stored(self) -> NDArray[np.bool_]:
@@ -97,7 +96,7 @@ class SoftSolution:
 
         These facts do not exclude each other; ``templates`` prove it.
         """
-        won: NDArray[np.bool_] = self._won[self.program.row]  # type: ignore[attr-defined]
+        won: NDArray[np.bool_] = (self._least > ROUNDING)[self.program.row]
         return won
 
     def margins(self, statements: Statements) -> Array:
