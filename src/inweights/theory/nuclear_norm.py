@@ -115,7 +115,7 @@ def solve(
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:
-        ConfigError: The gap, the iterations or the start cannot be.
+        ConfigError: The gap, the iterations, the seconds or the start cannot be.
         SolverError: No matrix has these margins; names facts that exclude each other.
 
     Example:
@@ -127,9 +127,7 @@ def solve(
     """
     if isinstance(program, World):
         program = Program.of(program)
-    _check(program, gap, iterations, start)
-    if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds is at least 0, not {seconds}")
+    check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):
         run, step = _iterate(program, start, gap, iterations, seconds, progress)
@@ -286,10 +284,19 @@ def _excluded(program: Program, run: _Iteration) -> str:
     )
 
 
-def _check(program: Program, gap: float, iterations: int, start: Array | None) -> None:
+def check_limits(
+    program: Program, gap: float, iterations: int, seconds: float | None, start: Array | None
+) -> None:
+    """Refuse what no solver of a program can be asked for.
+
+    Raises:
+        ConfigError: Says what.
+    """
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap is from 1e-7 to below 1, not {gap}")
     if iterations < 1:
         raise ConfigError(f"iterations is at least 1, not {iterations}")
+    if seconds is not None and not seconds >= 0:
+        raise ConfigError(f"seconds is at least 0, not {seconds}")
     if start is not None and start.shape != program.shape:
         raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.theory.nuclear_norm import Status, few_threads
+from inweights.theory.nuclear_norm import Status, check_limits, few_threads
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program
 from inweights.worlds.world import Statements
@@ -128,7 +128,7 @@ def solve_soft(
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:
-        ConfigError: The decay, the gap, the iterations or the start cannot be.
+        ConfigError: The decay, the gap, the iterations, the seconds or the start cannot be.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -137,7 +137,9 @@ def solve_soft(
         >>> solution.status, (solution.margins(world.queries) > 0).all(), solution.stored.all()
         ('certified', np.True_, np.True_)
     """
-    _check(program, decay, gap, iterations, start)
+    if not 0 < decay < np.inf:
+        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
+    check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):
         problem = _Problem(program, decay)
@@ -341,16 +343,3 @@ def _better(one: _Point, other: _Point) -> _Point:
     return _Point(
         lower.templates, lower.optimum, higher.bound, higher.dual, lower.rank, lower.slope
     )
-
-
-def _check(
-    program: Program, decay: float, gap: float, iterations: int, start: Array | None
-) -> None:
-    if not 0 < decay < np.inf:
-        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
-    if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap is from 1e-7 to below 1, not {gap}")
-    if iterations < 1:
-        raise ConfigError(f"iterations is at least 1, not {iterations}")
-    if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")
