@@ -26,7 +26,7 @@ import numpy as np
 
 from inweights.runs import environment
 from inweights.theory import Program, solve
-from inweights.theory.nuclear_norm import _multipliers
+from inweights.theory.splitting import multipliers
 from inweights.worlds import TwoHop, World
 
 GAP = 1e-3
@@ -54,7 +54,7 @@ def certified(program: Program, w: Any, duals: Any) -> float:
         return float("inf")
     primal = np.linalg.svd(w, compute_uv=False).sum() / least
     direction = np.where(program.right, np.inf, -duals)
-    dual = _multipliers(np.where(program.right, duals.sum(1)[:, None], direction), program.right)
+    dual = multipliers(np.where(program.right, duals.sum(1)[:, None], direction), program.right)
     bound = dual[program.right].sum() / np.linalg.svd(counts.T @ dual, compute_uv=False)[0]
     return float(1 - bound / primal)
 

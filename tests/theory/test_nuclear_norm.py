@@ -150,6 +150,7 @@ def test_no_queries_is_no_error() -> None:
     [
         ({"gap": 0.0}, "gap is from 1e-7"),
         ({"iterations": 0}, "iterations is at least 1"),
+        ({"seconds": -1.0}, "seconds is at least 0"),
         ({"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
     ],
 )

@@ -59,12 +59,24 @@ def finetune_to(
         DataError: The folder exists, or model or data cannot be read.
         RunError: The state is of another run, or the loss is not a number.
     """
-    target = Path(out)
+    target, config, first = Path(out), config or FineTune(), _first()
+    state = _state(target)
     with _alone(target):
-        return _finetune_to(
-            target, source, data, config or FineTune(), part, seed, download, device, dtype, show,
-            progress,
-        )  # fmt: skip
+        Streams(seed)  # refuses what is no seed, before a model is read
+        examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
+        lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)
+        if show and first:
+            encoded = encode(lm, examples, end=config.end)
+            tokens = sum(len(row.ids) for row in encoded)
+            show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
+        tell = progress if first else None
+        done = finetune(lm, examples, config, seed=seed, checkpoint=state, progress=tell, keep=True)
+        if first:
+            with new_folder(target) as work:
+                lm.write(work)
+                done.losses.write_parquet(work / "losses.parquet")
+            state.unlink(missing_ok=True)
+        return done
 
 
 @contextmanager
@@ -77,7 +89,7 @@ def _alone(target: Path) -> Iterator[None]:
     if not _first():
         yield
         return
-    state = target.with_name(f"{target.name}.state")
+    state = _state(target)
     lock = FileLock(state.with_name(f"{state.name}.lock"), timeout=0)
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
@@ -96,47 +108,14 @@ def _alone(target: Path) -> Iterator[None]:
         lock.release()
 
 
+def _state(target: Path) -> Path:
+    """Where the state of an unfinished training is kept."""
+    return target.with_name(f"{target.name}.state")
+
+
 def _first() -> bool:
     """Whether this is the process that writes and shows, of those that accelerate started."""
     return int(os.environ.get("RANK", "0")) == 0
-
-
-def _finetune_to(
-    target: Path,
-    source: str | Path,
-    data: str | Path | Sequence[Example],
-    config: FineTune,
-    part: str,
-    seed: int,
-    download: bool,
-    device: str,
-    dtype: str,
-    show: Show | None,
-    progress: Progress | None,
-) -> FineTuned:
-    Streams(seed)  # refuses what is no seed, before a model is read
-    examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
-    lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)
-    first = _first()
-    if show and first:
-        encoded = encode(lm, examples, end=config.end)
-        tokens = sum(len(row.ids) for row in encoded)
-        show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
-    done = finetune(
-        lm,
-        examples,
-        config,
-        seed=seed,
-        checkpoint=target.with_name(f"{target.name}.state"),
-        progress=progress if first else None,
-        keep=True,
-    )
-    if first:
-        with new_folder(target) as work:
-            lm.write(work)
-            done.losses.write_parquet(work / "losses.parquet")
-        target.with_name(f"{target.name}.state").unlink(missing_ok=True)
-    return done
 
 
 def _shown(encoded: Sequence[Encoded]) -> list[Encoded]:

@@ -93,7 +93,8 @@ class Embedding:
             DataError: A node has no row, or several rows have its name.
         """
         nodes = node_names(world)
-        missing = [name for name in nodes if name not in set(self.names)]
+        place = {name: row for row, name in enumerate(self.names)}
+        missing = [name for name in nodes if name not in place]
         if missing:
             close = nearest(missing[0], self.names)
             hint = f"; the nearest name to '{missing[0]}' is '{close}'" if close else ""
@@ -106,7 +107,6 @@ class Embedding:
         double = [name for name in nodes if counts[name] > 1]
         if double:
             raise DataError(f"{self.source} has several rows for {_listed(double)}; keep one each")
-        place = {name: row for row, name in enumerate(self.names)}
         chosen = self.vectors[..., [place[name] for name in nodes], :].astype(np.float64)
         if centred:
             chosen = chosen - chosen.mean(-2, keepdims=True)

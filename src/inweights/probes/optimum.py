@@ -115,13 +115,19 @@ def _templates(
     each = _cycle(as_worlds(worlds, model), model.replicas)
     for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):
         columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
-        yield w[world.inputs][:, columns], Program.of(world)
+        yield w[world.inputs][:, columns], _program(world)
+
+
+@lru_cache(maxsize=256)
+def _program(world: World) -> Program:
+    """The program of a world; an observer asks for it again and again while a model trains."""
+    return Program.of(world)
 
 
 @lru_cache(maxsize=256)
 def _optimum(world: World, gap: float) -> Solution:
-    """The optimum of a world; an observer asks for it again and again while a model trains."""
-    return solve(world, gap=gap)
+    """The optimum of a world, which is asked for as often."""
+    return solve(_program(world), gap=gap)
 
 
 def _cycle(worlds: Sequence[World], count: int) -> list[World]:

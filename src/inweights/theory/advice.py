@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 
+from inweights.theory.program import in_words
 from inweights.worlds.world import Vocabulary, World
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def _tell_reversals(
     ends = {int(t) for q in rows for t in (asked.prompt(q)[0], asked.answer(q)[0])}
     lacking = sorted(ends - stated_identities(world))
     column = np.array(lacking, dtype=np.int64)[:, None]
-    best: tuple[int, Remedy] | None = None
+    best: Remedy | None = None
     for number in (0, *(k for k in NUMBERS if k < len(rows))):
         if not _in_time(late):
             break
@@ -246,17 +247,16 @@ def _tell_reversals(
         after = _with(table, "follows")
         gained = len(after & set(rest))
         texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
-        texts += [_statement(world, q) for q in told]
-        if gained and (best is None or gained / len(rest) > best[1].flipped / best[1].of):
-            remedy = Remedy(
+        texts += [in_words(world, asked, q) for q in told]
+        if gained and (best is None or gained / len(rest) > best.flipped / best.of):
+            best = Remedy(
                 "told reversals", f"{len(rows)} reversals that do not follow", tuple(texts),
                 gained, len(rest), len(follows - after), solution.status,
             )  # fmt: skip
-            best = gained, remedy
         if gained == len(rest):
             break
     if best:
-        yield best[1]
+        yield best
 
 
 def _counter_examples(
@@ -307,11 +307,6 @@ def _with_unknown(world: World) -> tuple[World, int]:
         name += "?"
     vocabulary = Vocabulary({**world.vocabulary.groups, "unknown": [name]})
     return replace(world, vocabulary=vocabulary), len(world.vocabulary)
-
-
-def _statement(world: World, query: int) -> str:
-    words, asked = world.vocabulary, world.queries
-    return f"({words.text(asked.prompt(query))}) → {words.text(asked.answer(query))}"
 
 
 def _with(table: pl.DataFrame, verdict: str) -> set[int]:

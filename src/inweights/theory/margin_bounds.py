@@ -25,10 +25,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.theory.anderson import Anderson
-from inweights.theory.nuclear_norm import COUPLING, LARGE, RELAXATION, Solution, _multipliers, solve
-from inweights.theory.operators import MarginProjection, operator_norm, shrink
+from inweights.theory.nuclear_norm import Solution, solve
+from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program, count_tokens
+from inweights.theory.splitting import Splitting, coupled_inverse, multipliers
 
 __all__ = ["Bound", "lower_bound", "margin_bounds", "prove"]
 
@@ -112,7 +112,6 @@ def lower_bound(
         (True, True)
     """
     program = solution.program
-    inverse = _inverse(program) if inverse is None else inverse
     here = float((functional * solution.templates).sum())
     spare = max(solution.optimum - solution.bound, 1e-12)
     # A term of size ε loses about γ/ε + ε/2: no smaller than the gap asks, no larger than the goal.
@@ -195,7 +194,7 @@ def margin_bounds(
         solution = finer if finer.gap < solution.gap else solution
     logits, columns, rivals = solution.compare(world.queries)
     counts = count_tokens(world, world.queries)
-    inverse = _inverse(solution.program)
+    inverse = coupled_inverse(solution.program)
     rows = []
     for done, query in enumerate(chosen):
         gaps = np.where(rivals[query], logits[query, columns[query]] - logits[query], np.inf)
@@ -261,51 +260,22 @@ def _interval(
     return (lower if want_lower else -np.inf), upper
 
 
-def _inverse(program: Program) -> Array:
-    gram = (program.counts.T @ program.counts).toarray()
-    inverse: Array = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
-    return inverse
-
-
-def _coupling(program: Program) -> float:
-    return COUPLING[max(program.shape) >= LARGE]
-
-
-class _Tilted:
+class _Tilted(Splitting):
     """Program (2) with the term ``size ⟨T, W⟩`` in its objective, from its solution without it."""
 
-    def __init__(self, solution: Solution, inverse: Array, tilt: Array) -> None:
-        program = solution.program
-        self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
-        self.right, self._inverse, self._tilt = program.right, inverse, tilt
-        self.size = 0.0
-        self._coupling = _coupling(program)
-        self._project = MarginProjection(program)
+    def __init__(self, solution: Solution, inverse: Array | None, tilt: Array) -> None:
+        super().__init__(solution.program, inverse)
+        self._tilt, self.size = tilt, 0.0
         w, dual = solution.templates, solution.dual
         price = self.x_turned @ dual
-        self._penalty = float(np.linalg.norm(price) / np.linalg.norm(w))
-        above = w + price / self._penalty
-        below = self.x_counts @ w - dual / (self._coupling * self._penalty)
-        self._inputs = len(w)
+        self.penalty = float(np.linalg.norm(price) / np.linalg.norm(w))
+        above = w + price / self.penalty
+        below = self.x_counts @ w - dual / (self.coupling * self.penalty)
         self.x = np.concatenate([above, below])
-        self._speed = Anderson(memory=10)
-        self._split()
+        self.split()
 
-    def _split(self) -> None:
-        above, below = self.x[: self._inputs], self.x[self._inputs :]
-        self.z, self.values = shrink(
-            above - (self.size / self._penalty) * self._tilt, 1.0 / self._penalty
-        )
-        self.s = self._project(below)
-        self._z_price, self._s_price = above - self.z, below - self.s
-
-    def advance(self) -> None:
-        target = self.z - self._z_price
-        target = target + self._coupling * (self.x_turned @ (self.s - self._s_price))
-        w = self._inverse @ target
-        apart = np.concatenate([w - self.z, self.x_counts @ w - self.s])
-        self.x = self._speed.step(self.x, RELAXATION * apart)
-        self._split()
+    def shrunk(self, above: Array) -> tuple[Array, Array]:
+        return super().shrunk(above - (self.size / self.penalty) * self._tilt)
 
     def dual(self) -> Array:
-        return _multipliers(-self._coupling * self._penalty * self._s_price, self.right)
+        return multipliers(-self.coupling * self.penalty * self.s_price, self.program.right)

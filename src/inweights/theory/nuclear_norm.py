@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from inweights.errors import ConfigError, SolverError
-from inweights.theory.anderson import Anderson
-from inweights.theory.operators import MarginProjection, operator_norm, shrink
-from inweights.theory.program import Program
+from inweights.theory.operators import operator_norm
+from inweights.theory.program import Program, in_words
+from inweights.theory.splitting import Splitting, multipliers
 from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["Solution", "Status", "solve"]
@@ -38,21 +38,15 @@ __all__ = ["Solution", "Status", "solve"]
 Array = NDArray[np.float64]
 Status = Literal["certified", "not certified"]
 
-#: Matrices with a side of at least so much are large.
-LARGE = 128
-#: Small and large: iterations between two evaluations of the bounds, and the weight of ``S = X W``
-#: against ``Z = W``. Chosen, like the two numbers below, on random worlds of 20 to 300 outputs.
-EVERY, COUPLING = (5, 20), (0.5, 0.3)
-#: Over-relaxation, and the first penalty.
-RELAXATION, PENALTY = 1.7, 0.3
+#: Iterations between two evaluations of the bounds, of small matrices and of large ones; and the
+#: first penalty. Chosen on random worlds of 20 to 300 outputs.
+EVERY, PENALTY = (5, 20), 0.3
 #: Iterations between two looks at the penalty.
 BALANCE_EVERY = 20
 #: The penalty is balanced for so long and then fixed, without which nothing need converge.
 BALANCED = 400
 #: A lower bound so many times the norm of the plain targets says that nothing is feasible.
 HOPELESS = 1e5
-#: Bytes that the memory of the acceleration may take.
-MEMORY = 2 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +115,7 @@ def solve(
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:
-        ConfigError: The gap, the iterations or the start cannot be.
+        ConfigError: The gap, the iterations, the seconds or the start cannot be.
         SolverError: No matrix has these margins; names facts that exclude each other.
 
     Example:
@@ -133,9 +127,7 @@ def solve(
     """
     if isinstance(program, World):
         program = Program.of(program)
-    _check(program, gap, iterations, start)
-    if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds is at least 0, not {seconds}")
+    check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):
         run, step = _iterate(program, start, gap, iterations, seconds, progress)
@@ -202,23 +194,14 @@ def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     return limited
 
 
-class _Iteration:
-    """The state of the method: ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own."""
+class _Iteration(Splitting):
+    """The method with both bounds, and a penalty that is balanced."""
 
     def __init__(self, program: Program, start: Array | None) -> None:
-        self.program = program
-        self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
-        inputs, outputs = program.shape
-        self.large = max(program.shape) >= LARGE
-        self._coupling = COUPLING[self.large]
-        gram = (self.x_turned @ self.x_counts).toarray()
-        self._inverse = np.linalg.inv(np.eye(inputs) + self._coupling * gram)
-        self._project = MarginProjection(program)
-        self._penalty = PENALTY
-        z = np.zeros((inputs, outputs)) if start is None else start
+        super().__init__(program)
+        self.penalty = PENALTY
+        z = np.zeros(program.shape) if start is None else start
         self.x = np.concatenate([z, self.x_counts @ z])
-        fit = 2 * 8 * self.x.size
-        self._speed = Anderson(memory=int(min(10, MEMORY // fit)))
         self._former: tuple[Array, Array] | None = None
         self.hopeless = HOPELESS * float(np.sqrt(program.right.sum() * min(program.shape)))
         self.templates: Array | None = None
@@ -227,21 +210,10 @@ class _Iteration:
         self._marker = np.zeros(program.right.shape)
         self.split()
 
-    def split(self) -> None:
-        """Read both halves of ``x``: what the operators make of it, and the multipliers."""
-        inputs = self.program.shape[0]
-        self.z, self.values = shrink(self.x[:inputs], 1.0 / self._penalty)
-        self.s = self._project(self.x[inputs:])
-        self.z_price, self.s_price = self.x[:inputs] - self.z, self.x[inputs:] - self.s
-
     def advance(self) -> None:
         """One iteration."""
         self._former = self.z, self.s
-        target = self.z - self.z_price + self._coupling * (self.x_turned @ (self.s - self.s_price))
-        w = self._inverse @ target
-        self._apart = w - self.z, self.x_counts @ w - self.s
-        self.x = self._speed.step(self.x, RELAXATION * np.concatenate(self._apart))
-        self.split()
+        super().advance()
 
     @property
     def gap(self) -> float:
@@ -256,7 +228,7 @@ class _Iteration:
             self.templates, self.rank = self.z / least, len(self.values)
         # Where nothing is feasible the multipliers grow along a ray that proves it.
         for candidate in (-self.s_price, self._marker - self.s_price):
-            dual = _multipliers(candidate, self.program.right)
+            dual = multipliers(candidate, self.program.right)
             size = operator_norm(self.x_turned @ dual)
             total = float(dual[self.program.right].sum())
             if total > self.bound * size and total > 0:
@@ -279,43 +251,31 @@ class _Iteration:
 
     def _size(self, above: Array, below: Array) -> float:
         """Norm in which the iteration contracts."""
-        return float(np.sqrt(np.sum(above**2) + self._coupling * np.sum(below**2)))
+        return float(np.sqrt(np.sum(above**2) + self.coupling * np.sum(below**2)))
 
     def balance(self) -> None:
         """Choose the penalty so that primal and dual residuals are of one size."""
         assert self._former is not None
         moved = self.z - self._former[0], self.s - self._former[1]
-        primal = self._size(*self._apart) / max(float(np.linalg.norm(self.z)), 1e-12)
+        primal = self._size(*self.apart) / max(float(np.linalg.norm(self.z)), 1e-12)
         dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)
         ratio = float(np.sqrt(primal / max(dual, 1e-300)))
         if 0.5 <= ratio <= 2.0:
             return
         ratio = min(max(ratio, 0.2), 5.0)
-        self._penalty *= ratio
+        self.penalty *= ratio
         self.x = np.concatenate([self.z + self.z_price / ratio, self.s + self.s_price / ratio])
         self._marker = self._marker / ratio
         self._speed.restart()
         self.split()
 
 
-def _multipliers(direction: Array, right: NDArray[np.bool_]) -> Array:
-    """Nearest ``U(Λ)`` with ``Λ ≥ 0``: signs by side, and rows that sum to 0."""
-    gains = np.where(right, np.maximum(direction, 0.0), 0.0)
-    losses = np.where(right, 0.0, np.maximum(-direction, 0.0))
-    total = losses.sum(1)
-    shares = np.where(gains.sum(1, keepdims=True) > 0, gains, right)
-    return shares * (total / shares.sum(1))[:, None] - losses
-
-
 def _excluded(program: Program, run: _Iteration) -> str:
     """Say which facts exclude each other: those that carry the proof."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
     heavy = [m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()]
-    facts, name = program.world.facts, program.world.vocabulary.text
-    texts = []
-    for m in heavy[:6]:
-        fact = int(np.flatnonzero(program.row == m)[0])
-        texts.append(f"({name(facts.prompt(fact))}) → {name(facts.answer(fact))}")
+    firsts = [int(np.flatnonzero(program.row == m)[0]) for m in heavy[:6]]
+    texts = [in_words(program.world, program.world.facts, fact) for fact in firsts]
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "
@@ -324,10 +284,19 @@ def _excluded(program: Program, run: _Iteration) -> str:
     )
 
 
-def _check(program: Program, gap: float, iterations: int, start: Array | None) -> None:
+def check_limits(
+    program: Program, gap: float, iterations: int, seconds: float | None, start: Array | None
+) -> None:
+    """Refuse what no solver of a program can be asked for.
+
+    Raises:
+        ConfigError: Says what.
+    """
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap is from 1e-7 to below 1, not {gap}")
     if iterations < 1:
         raise ConfigError(f"iterations is at least 1, not {iterations}")
+    if seconds is not None and not seconds >= 0:
+        raise ConfigError(f"seconds is at least 0, not {seconds}")
     if start is not None and start.shape != program.shape:
         raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")

@@ -30,7 +30,7 @@ from inweights.theory.advice import (
 from inweights.theory.largest_part import largest_part
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.program import Answers, Program
+from inweights.theory.program import Answers, Program, in_words
 from inweights.theory.soft_program import SoftSolution, solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
@@ -332,33 +332,30 @@ def _outvoted(solution: Solved, numbers: Ids) -> pl.DataFrame:
     lost = np.zeros(0, dtype=np.int64)
     if isinstance(solution, SoftSolution):
         lost = np.flatnonzero(~solution.stored)
-    facts, words = program.world.facts, program.world.vocabulary
+    world = program.world
     best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
     return pl.DataFrame(
         {
             "fact": numbers[lost],
-            "statement": [f"({words.text(facts.prompt(f))}) → {words.text(facts.answer(f))}"
-                          for f in lost.tolist()],
-            "instead": [words.names[program.world.outputs[k]] for k in best.tolist()],
+            "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
+            "instead": [world.vocabulary.names[world.outputs[k]] for k in best.tolist()],
             "why": ["not stored"] * len(lost),
         },
         schema=_LET_GO,
-    )  # fmt: skip
+    )
 
 
 def _left_out(world: World, out: NDArray[np.bool_]) -> pl.DataFrame:
-    facts, words = world.facts, world.vocabulary
     rows = np.flatnonzero(out).tolist()
     return pl.DataFrame(
         {
             "fact": rows,
-            "statement": [f"({words.text(facts.prompt(f))}) → {words.text(facts.answer(f))}"
-                          for f in rows],
+            "statement": [in_words(world, world.facts, f) for f in rows],
             "instead": [None] * len(rows),
             "why": ["left out"] * len(rows),
         },
         schema=_LET_GO,
-    )  # fmt: skip
+    )
 
 
 def _patterns(world: World) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -197,6 +197,12 @@ def _prompt_groups(statements: Statements) -> Ids:
     return group
 
 
+def in_words(world: World, statements: Statements, index: int) -> str:
+    """A fact or query of a world, as people read it."""
+    prompt, answer = statements.prompt(index), statements.answer(index)
+    return f"({world.vocabulary.text(prompt)}) → {world.vocabulary.text(answer)}"
+
+
 def _single_answers(statements: Statements, kind: str) -> None:
     lengths = np.diff(statements.answer_ends, prepend=0)
     if (lengths != 1).any():
@@ -210,10 +216,7 @@ def _single_answers(statements: Statements, kind: str) -> None:
 
 def _check(world: World, row: Ids, right: NDArray[np.bool_], answers: Answers) -> None:
     """Refuse facts that contradict each other, and facts that demand nothing."""
-    facts, name = world.facts, world.vocabulary.text
-
-    def told(fact: int) -> str:
-        return f"({name(facts.prompt(fact))}) → {name(facts.answer(fact))}"
+    facts, told = world.facts, partial(in_words, world, world.facts)
 
     for m in np.flatnonzero(right.sum(1) > 1):
         same = np.flatnonzero(row == m)

@@ -21,12 +21,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.theory.nuclear_norm import Status, few_threads
+from inweights.theory.nuclear_norm import Status, check_limits, few_threads
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program
 from inweights.worlds.world import Statements
@@ -75,21 +76,19 @@ class SoftSolution:
     seconds: float
     rank: int
 
-    def __post_init__(self) -> None:
-        margins = self.program.least_margins(self.program.counts @ self.templates)
-        won = margins > ROUNDING
-        sizes = margins[won & np.isfinite(margins)]
-        object.__setattr__(self, "_scale", float(np.median(sizes)) if len(sizes) else 1.0)
-        object.__setattr__(self, "_won", won)
+    @cached_property
+    def _least(self) -> Array:
+        """Least margin of every prompt, in logits, ``[M]``."""
+        return self.program.least_margins(self.program.counts @ self.templates)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
 
         1 where none is.
         """
-        scale: float = self._scale  # type: ignore[attr-defined]
-        return scale
+        sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
+        return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
     def stored(self) -> NDArray[np.bool_]:
@@ -97,7 +96,7 @@ class SoftSolution:
 
         These facts do not exclude each other; ``templates`` prove it.
         """
-        won: NDArray[np.bool_] = self._won[self.program.row]  # type: ignore[attr-defined]
+        won: NDArray[np.bool_] = (self._least > ROUNDING)[self.program.row]
         return won
 
     def margins(self, statements: Statements) -> Array:
@@ -129,7 +128,7 @@ def solve_soft(
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:
-        ConfigError: The decay, the gap, the iterations or the start cannot be.
+        ConfigError: The decay, the gap, the iterations, the seconds or the start cannot be.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -138,7 +137,9 @@ def solve_soft(
         >>> solution.status, (solution.margins(world.queries) > 0).all(), solution.stored.all()
         ('certified', np.True_, np.True_)
     """
-    _check(program, decay, gap, iterations, start)
+    if not 0 < decay < np.inf:
+        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
+    check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):
         problem = _Problem(program, decay)
@@ -342,16 +343,3 @@ def _better(one: _Point, other: _Point) -> _Point:
     return _Point(
         lower.templates, lower.optimum, higher.bound, higher.dual, lower.rank, lower.slope
     )
-
-
-def _check(
-    program: Program, decay: float, gap: float, iterations: int, start: Array | None
-) -> None:
-    if not 0 < decay < np.inf:
-        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
-    if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap is from 1e-7 to below 1, not {gap}")
-    if iterations < 1:
-        raise ConfigError(f"iterations is at least 1, not {iterations}")
-    if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")

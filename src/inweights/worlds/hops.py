@@ -7,6 +7,7 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["Hops"]
@@ -42,8 +43,9 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; which entities follow each other, and the fraction, follow the seed."""
-        rng = Streams(seed).numpy(WORLD, "hops")
         n, hops = self.n, self.hops
+        check_world("hops", tokens=n * (hops + 1), statements=3 * n * hops, length=3 + hops / 2)
+        rng = Streams(seed).numpy(WORLD, "hops")
         levels = {
             f"level_{k + 1}": [f"e{k + 1}_{i + 1}" for i in range(n)] for k in range(hops + 1)
         }

@@ -15,6 +15,7 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["Implication"]
@@ -57,18 +58,20 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; who is in which group, and which value it has, follow the seed."""
-        rng = Streams(seed).numpy(WORLD, "implication")
         groups, members = self.groups, self.members
+        people = groups * members
+        check_world("implication", tokens=people + 2 * groups, statements=2 * people)
+        rng = Streams(seed).numpy(WORLD, "implication")
         vocabulary = Vocabulary(
             {
-                "member": [f"a{i + 1}" for i in range(groups * members)],
+                "member": [f"a{i + 1}" for i in range(people)],
                 "value": [f"b{i + 1}" for i in range(groups)],
                 "attribute": [f"c{i + 1}" for i in range(groups)],
                 "unknown": ["unknown"] if self.denied and self.counter == "unknown" else [],
                 "relation": ["shared", "attribute"],
             }
         )
-        people = rng.permutation(vocabulary["member"]).reshape(groups, members)
+        grouped = rng.permutation(vocabulary["member"]).reshape(groups, members)
         shared, attribute = vocabulary["relation"].tolist()
         own = rng.permutation(vocabulary["attribute"])
         other = np.roll(own, 1)
@@ -77,7 +80,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
         ends = np.cumsum([0, self.told, self.denied, members - self.told - self.denied])
 
         def say(part: int, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            chosen = people[:, ends[part] : ends[part + 1]]
+            chosen = grouped[:, ends[part] : ends[part + 1]]
             return _statements(chosen, attribute, answers)
 
         queries = say(2, own)
@@ -88,7 +91,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             vocabulary=vocabulary,
             facts=Statements.build(
                 {
-                    "similarity": _statements(people, shared, vocabulary["value"]),
+                    "similarity": _statements(grouped, shared, vocabulary["value"]),
                     "attribution": say(0, own),
                     "counter_example": say(1, other),
                 }

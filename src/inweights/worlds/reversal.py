@@ -14,6 +14,7 @@ import numpy as np
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
+from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
 __all__ = ["Reversal"]
@@ -40,8 +41,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
     phrased: bool = False
 
     def __post_init__(self) -> None:
-        if self.n < 2:
-            raise ConfigError(f"reversal: n is at least 2, not {self.n}")
+        check_counts("reversal", self, n=2)
         if not 0 <= self.told < self.n:
             raise ConfigError(
                 f"reversal: told is from 0 to below n = {self.n}, not {self.told}; of {self.n} "
@@ -50,10 +50,10 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; who is paired with whom, and which pairs are told, follow the seed."""
+        check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "reversal")
         relations = ["forward", "reverse", *(["same"] if self.phrased else [])]
-        names = (tuple(f"{stem}{i + 1}" for i in range(self.n)) for stem in "ab")
-        first, second = names
+        first, second = ([f"{stem}{i + 1}" for i in range(self.n)] for stem in "ab")
         vocabulary = Vocabulary({"first": first, "second": second, "relation": relations})
         a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
         told = np.zeros(self.n, dtype=bool)
