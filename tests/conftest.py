@@ -11,7 +11,7 @@ from hypothesis import settings
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-pytest.register_assert_rewrite("tests.browser", "tests.cases")
+pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
 
 # The same examples on every machine, and no time limit on a shared one.
 settings.register_profile(
