@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -26,6 +27,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a test registers (recipes, worlds, drawings) is gone after it."""
+    import inweights.report.figures  # noqa: F401 (the built-in drawings)
+    from inweights import recipes
+    from inweights.report.registry import DRAWINGS
+    from inweights.worlds import registry
+
+    known = (recipes._registered, registry._KINDS, DRAWINGS)
+    before = [dict(entries) for entries in known]
+    yield
+    for entries, old in zip(known, before, strict=True):
+        entries.clear()
+        entries.update(old)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
