@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -11,7 +12,7 @@ from hypothesis import settings
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-pytest.register_assert_rewrite("tests.browser", "tests.cases")
+pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
 
 # The same examples on every machine, and no time limit on a shared one.
 settings.register_profile(
@@ -26,6 +27,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """What a test registers (recipes, worlds, drawings) is gone after it."""
+    import inweights.report.figures  # noqa: F401 (the built-in drawings)
+    from inweights import recipes
+    from inweights.report.registry import DRAWINGS
+    from inweights.worlds import registry
+
+    known = (recipes._registered, registry._KINDS, DRAWINGS)
+    before = [dict(entries) for entries in known]
+    yield
+    for entries, old in zip(known, before, strict=True):
+        entries.clear()
+        entries.update(old)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

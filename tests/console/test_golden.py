@@ -56,7 +56,6 @@ def root(tmp_path_factory) -> Path:
 def at(root, monkeypatch) -> Path:
     monkeypatch.setenv("INWEIGHTS_RUNS", str(root))
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("inweights.recipes._registered", {})  # what other tests registered
     return root
 
 

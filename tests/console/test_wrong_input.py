@@ -132,7 +132,7 @@ TABLE: list[tuple[str, str]] = [
     ("audit NOWHERE", "NOWHERE"),
     ("audit BROKEN", "BROKEN"),
     ("augment FILE --out FOLDER", "exists"),
-    ("augment FILE --out FOLDER/new --paraphrase=-1", "paraphrase"),
+    ("augment FILE --out FOLDER/new --wordings=-1", "wordings is from 1 to"),
     ("augment FILE --out FOLDER/new --curriculum jont", "joint"),
     ("world FOLDER", "FOLDER"),
     ("world two-hop --out FOLDER", "exists"),

@@ -6,15 +6,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-import inweights.report.figures  # noqa: F401 (the built-in drawings, before a page adds its own)
-from inweights import recipes
-from inweights.report.registry import DRAWINGS
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -36,17 +31,6 @@ def test_pages_are_found() -> None:
 def test_blocks_are_found_with_their_lines() -> None:
     text = "# Page\n\n```python\na = 1\n```\n\n```sh\nls\n```\n\n```python\nb = 2\n```\n"
     assert blocks(text) == [(3, "a = 1\n"), (11, "b = 2\n")]
-
-
-@pytest.fixture
-def registries() -> Iterator[None]:
-    """What a page registers is gone after it."""
-    known = (DRAWINGS, recipes._registered)
-    before = [dict(entries) for entries in known]
-    yield
-    for entries, old in zip(known, before, strict=True):
-        entries.clear()
-        entries.update(old)
 
 
 @pytest.mark.usefixtures("registries")

@@ -47,23 +47,15 @@ def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, mon
     assert same(whole.tables, split.tables)
 
 
-def test_groups_are_split_by_memory(tmp_path, monkeypatch) -> None:
-    sizes: list[int] = []
-    train = task.train
-
-    def counted(model, *args, **kwargs):
-        sizes.append(model.replicas)
-        return train(model, *args, **kwargs)
-
-    monkeypatch.setattr(task, "train", counted)
+def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
-    whole = list(sizes)
-    sizes.clear()
+    whole = list(trained)
+    trained.clear()
     monkeypatch.setattr(task, "MAX_BYTES", 1)
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
-    assert set(sizes) == {1}
+    assert set(trained) == {1}
     assert max(whole) >= 4
-    assert sum(whole) == len(sizes)
+    assert sum(whole) == len(trained)
 
 
 def test_more_seeds_train_the_new_ones_alone(tmp_path) -> None:

@@ -21,7 +21,6 @@ from inweights.lab.executors import Job
 from inweights.lab.plan import asked_of, tasks_of
 from inweights.lab.store import Store
 from inweights.lab.wire import to_wire
-from inweights.recipes import recipe_names, register
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("worker_kills.py")
@@ -44,10 +43,7 @@ def test_where_the_memory_is_full_half_of_the_runs_are_tried(tmp_path) -> None:
     assert tables["hungry"].height == 4
 
 
-def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys) -> None:
-    if DRAWS.name not in recipe_names():
-        register(DRAWS)
-        register(TRAININGS)
+def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys, known) -> None:
     words = ["run", "tests/draws", "--seeds", "5", "--set", "poison=102", "--jobs", "1"]
     words += ["--runs", str(tmp_path)]
     assert main(words) == 1

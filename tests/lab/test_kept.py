@@ -27,20 +27,6 @@ STUDY = {
 QUIET = {"progress": False}
 
 
-@pytest.fixture
-def trained(monkeypatch) -> list[int]:
-    """Replicas of each training."""
-    sizes: list[int] = []
-    train = task.train
-
-    def counted(model, *args, **kwargs):
-        sizes.append(model.replicas)
-        return train(model, *args, **kwargs)
-
-    monkeypatch.setattr(task, "train", counted)
-    return sizes
-
-
 def files(root) -> list[str]:
     return sorted(p.name.partition("-")[0] for p in root.glob("store/*/*/*.safetensors"))
 

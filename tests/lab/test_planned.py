@@ -23,10 +23,8 @@ from inweights.lab import planned
 from inweights.lab.collect import collect
 from inweights.lab.planned import open_plan, work, write_plan
 from inweights.lab.store import Store
-from inweights.recipes import recipe_names
 
 ROOT = Path(__file__).parents[2]
-PLUGIN = "tests.lab.small_recipes"
 
 
 def write(place: object, recipe=DRAWS, seeds: int = 6, settings=None):
@@ -120,16 +118,6 @@ def test_ten_thousand_trials_are_planned_in_seconds(tmp_path) -> None:
     assert len(made.index()) == 1000
     assert made.about.parts == 5
     assert time.monotonic() - started < 20
-
-
-@pytest.fixture
-def known(monkeypatch):
-    """Recipes of the tests are known to this process."""
-    from inweights.recipes import register
-
-    if DRAWS.name not in recipe_names():
-        register(DRAWS)
-        register(TRAININGS)
 
 
 def test_commands(tmp_path, capsys, known) -> None:

@@ -66,27 +66,25 @@ register(
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch) -> Path:
+def lab(tmp_path: Path, monkeypatch, registries) -> Path:
     """A folder with a plugin ``my_lab``, which is the current one; nothing of it stays."""
     (tmp_path / "my_lab.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
-    monkeypatch.setattr(recipes, "_registered", {})
-    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
     yield tmp_path
     sys.modules.pop("my_lab", None)
 
 
-def forget(monkeypatch) -> None:
+def forget() -> None:
     """As in the next call: nothing is loaded."""
     sys.modules.pop("my_lab", None)
-    monkeypatch.setattr(recipes, "_registered", {})
+    recipes._registered.pop("mine/rings", None)
     registry._KINDS.pop("mine", None)
     Path("was-run").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py", "my_lab.py", "./my_lab"])
-def test_every_command_takes_one(lab, monkeypatch, capsys, plugin: str) -> None:
+def test_every_command_takes_one(lab, capsys, plugin: str) -> None:
     add = ["--plugin", plugin]
     assert main(["run", "mine/rings", "--set", "n=4", *add]) == 0
     for words in (
@@ -100,15 +98,15 @@ def test_every_command_takes_one(lab, monkeypatch, capsys, plugin: str) -> None:
         ["cite", "mine/rings"],
         ["run", "rings", "--dry-run"],
     ):
-        forget(monkeypatch)
+        forget()
         assert main([*words, *add]) == 0, capsys.readouterr().err
 
 
-def test_what_a_run_remembers_is_named_and_never_run(lab, monkeypatch, capsys) -> None:
+def test_what_a_run_remembers_is_named_and_never_run(lab, capsys) -> None:
     assert main(["run", "mine/rings", "--plugin", "./my_lab.py"]) == 0
     run = next(lab.glob("runs/mine/rings/*/config.json")).parent.name
     for words in (["show", "mine/rings"], ["show", run], ["export", run, "--csv"]):
-        forget(monkeypatch)
+        forget()
         capsys.readouterr()
         assert main(words) == 2
         assert "add --plugin ./my_lab.py" in capsys.readouterr().err

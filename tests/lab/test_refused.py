@@ -130,7 +130,7 @@ def test_a_plan_without_work() -> None:
         check_plan(Plan(measures=[Measure(name="recall", probe=len)]))
 
 
-@pytest.mark.parametrize("name", [n for n in recipe_names() if not n.startswith("tests/")])
+@pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_measures_all_of_its_tables(name) -> None:
     recipe = get_recipe(name)
     for scale, settings in recipe.scales.items():

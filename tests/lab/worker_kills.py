@@ -14,11 +14,10 @@ import random
 import signal
 import sys
 import time
-import traceback
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.forks import end, forked, start
 from tests.lab.small import TRAININGS, Trainings
 
 from inweights.lab.collect import collect
@@ -29,22 +28,9 @@ from inweights.lab.trial import Plan
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 
-def forked(do: Callable[[], object]) -> int:
-    """Do something in a process of its own; return its number."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        do()
-    except BaseException:  # noqa: BLE001
-        traceback.print_exc()
-        os._exit(1)
-    os._exit(0)
-
-
 def disturb(place: str, kills: int, draw: random.Random) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
-    begin = lambda: forked(lambda: work(open_plan(place, LEASE)))  # noqa: E731
+    begin = lambda: start(lambda: work(open_plan(place, LEASE)))  # noqa: E731
     workers, done = [begin() for _ in range(WORKERS)], 0
     while workers:
         time.sleep(draw.uniform(0, 1.0))
@@ -56,7 +42,7 @@ def disturb(place: str, kills: int, draw: random.Random) -> int:
         if workers and done < kills:
             victim = draw.choice(workers)
             os.kill(victim, signal.SIGKILL)
-            if os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -signal.SIGKILL:
+            if end(victim) == -signal.SIGKILL:
                 done += 1
             workers[workers.index(victim)] = begin()
     return done
@@ -79,8 +65,7 @@ def main(folder: str, kills: str, runs: str, seed: str = "0") -> None:
     plan = TRAININGS.plan(Trainings(kinds=int(runs) // SEEDS, steps=300))
     write_plan(plan, range(SEEDS), place, plugins=["tests.lab.small"])
     done = disturb(place, int(kills), random.Random(int(seed)))
-    last = forked(lambda: look(folder, place, plan, int(runs)))
-    assert os.waitstatus_to_exitcode(os.waitpid(last, 0)[1]) == 0
+    assert forked(lambda: look(folder, place, plan, int(runs))) == 0
     sys.stdout.write(f"{done} kills\n")
 
 

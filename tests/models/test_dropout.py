@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import torch
-from tests.cases import ModelCase
+from tests.model_case import ModelCase
 
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig, Init, TinyNNConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.cases import ModelCase
+from tests.model_case import ModelCase
 from torch import nn
 
 from inweights.errors import ConfigError

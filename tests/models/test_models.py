@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from tests.cases import ModelCase
+from tests.model_case import ModelCase
 from tests.models import test_mamba as mamba
 from tests.models import test_one_layer as one
 from tests.models import test_tiny as tiny

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.cases import ModelCase
+from tests.model_case import ModelCase
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import DeepLinearConfig, Init, OneLayer, OneLayerConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.cases import ModelCase
+from tests.model_case import ModelCase
 
 from inweights.errors import ConfigError
 from inweights.models import Init, Node2VecConfig, TinyNNConfig

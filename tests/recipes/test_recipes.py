@@ -15,8 +15,6 @@ from inweights.lab.plan import asked_of
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.report import draw
 
-#: Without those that other tests register.
-NAMES = [name for name in recipe_names() if not name.startswith("tests/")]
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
     "geometric-memory/fig13/teacherless-cascade",
@@ -39,7 +37,7 @@ UNMEASURED = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", recipe_names())
 def test_recipe_is_well_stated(name: str) -> None:
     recipe = get_recipe(name)
     assert recipe.name == name
@@ -89,7 +87,7 @@ LONG = (
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in NAMES]
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in recipe_names()]
 )
 def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     outcome = smoke(name)

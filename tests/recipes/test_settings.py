@@ -16,8 +16,6 @@ from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.measured import MINUTES
 from inweights.runs import RunStore
 
-#: Without those that other tests register.
-NAMES = [name for name in recipe_names() if not name.startswith("tests/")]
 #: What the user calls something: no name is wrong.
 LABEL = "phase.name"
 #: Names of devices, models, files, parameters and tokens: refused when a run begins.
@@ -55,7 +53,7 @@ def is_late(name: str, path: str) -> bool:
 
 CASES = [
     (name, path, value)
-    for name in NAMES
+    for name in recipe_names()
     for path, value in strings(get_recipe(name).scales["smoke"])
     if not path.endswith(LABEL)
 ]
@@ -78,7 +76,7 @@ def test_what_only_a_run_can_refuse_is_refused(name: str, path: str, value: Any,
         execute(recipe, "smoke", seeds=1, overrides={path: value}, store=RunStore(tmp_path))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", recipe_names())
 def test_every_setting_has_a_meaning(name: str) -> None:
     assert [one.path for one in settings(get_recipe(name)) if not one.meaning] == []
 

@@ -193,18 +193,15 @@ def test_looks_differ_in_more_than_colour():
     assert style.tint("#0072b2", 0.0) > to_rgb("#0072b2") > style.tint("#0072b2", 1.0)
 
 
-def test_users_add_their_own(tables):
+def test_users_add_their_own(tables, registries):
     @drawing("mine")
     def mine(table, *, width=2.0):
         return Picture(figsize=(width, 1.0))
 
-    try:
-        picture = draw(made_up.figure("a", "mine", ("logits",), width=4.0), tables)
-        assert picture.get_figwidth() == 4.0
-        with pytest.raises(ConfigError, match="already"):
-            drawing("mine")(draw)
-    finally:
-        del DRAWINGS["mine"]
+    picture = draw(made_up.figure("a", "mine", ("logits",), width=4.0), tables)
+    assert picture.get_figwidth() == 4.0
+    with pytest.raises(ConfigError, match="already"):
+        drawing("mine")(draw)
 
 
 def test_write_figures(tmp_path, tables):

@@ -31,6 +31,13 @@ BRIDGE = """([options, facts, rate, steps]) => {
 }"""
 
 
+def train(model, world, kind, rate):
+    """As the page does: a constant rate, and no decay."""
+    optimizer = iw.Optimizer(kind=kind, rate=rate, weight_decay=0.0)
+    phase = iw.Phase(steps=STEPS, optimizer=optimizer, schedule=iw.Schedule(kind="constant"))
+    iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0])
+
+
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explore")
@@ -79,14 +86,7 @@ class TestEqualToPython:
             "E": model.tokens.weight.detach().flatten().tolist(),
             "W": model.middle.weight.detach().flatten().tolist(),
         }
-        adam = iw.Optimizer(kind="adamw", rate=rate, weight_decay=0.0)
-        flat = iw.Schedule(kind="constant")
-        iw.train(
-            model,
-            world,
-            iw.Curriculum(phases=(iw.Phase(steps=STEPS, optimizer=adam, schedule=flat),)),
-            seeds=[0],
-        )
+        train(model, world, "adamw", rate)
         told = np.zeros((n, n + idle))
         told[:, :n] = a
         options = {"width": width, "tokens": n + idle, "std": 1, "seed": 0, "start": start}
@@ -110,14 +110,7 @@ class TestEqualToPython:
             "E": model.tokens.weight.detach().flatten().tolist(),
             "P": model.projection.weight.detach().flatten().tolist(),
         }
-        descent = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
-        flat = iw.Schedule(kind="constant")
-        iw.train(
-            model,
-            world,
-            iw.Curriculum(phases=(iw.Phase(steps=STEPS, optimizer=descent, schedule=flat),)),
-            seeds=[0],
-        )
+        train(model, world, "sgd", 2.0)
         facts = [
             {"prompt": prompt, "answer": candidates.index(answer[0])}
             for _, prompts, answers in world.facts.by_shape()

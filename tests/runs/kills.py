@@ -22,13 +22,13 @@ import os
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tests.forks import forked
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
@@ -125,19 +125,6 @@ def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) 
         assert set(found) == set(expected)
         for name, table in expected.items():
             assert found[name].equals(table, null_equal=True), name
-
-
-def forked(work: Callable[[], object]) -> int:
-    """Do something in a process of its own; return its exit code, below 0 for a signal."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main(root: str, name: str, what: str, start: str, step: str = "1", how: str = "kill") -> None:

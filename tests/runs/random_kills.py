@@ -14,29 +14,16 @@ import shutil
 import signal
 import sys
 import time
-import traceback
 from functools import partial
 from pathlib import Path
 
-from tests.runs.kills import forked, publish, resumed
+from tests.forks import end, forked, start
+from tests.runs.kills import publish, resumed
 from tests.runs.tiny import RECIPE
 
 from inweights.lab.engine import execute
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
-
-
-def started(work) -> int:
-    """Do something in a process of its own; return its number."""
-    child = os.fork()
-    if child == 0:
-        try:
-            work()
-        except BaseException:  # noqa: BLE001
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    return child
 
 
 def main(root: str, name: str, kills: str, seed: str = "0") -> None:
@@ -52,15 +39,15 @@ def main(root: str, name: str, kills: str, seed: str = "0") -> None:
         trial += 1
         here = Path(root) / str(trial)
         for _ in range(rng.choice((1, 2, 3))):  # a run that goes on may be killed again
-            living = [started(lambda here=here: whole(store=RunStore(here)))]
+            living = [start(lambda here=here: whole(store=RunStore(here)))]
             if trial % 2 == 0:
                 time.sleep(rng.uniform(0, usual / 4))
-                living.append(started(lambda here=here: whole(store=RunStore(here))))
+                living.append(start(lambda here=here: whole(store=RunStore(here))))
             for child in rng.sample(living, len(living)):
                 time.sleep(rng.uniform(0, usual))
                 os.kill(child, signal.SIGKILL)
             for child in living:
-                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                code = end(child)
                 assert code in (0, -signal.SIGKILL), f"a run failed with {code} (trial {trial})"
                 killed += code != 0
         again = forked(lambda here=here: resumed(recipe, here, "run", "start", reference))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig

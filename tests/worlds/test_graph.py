@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 from tests.worlds.edge_text import write_edges
 
 from inweights.errors import ConfigError, DataError

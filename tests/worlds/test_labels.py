@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 
 from inweights.errors import ConfigError
 from inweights.worlds.labels import Labels

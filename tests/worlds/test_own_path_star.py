@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 from tests.worlds.test_path_star import plain_roles
 
 from inweights.errors import ConfigError, DataError

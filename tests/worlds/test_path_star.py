@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 
 from inweights.errors import ConfigError
 from inweights.worlds import PathStar, World

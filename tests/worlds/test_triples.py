@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 
 from inweights.errors import DataError
 from inweights.worlds import Triples, open_world

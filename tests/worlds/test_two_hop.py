@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import WorldCase
+from tests.world_case import WorldCase
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
 from tests.worlds import test_in_context as in_context

@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 
 from inweights.lab import Recipe
-from inweights.lab.verdict import ClaimResult
+from inweights.lab.verdict import ClaimResult, unjudged
 from inweights.recipes import get_recipe, recipe_names
+from inweights.report.claims import headline
 
-__all__ = ["BOARD", "PAPERS", "Entry", "entries", "link", "picture", "tally"]
+__all__ = ["BOARD", "PAPERS", "Entry", "entries", "entries_of", "link", "picture", "tally"]
 
 _ROOT = Path(__file__).parents[3]
 BOARD = _ROOT / "results" / "board-cpu.json"
@@ -58,16 +59,15 @@ def entries() -> tuple[Entry, ...]:
         recipe = get_recipe(name)
         if name.partition("/")[0] not in PAPERS:
             continue
-        claims = (results.get(c.id) or _unjudged(recipe, c.id) for c in recipe.claims)
+        unseen = "no run at this scale is stored"
+        claims = (results.get(c.id) or unjudged(c, unseen) for c in recipe.claims)
         found.append(Entry(recipe, tuple(claims)))
     return tuple(sorted(found, key=lambda entry: list(PAPERS).index(entry.folder)))
 
 
-def _unjudged(recipe: Recipe, name: str) -> ClaimResult:
-    from inweights.lab.verdict import unjudged
-
-    claim = next(c for c in recipe.claims if c.id == name)
-    return unjudged(claim, "no run at this scale is stored")
+def entries_of(folder: str) -> list[Entry]:
+    """Return the recipes of one folder."""
+    return [entry for entry in entries() if entry.folder == folder]
 
 
 def picture(entry: Entry) -> str | None:
@@ -83,6 +83,4 @@ def link(entry: Entry) -> str:
 
 def tally(claims: tuple[ClaimResult, ...]) -> str:
     """Return the verdicts in a few words: ``17 of 19 reproduced, 1 undecided``."""
-    from inweights.report.claims import headline
-
     return headline(claims).replace(" claims", "").replace(" claim", "")

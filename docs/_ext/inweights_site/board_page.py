@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from inweights_site.board import BOARD, PAPERS, entries, link, tally
+from inweights_site.board import BOARD, PAPERS, entries, entries_of, link, tally
 from inweights_site.text import table, words
 
 __all__ = ["page"]
@@ -31,8 +31,7 @@ def page() -> str:
         "",
     ]
     for folder, title in PAPERS.items():
-        chosen = [entry for entry in entries() if entry.folder == folder]
-        if chosen:
+        if chosen := entries_of(folder):
             rows = [
                 [link(entry), words(entry.recipe.title), tally(entry.claims)] for entry in chosen
             ]

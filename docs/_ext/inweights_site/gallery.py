@@ -5,7 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from inweights_site.board import PAPERS, Entry, entries, link, picture, tally
+from inweights_site.board import PAPERS, Entry, entries_of, link, picture, tally
 from inweights_site.text import table, words
 
 __all__ = ["Gallery", "RecipeMap"]
@@ -19,8 +19,7 @@ class Gallery(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         lines: list[str] = []
         for folder, title in PAPERS.items():
-            chosen = [entry for entry in entries() if entry.folder == folder]
-            if chosen:
+            if chosen := entries_of(folder):
                 lines += [f"## {title}", "", ":::::{grid} 1 2 3 3", ":gutter: 3", ""]
                 for entry in chosen:
                     lines += _card(entry)
@@ -55,7 +54,7 @@ class RecipeMap(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        chosen = [entry for entry in entries() if entry.folder == self.arguments[0]]
+        chosen = entries_of(self.arguments[0])
         if not chosen:
             raise self.error(f"no recipe is of '{self.arguments[0]}'; known: {', '.join(PAPERS)}")
         rows = [

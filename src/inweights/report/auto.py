@@ -88,13 +88,9 @@ def auto(
             table, axis=panel, value=value, y=y, series=series, y_label=y_label, y_limits=y_limits,
             labels={**_named(table, series, panel), **(labels or {})},
         )  # fmt: skip
-    if series is None:
-        series = rest.pop(0) if rest else ""
+    series = series or (rest.pop(0) if rest else None)
     if facet is None:
         facet = next((name for name in rest if table[name].n_unique() <= _MOST), None)
-    if not series:  # one line
-        series = y + " "
-        table = table.with_columns(pl.lit(y).alias(series))
     return lines(
         table, x=x, y=y, series=series, facet=facet,
         labels={**_named(table, series, facet), **(labels or {})}, x_label=x_label,

@@ -1,0 +1,32 @@
+"""What tests of the engine share."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def trained(monkeypatch) -> list[int]:
+    """Replicas of each training."""
+    from inweights.lab import task
+
+    sizes: list[int] = []
+    train = task.train
+
+    def counted(model, *args, **kwargs):
+        sizes.append(model.replicas)
+        return train(model, *args, **kwargs)
+
+    monkeypatch.setattr(task, "train", counted)
+    return sizes
+
+
+@pytest.fixture
+def known(registries) -> None:
+    """The small recipes are known to this process."""
+    from tests.lab.small import DRAWS, TRAININGS
+
+    from inweights.recipes import register
+
+    register(DRAWS)
+    register(TRAININGS)
