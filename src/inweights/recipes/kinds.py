@@ -16,7 +16,17 @@ from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 
-__all__ = ["BRIEF", "DECAYED", "EMB_MLP", "GPT", "OURS", "Training", "derive", "plan"]
+__all__ = [
+    "BRIEF",
+    "DECAYED",
+    "EMB_MLP",
+    "GPT",
+    "OURS",
+    "Training",
+    "derive",
+    "plan",
+    "stated_of_both",
+]
 
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
 OURS = (
@@ -105,6 +115,29 @@ def plan(
         lab.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     return lab.Plan(trials=trials, computations=computations, measures=measures)
+
+
+def stated_of_both(state: lab.Stating, *labels: str) -> tuple[lab.Claim, ...]:
+    """What is claimed of every kind of question: the programs agree, and the facts are known."""
+    agrees = lab.share("agreement", "agrees")
+    known = lab.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
+    return (
+        state(
+            "soft-program-agrees",
+            "Trained with decay, Emb-MLP answers what the soft program with that decay says.",
+            agrees.at(model=DECAYED) >= 0.98,
+        ),
+        state(
+            "program-2-agrees",
+            "Trained without, it answers what program (2) says.",
+            agrees.at(model=EMB_MLP) >= 0.9,
+        ),
+        state(
+            "memorised",
+            "All facts are known: accuracy on the worst role, without decay.",
+            known >= 0.99,
+        ),
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame], labels: Sequence[str]) -> dict[str, pl.DataFrame]:

@@ -52,7 +52,6 @@ state = PAPER.stating("implication", "§3, §4")
 ours = lab.Paper("out-of-context", PAPER.title, claims_of="ours").stating("implication", "ours")
 
 accuracy = lab.share("questions", "accuracy")
-agrees = lab.share("agreement", "agrees")
 MODEL = "model"
 
 CLAIMS = (
@@ -77,21 +76,7 @@ CLAIMS = (
         "Four counter-examples undo three examples: the value is no longer asserted (accuracy).",
         accuracy.at(told=3, denied=4).over(MODEL) <= 0.1,
     ),
-    ours(
-        "soft-program-agrees",
-        "Trained with decay, Emb-MLP answers what the soft program with that decay says.",
-        agrees.at(model=kinds.DECAYED) >= 0.98,
-    ),
-    ours(
-        "program-2-agrees",
-        "Trained without, it answers what program (2) says.",
-        agrees.at(model=kinds.EMB_MLP) >= 0.9,
-    ),
-    ours(
-        "memorised",
-        "All facts are known: accuracy on the worst role, without decay.",
-        lab.share("memorised", "accuracy").at(model=kinds.EMB_MLP).over("told", "denied") >= 0.99,
-    ),
+    *kinds.stated_of_both(ours, "told", "denied"),
 )
 
 FIGURES = (
