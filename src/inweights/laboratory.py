@@ -112,6 +112,7 @@ def forecast(
     jobs: int = 1,
     keep_models: bool = False,
     progress: Progress | None = None,
+    store: str = "",
 ) -> Forecast:
     """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
 
@@ -121,16 +122,15 @@ def forecast(
     from inweights.lab.collect import Effort
     from inweights.lab.forecast import forecast as look_ahead
     from inweights.lab.plan import check_plan
-    from inweights.lab.store import Store
 
-    Effort(device=device, jobs=jobs)  # refuses what there is not
+    effort = Effort(device=device, jobs=jobs, store=store)  # refuses what there is not
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
     check_plan(plan)
     return look_ahead(
-        plan, numbers, Store(RunStore(runs).root / "store"), version=chosen.version,
+        plan, numbers, effort.open_store(RunStore(runs).root), version=chosen.version,
         device=device, jobs=jobs, keep_models=keep_models, progress=progress,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What may be used: memory, and files that end. Refused before it is gone, with both numbers.
+"""What may be used: memory, cores, files that end. Too much is refused before, with both numbers.
 
 A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX_MEMORY``, which
 ``--max-memory`` sets, or else :data:`SHARE` of the memory that this process may have. Processes
@@ -27,6 +27,7 @@ __all__ = [
     "memory_limit",
     "parse_bytes",
     "read_text",
+    "usable_cores",
     "written",
 ]
 
@@ -95,6 +96,12 @@ def _machine() -> int:
         with suppress(OSError, ValueError):  # "max" where there is none
             known.append(int(Path(file).read_text(encoding="ascii")))
     return min((size for size in known if size > 0), default=_UNKNOWN)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress", "shown"]
+__all__ = ["Progress", "SolverProgress", "duration", "shown"]
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -48,7 +48,7 @@ def shown(progress: Progress | bool) -> Iterator[Progress | None]:
         last = now
         text = f"{100 * done // max(1, total):3d}%  {what}"
         if done > before:
-            text += f", {_duration((now - began) * (total - done) / (done - before))} left"
+            text += f", {duration((now - began) * (total - done) / (done - before))} left"
         wrote = True
         sys.stderr.write(f"\r\x1b[K{text[:100]}" if terminal else f"{text}\n")
         sys.stderr.flush()
@@ -61,7 +61,13 @@ def shown(progress: Progress | bool) -> Iterator[Progress | None]:
             sys.stderr.flush()
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return seconds for people.
+
+    Example:
+        >>> duration(7.4), duration(61), duration(7260)
+        ('7 s', '1 min 1 s', '2 h 1 min')
+    """
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import inweights as iw
+from inweights import laboratory
 from inweights.errors import ConfigError, FolderError
 from inweights.lab import task
 from inweights.lab.collect import collect
@@ -127,6 +128,15 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
         numbers = [c for c in table.columns if table[c].dtype.is_float()]
         for column in numbers:
             assert later[name][column].to_list() == pytest.approx(table[column].to_list())
+
+
+def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None:
+    runs, elsewhere = tmp_path / "runs", str(tmp_path / "elsewhere")
+    asked = {"seeds": 1, "runs": runs, "store": elsewhere}
+    assert iw.run("demo/two-hop", "smoke", keep_models=True, **asked).models()
+    assert iw.run("demo/two-hop", "smoke", **asked).models()  # read back
+    assert not (runs / "store").exists()
+    assert laboratory.forecast("demo/two-hop", "smoke", keep_models=True, **asked).trained == 0
 
 
 def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:

@@ -179,3 +179,12 @@ def test_what_no_other_process_can_find_stays_here() -> None:
 
     work = asked_of(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
     assert not sendable(*tasks_of(work, EVERYTHING))
+
+
+@pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py", "labs/my_lab"])
+def test_what_a_plugin_defines_is_found_however_it_is_named(monkeypatch, plugin: str) -> None:
+    monkeypatch.setattr(counted, "__module__", "my_lab")
+    computation = Computation(name="t", labels={}, compute=counted, options={"n": 1})
+    (task,) = tasks_of(asked_of(Plan(computations=[computation]), [0]), EVERYTHING)
+    assert sendable(task, [plugin])
+    assert not sendable(task, ["polars"])

@@ -13,7 +13,7 @@ import inweights as iw
 from inweights import laboratory
 from inweights.cli import main
 from inweights.errors import ConfigError
-from inweights.lab.study import open_study
+from inweights.lab.study import open_study, study_recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
 BRIEF = """
@@ -185,3 +185,12 @@ def test_what_is_wrong_is_one_line(what: str, tmp_path, capsys) -> None:
 def test_a_file_that_is_not_there_says_so(tmp_path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         open_study(tmp_path / "nothing.toml")
+
+
+def test_a_figure_draws_the_table_of_its_measure_whatever_that_is_called() -> None:
+    recipe = study_recipe(
+        "study/own",
+        {"world": {"kind": "two-hop"}, "measures": [{"probe": "accuracy", "name": "a:b"}]},
+    )
+    (look,) = recipe.plan(recipe.scales["cpu"]).measures
+    assert [figure.sources for figure in recipe.figures] == [(look.name,)]

@@ -158,6 +158,20 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 of them stored; 0 to train: 0 steps"
 
 
+class Uneven(Config):
+    """A world of one's own that is larger for odd seeds."""
+
+    def build(self, seed: int = 0) -> iw.World:
+        return iw.TwoHop(n=3 + seed % 2).build(seed)
+
+
+def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
+    study = iw.Study(Uneven(), MODEL, SHORT, seeds=4, runs=tmp_path)
+    ahead = study.forecast()
+    assert (ahead.trained, ahead.steps) == (4, 4 * 5)
+    assert study.run(progress=False)["seed"].n_unique() == 4
+
+
 @pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])
 def test_a_forecast_refuses_what_a_run_would(wrong, tmp_path) -> None:
     with pytest.raises(ConfigError):

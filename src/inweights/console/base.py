@@ -8,7 +8,6 @@ all of it. What is to have a style is a pair of text and style in :func:`line`.
 from __future__ import annotations
 
 import math
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +20,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from inweights.limits import usable_cores
+from inweights.progress import duration
 
 if TYPE_CHECKING:
     from inweights.progress import Progress as Report
@@ -128,19 +130,12 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
         if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
             return
         last, share = now, part
-        text = f"{100 * part:3.0f}%  {what}, {_span(now - began)}"
+        text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
         if part > first:
-            text += f", about {_span((now - began) * (1 - part) / (part - first))} left"
+            text += f", about {duration((now - began) * (1 - part) / (part - first))} left"
         err.print(text, soft_wrap=True)
 
     return report
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager
@@ -165,8 +160,7 @@ def cores(device: str, scale: str) -> int:
     """How many processes to train in: the cores that this one may use, or one if that is enough."""
     if device != "cpu" or scale == "smoke":
         return 1
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count() or 1
+    return usable_cores()
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -45,7 +45,11 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A finished run of a recipe."""
+    """A finished run of a recipe.
+
+    ``store`` is where the tables of single runs are, if this call named a place; a folder that is
+    opened later does not say it, as no file decides what is read from elsewhere.
+    """
 
     recipe: Recipe
     scale: str
@@ -60,6 +64,7 @@ class Outcome:
     environment: Mapping[str, Any]
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    store: str = ""
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the trained models of a run that kept them, each with its world and labels.
@@ -77,7 +82,7 @@ class Outcome:
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
-        store = Store(root / "store")
+        store = Store(self.store or root / "store")
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 
@@ -125,7 +130,7 @@ def execute(
     settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
     if folder.complete and not folder.leftovers and not fresh and not keep_models:
-        return load(recipe, folder)
+        return replace(load(recipe, folder), store=effort.store)
 
     def waiting() -> None:
         if effort.progress:
@@ -136,7 +141,7 @@ def execute(
             folder.discard()
         folder.recover()
         if folder.complete and not keep_models:
-            return load(recipe, folder)
+            return replace(load(recipe, folder), store=effort.store)
         with _fitting(recipe, changes):
             plan = recipe.plan(settings)
         check_plan(plan)
@@ -146,7 +151,7 @@ def execute(
         )  # fmt: skip
         if folder.complete:
             make()  # the weights, where they are not there
-            return load(recipe, folder)
+            return replace(load(recipe, folder), store=effort.store)
         started = time.monotonic()
         work = folder.begin()
         before = _seconds(work)
@@ -177,6 +182,7 @@ def execute(
             environment=environment(),
             plugins=effort.plugins,
             command=tuple(command),
+            store=effort.store,
         )
         _write(outcome, work, publish)
         folder.seal()

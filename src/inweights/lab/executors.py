@@ -121,19 +121,14 @@ def choose_executor(
     Raises:
         ConfigError: There is no such place, or it could not find what the tasks name.
     """
-    from inweights.lab.wire import sendable
+    from inweights.lab.wire import check_sendable, sendable
 
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
     if on:
         from inweights.lab.cluster import Ray
 
-        for task in tasks:
-            if not sendable(task, plugins):
-                raise ConfigError(
-                    f"{task.title}: other machines do not find what a script or a notebook "
-                    "defines; put it into a module and name that with --plugin"
-                )
+        check_sendable(tasks, plugins)
         return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
     several = jobs > 1 and len(tasks) > 1 and all(sendable(task, plugins) for task in tasks)
     return Processes(jobs) if several else SameProcess()

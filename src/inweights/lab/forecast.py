@@ -109,7 +109,7 @@ def forecast(
     """
     Effort(device=device, jobs=jobs)  # refuses what this machine does not have
     work = asked_of(plan, seeds, version, keep_models=keep_models)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part))
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
     looks = [
         task
@@ -118,8 +118,7 @@ def forecast(
     ]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    sizes = {task.key: _parameters(task) for task in descents}
-    ordered = sorted(descents, key=lambda task: sizes[task.key])
+    ordered = sorted(descents, key=_size)
     spread = [round(i * (len(ordered) - 1) / max(1, GROUPS - 1)) for i in range(GROUPS)]
     tried: dict[int, tuple[float, int]] = {}
     for place in sorted({*spread}) if ordered else ():
@@ -150,30 +149,26 @@ def forecast(
     )  # fmt: skip
 
 
-def _parameters(task: LearnTask) -> int:
-    """A measure of its size: numbers in the config, which grow with a model, and its runs."""
-    trial = task.runs[0].trial
-    world = trial.world.build(task.runs[0].seed)
-    assert trial.model is not None
-    lone = trial.model.build(
-        vocabulary=len(world.vocabulary), seeds=[0], candidates=world.outputs.tolist()
-    )
-    return sum(p.numel() for p in lone.parameters()) * len(world.facts)
+def _size(task: LearnTask) -> int:
+    """How large a training is, beside others: parameters times facts."""
+    from inweights.lab.task import parameters_of
+
+    run = task.runs[0]
+    world = run.trial.world.build(run.seed)
+    return sum(p.numel() for p in parameters_of(run, world)) * len(world.facts)
 
 
 def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.task import build_model, capacity, use_threads
+    from inweights.lab.task import blocks_of, build_model, use_threads
     from inweights.training import train
 
-    run = task.runs[0]
-    count = min(len(task.runs), capacity(run, run.trial.world.build(run.seed)))
-    runs = task.runs[:count]
-    worlds = [one.trial.world.build(one.seed) for one in runs]
+    members = next(blocks_of(task))
+    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
     model = build_model(runs, worlds, device)
-    whole = run.trial.learner
+    whole = task.learner
     assert isinstance(whole, Curriculum)
     short = [
         structs.replace(phase, steps=min(phase.steps, STEPS), schedule=type(phase.schedule)())
@@ -207,7 +202,7 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += brief.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    return seconds * len(task.runs) / count, state + most
+    return seconds * len(task.runs) / len(runs), state + most
 
 
 def _minutes(minutes: float) -> str:

@@ -27,7 +27,7 @@ from inweights.lab.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.schedule import Failure, Schedule
 from inweights.lab.store import LEASE, Store
 from inweights.lab.trial import Plan
-from inweights.lab.wire import from_wire, sendable, to_wire
+from inweights.lab.wire import check_sendable, from_wire, to_wire
 from inweights.progress import Progress
 
 __all__ = ["Planned", "Status", "open_plan", "work", "write_plan"]
@@ -216,12 +216,7 @@ def write_plan(
     stored = Store(store or f"{place}/store").listed()
     work = asked_of(plan, seeds, version)
     tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
-    for task in tasks:
-        if not sendable(task):
-            raise ConfigError(
-                f"{task.title}: other machines do not find what a script or a notebook defines; "
-                "put it into a module and name that with --plugin"
-            )
+    check_sendable(tasks)
     parts = range(0, len(tasks), PART)
     for number, start in enumerate(parts):
         lines = [msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]]

@@ -25,7 +25,7 @@ from inweights.lab.score import Score, Target, Value
 from inweights.lab.sweep import Study
 from inweights.lab.trial import Measure, Plan, Probe
 
-__all__ = ["StudyFile", "is_study", "open_study", "study_recipe"]
+__all__ = ["StudyFile", "open_study", "study_recipe"]
 
 _HOME = "study"
 
@@ -161,11 +161,6 @@ def open_study(path: str | Path) -> Recipe:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def is_study(recipe: str) -> bool:
-    """Whether a run's recipe is a study's file, which is read from the run itself."""
-    return recipe.startswith(f"{_HOME}/")
-
-
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
     """Return the recipe of a study, as it was read or as it is kept in a run.
 
@@ -232,7 +227,7 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
 def _measure(entry: str | MeasureEntry) -> Measure:
     about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
     return Measure(
-        name=about.name or about.probe.rpartition(":")[2],
+        name=_measure_name(entry),
         probe=_probe(about.probe),
         options=about.options,
         every=about.every,
@@ -308,5 +303,5 @@ def _figures(file: StudyFile) -> list[Figure]:
 
 
 def _measure_name(entry: str | MeasureEntry) -> str:
-    name = entry if isinstance(entry, str) else entry.name or entry.probe
-    return name.rpartition(":")[2]
+    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
+    return about.name or about.probe.rpartition(":")[2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from inweights.lab.recipe import choose_seeds
 from inweights.lab.score import Value
 from inweights.lab.store import Store
 from inweights.lab.trial import Measure, Plan, Probe, Trial
+from inweights.limits import usable_cores
 from inweights.progress import Progress, shown
 from inweights.runs import default_root
 from inweights.training.learner import Curriculum, Descent, Learner
@@ -260,7 +260,5 @@ def worth(plan: Plan, seeds: int, device: str) -> int:
     """How many processes a plan is worth, of as many as there are cores."""
     if device != "cpu":
         return 1
-    allowed = getattr(os, "sched_getaffinity", None)
-    cores = len(allowed(0)) if allowed else os.cpu_count() or 1
     updates = seeds * sum(trial.learner.steps for trial in plan.trials)
-    return max(1, min(cores, updates // UPDATES_A_PROCESS))
+    return max(1, min(usable_cores(), updates // UPDATES_A_PROCESS))

@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
+from torch.nn import Parameter
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError
@@ -37,6 +38,7 @@ from inweights.lab.wire import from_wire
 from inweights.limits import check_memory, memory_limit
 from inweights.models.base import Model
 from inweights.models.layers import Init
+from inweights.models.model_config import ModelConfig
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
@@ -45,9 +47,11 @@ from inweights.worlds.world import World
 __all__ = [
     "attempt",
     "attempt_sent",
+    "blocks_of",
     "build_model",
     "capacity",
     "open_store",
+    "parameters_of",
     "use_threads",
     "work_on",
 ]
@@ -129,7 +133,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         store.write(task.key, "table", one.compute(**options))
         return
     done = 0
-    for members in _blocks(task, _room(device)):
+    for members in blocks_of(task, _room(device)):
         learner = members[0][0].trial.learner
         if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
             _measure(members, task.measures, store, device)
@@ -147,8 +151,13 @@ def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
-def _blocks(task: LearnTask, room: int) -> Iterator[list[Member]]:
-    """Build the worlds; runs of one shape of world are a block, as large as the memory allows."""
+def blocks_of(task: LearnTask, room: int | None = None) -> Iterator[list[Member]]:
+    """Build the worlds; runs of one shape of world are a block, as large as the memory allows.
+
+    Args:
+        task: Runs that learn.
+        room: Bytes that a block may take; those of a CPU if left out.
+    """
     shapes: dict[str, list[Member]] = {}
     for run, parts in zip(task.runs, task.parts, strict=True):
         world = run.trial.world.build(run.seed)
@@ -204,15 +213,19 @@ def _train(
 
 def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
     """Return the model of runs that train together, a replica a run, at its start."""
-    config = runs[0].trial.model
-    if config is None:
-        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+    config = _model_of(runs[0])
     return config.build(
         vocabulary=len(worlds[0].vocabulary),
         seeds=[run.seed for run in runs],
         inits=[getattr(run.trial.model, "init", Init()) for run in runs],
         candidates=worlds[0].outputs.tolist(),
     ).to(device)
+
+
+def _model_of(run: Run) -> ModelConfig:
+    if run.trial.model is None:
+        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+    return run.trial.model
 
 
 def _measure(
@@ -297,16 +310,22 @@ def capacity(run: Run, world: World, room: int | None = None) -> int:
     room = min(MAX_BYTES, memory_limit() // 2) if room is None else room
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
-    try:
-        with torch.device("meta"):  # shapes alone: nothing is drawn, and no memory taken
-            lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
-    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
-        lone = run.trial.model.build(vocabulary=len(world.vocabulary), seeds=[0])
-    count = sum(p.numel() for p in lone.parameters())
+    parameters = parameters_of(run, world)
+    count = sum(p.numel() for p in parameters)
     # Values, gradients and the two moments of Adam.
-    state = 4 * sum(p.numel() * p.element_size() for p in lone.parameters())
+    state = 4 * sum(p.numel() * p.element_size() for p in parameters)
     check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
     return max(1, room // max(1, state))
+
+
+def parameters_of(run: Run, world: World) -> list[Parameter]:
+    """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
+    config, tokens = _model_of(run), len(world.vocabulary)
+    try:
+        with torch.device("meta"):  # nothing is drawn, and no memory taken
+            return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
+    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+        return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
 
 
 def _shape(world: World) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import isfunction
 from typing import Any
 
@@ -20,7 +20,7 @@ from inweights.lab.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.plugins import module_of
 from inweights.lab.trial import Computation, Measure, Trial
 
-__all__ = ["from_wire", "sendable", "to_wire"]
+__all__ = ["check_sendable", "from_wire", "sendable", "to_wire"]
 
 _CONFIG, _FUNCTION = "$config", "$function"
 #: The module of everything that a line names.
@@ -40,7 +40,21 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)}
-    return plugins is None or homes <= {"inweights", *(one.partition(".")[0] for one in plugins)}
+    return plugins is None or homes <= _homes(plugins)
+
+
+def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
+    """Refuse tasks that other machines cannot do; see :func:`sendable`.
+
+    Raises:
+        ConfigError: They would not find what a task names.
+    """
+    for task in tasks:
+        if not sendable(task, plugins):
+            raise ConfigError(
+                f"{task.title}: other machines do not find what a script or a notebook defines; "
+                "put it into a module and name that with --plugin"
+            )
 
 
 def to_wire(task: Task) -> dict[str, Any]:
@@ -140,12 +154,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _homes(plugins: Sequence[str]) -> set[str]:
+    """The packages that may be named: the library, and what plugins are imported as."""
+    return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
+
+
 def _find(name: str, plugins: Sequence[str]) -> Any:
     module, _, path = name.partition(":")
-    root = module.partition(".")[0]
-    if root != "inweights" and root not in {
-        module_of(plugin).partition(".")[0] for plugin in plugins
-    }:
+    if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(
             f"{name} is neither the library's nor a plugin's; name its module with --plugin"
         )
