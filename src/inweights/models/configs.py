@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.models.model_config import Init, ModelConfig, check_rate, started
-from inweights.seeds import as_seeds
+from inweights.models.model_config import Init, ModelConfig, built, check_rate
 
 if TYPE_CHECKING:
     from inweights.models.deep_linear import DeepLinear
@@ -99,9 +98,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         from inweights.models.gpt import GPT
 
         del candidates
-        seeds = as_seeds(seeds)
-        model = GPT(self, vocabulary=vocabulary, replicas=len(seeds))
-        return started(model, seeds, inits or [self.init] * len(seeds), self.embedding_std)
+        return built(
+            GPT, self, seeds, inits, vocabulary=vocabulary, embedding_std=self.embedding_std
+        )
 
 
 class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
@@ -129,9 +128,7 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
         from inweights.models.emb_mlp import EmbMLP
 
-        seeds = as_seeds(seeds)
-        model = EmbMLP(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
-        return started(model, seeds, inits or [self.init] * len(seeds))
+        return built(EmbMLP, self, seeds, inits, vocabulary=vocabulary, candidates=candidates)
 
 
 class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
@@ -175,9 +172,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         from inweights.models.tiny_nn import TinyNN
 
         del candidates
-        seeds = as_seeds(seeds)
-        model = TinyNN(self, vocabulary=vocabulary, replicas=len(seeds))
-        return started(model, seeds, inits or [self.init] * len(seeds), self.embedding_std)
+        return built(
+            TinyNN, self, seeds, inits, vocabulary=vocabulary, embedding_std=self.embedding_std
+        )
 
 
 class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
@@ -209,9 +206,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         from inweights.models.node2vec import Node2Vec
 
         del candidates
-        seeds = as_seeds(seeds)
-        model = Node2Vec(self, vocabulary=vocabulary, replicas=len(seeds))
-        return started(model, seeds, inits or [self.init] * len(seeds))
+        return built(Node2Vec, self, seeds, inits, vocabulary=vocabulary)
 
 
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
@@ -264,9 +259,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         from inweights.models.mamba import Mamba
 
         del candidates
-        seeds = as_seeds(seeds)
-        model = Mamba(self, vocabulary=vocabulary, replicas=len(seeds))
-        return started(model, seeds, inits or [self.init] * len(seeds))
+        return built(Mamba, self, seeds, inits, vocabulary=vocabulary)
 
 
 class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
@@ -307,9 +300,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         """
         from inweights.models.deep_linear import DeepLinear
 
-        seeds = as_seeds(seeds)
-        model = DeepLinear(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
-        return started(model, seeds, inits or [self.init] * len(seeds))
+        return built(DeepLinear, self, seeds, inits, vocabulary=vocabulary, candidates=candidates)
 
 
 class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
@@ -361,7 +352,13 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         """
         from inweights.models.one_layer import OneLayer
 
-        seeds = as_seeds(seeds)
-        model = OneLayer(self, vocabulary=vocabulary, replicas=len(seeds), candidates=candidates)
         # The embeddings' length is 1 whatever the initial scale of what is trained.
-        return started(model, seeds, inits or [self.init] * len(seeds), self.width**-0.5)
+        return built(
+            OneLayer,
+            self,
+            seeds,
+            inits,
+            vocabulary=vocabulary,
+            candidates=candidates,
+            embedding_std=self.width**-0.5,
+        )

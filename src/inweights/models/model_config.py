@@ -6,16 +6,17 @@ Nothing here imports torch.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
+from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
     from inweights.models.base import Model
 
-__all__ = ["Init", "ModelConfig", "check_rate", "started"]
+__all__ = ["Init", "ModelConfig", "built", "check_rate"]
 
 M = TypeVar("M", bound="Model")
 
@@ -89,18 +90,36 @@ def check_rate(name: str, rate: float) -> None:
         raise ConfigError(f"{name} is from 0 to below 1, not {rate}")
 
 
-def started(
-    model: M, seeds: Sequence[int], inits: Sequence[Init], embedding_std: float | None = None
+def built(
+    kind: Callable[..., M],
+    config: Any,
+    seeds: int | Sequence[int],
+    inits: Sequence[Init] | None,
+    *,
+    embedding_std: float | None = None,
+    **sizes: Any,
 ) -> M:
-    """Draw the start of every replica; the embeddings at a scale of their own if one is given."""
+    """Make the model of a config and draw the start of every replica.
+
+    Args:
+        kind: The model's class.
+        config: Its config; ``init`` is the scale of replicas for which ``inits`` has none.
+        seeds: Root seed of each replica, or how many.
+        inits: Initial scale of each replica.
+        embedding_std: Scale of the embeddings where they have one of their own.
+        sizes: What else the class takes: the vocabulary, and candidates where it has such a head.
+    """
     import torch
 
     from inweights.models.layers import Embedding, initialise
 
-    initialise(model, seeds, inits)
+    listed = as_seeds(seeds)
+    scales = inits or [config.init] * len(listed)
+    model = kind(config, replicas=len(listed), **sizes)
+    initialise(model, listed, scales)
     tokens = getattr(model, "tokens", None)
     if embedding_std is not None and isinstance(tokens, Embedding):
-        factors = [embedding_std / init.sigma(tokens.weight.shape[2]) for init in inits]
+        factors = [embedding_std / init.sigma(tokens.weight.shape[2]) for init in scales]
         with torch.no_grad():
             tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
     return model
