@@ -83,9 +83,9 @@ def run(
     if dry_run:
         with console.progress() as progress:
             forecast = laboratory.forecast(
-                recipe, scale, seeds=chosen, overrides=changes, runs=runs, device=device,
-                jobs=jobs or console.cores(device, scale), keep_models=keep_models,
-                progress=progress,
+                recipe, scale, seeds=chosen, overrides=changes, runs=runs, store=store,
+                device=device, jobs=jobs or console.cores(device, scale),
+                keep_models=keep_models, progress=progress,
             )  # fmt: skip
         console.ahead(forecast, json=json)
         return 0

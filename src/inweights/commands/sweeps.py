@@ -10,7 +10,9 @@ from inweights.commands.base import (
     Fresh,
     Json,
     KeepModels,
+    On,
     Overrides,
+    Place,
     Plugins,
     Runs,
     Seeds,
@@ -18,6 +20,7 @@ from inweights.commands.base import (
     Whole,
     app,
 )
+from inweights.commands.results import code_of
 
 __all__ = ["sweep"]
 
@@ -30,6 +33,8 @@ def sweep(
     seeds: Seeds = None,
     set: Overrides = (),  # noqa: A002
     runs: Runs = None,
+    store: Place = "",
+    on: On = "",
     device: Device = "cpu",
     jobs: Whole = 0,
     dry_run: DryRun = False,
@@ -47,6 +52,8 @@ def sweep(
         A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
     set
         Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
+    store
+        Where single runs are kept, if not below the folder of all runs.
     jobs
         Processes that train side by side; 0 takes the cores where the work is worth their start.
     fresh
@@ -65,15 +72,10 @@ def sweep(
     plan = recipe.plan(settings)
     jobs = jobs or worth(plan, len(numbers), device)
     if dry_run:
-        from inweights.lab.forecast import forecast
-        from inweights.lab.store import Store
-        from inweights.runs import RunStore
-
-        store = Store(RunStore(runs).root / "store")
         with console.progress() as progress:
-            ahead = forecast(
-                plan, numbers, store,
-                device=device, jobs=jobs, keep_models=keep_models, progress=progress,
+            ahead = laboratory.forecast(
+                recipe, seeds=numbers, overrides=set, runs=runs, store=store, device=device,
+                jobs=jobs, keep_models=keep_models, progress=progress,
             )  # fmt: skip
         console.ahead(ahead, json=json)
         return 0
@@ -86,6 +88,8 @@ def sweep(
             seeds=numbers,
             overrides=set,
             runs=runs,
+            store=store,
+            on=on,
             device=device,
             jobs=jobs,
             plugins=plugin,
@@ -95,4 +99,4 @@ def sweep(
             keep_models=keep_models,
         )
     console.outcome(outcome, json=json)
-    return int(strict and any(claim.verdict == "not reproduced" for claim in outcome.claims))
+    return code_of(outcome.claims, strict)
