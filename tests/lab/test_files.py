@@ -98,3 +98,39 @@ def test_an_address_that_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="no address of an object store"):
         ObjectStore("gopher://x/y")
     assert isinstance(Store("memory:///").files, ObjectStore)
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_creation_without_an_answer_is_tried_again(monkeypatch, arrived: bool) -> None:
+    """The store may have done it all the same; then the second try meets the first, and won."""
+    obstore = pytest.importorskip("obstore", reason="needs the extra 'cluster'")
+    store = open_files("memory:///")
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    put, tries = obstore.put, []
+
+    def hangs_once(*words, **options):
+        tries.append(words)
+        if len(tries) > 1 or arrived:
+            put(*words, **options)
+        if len(tries) == 1:
+            raise obstore.exceptions.GenericError("error sending request")
+
+    monkeypatch.setattr(obstore, "put", hangs_once)
+    assert store.create("lease", b"mine")
+    assert len(tries) == 2
+    assert store.read("lease") == b"mine"
+    assert not store.create("lease", b"another's")
+
+
+def test_a_refusal_is_not_tried_again(monkeypatch) -> None:
+    obstore = pytest.importorskip("obstore", reason="needs the extra 'cluster'")
+    store, tries = open_files("memory:///"), []
+
+    def refused(*words, **options):
+        tries.append(words)
+        raise obstore.exceptions.PermissionDeniedError("no")
+
+    monkeypatch.setattr(obstore, "put", refused)
+    with pytest.raises(WriteError, match="does not give or take"):
+        store.create("lease", b"mine")
+    assert len(tries) == 1

@@ -176,7 +176,8 @@ class ObjectStore:
 
     def create(self, name: str, content: bytes) -> bool:
         try:
-            self._put(name, content, "create")
+            # obstore tries this again only if it surely was not done. Here a second try is safe.
+            _patiently(lambda: self._put(name, content, "create"), self._silent)
         except (self._errors.AlreadyExistsError, FileExistsError):
             # An answer that was lost makes a second try of one's own meet the first.
             return self.read(name) == content
@@ -219,6 +220,10 @@ class ObjectStore:
         except self._errors.BaseError as error:
             raise self._unreachable(name, error) from error
 
+    def _silent(self, error: Exception) -> bool:
+        """Whether a store gave no answer, rather than a refusal."""
+        return isinstance(error.__cause__, self._errors.GenericError)
+
     def _unreachable(self, name: str, error: Exception) -> WriteError:
         why = str(error).strip().partition("\n")[0]
         return WriteError(
@@ -238,14 +243,19 @@ def _link(partial: Path, path: Path) -> None:
     partial.unlink()
 
 
-def _patiently(work: Callable[[], T]) -> T:
-    """Try again, with growing pauses, while the machine that has the folder is away."""
+def _gone(error: Exception) -> bool:
+    """Whether it is the machine that has the folder that is away."""
+    return isinstance(error, OSError) and error.errno in _AWAY
+
+
+def _patiently(work: Callable[[], T], away: Callable[[Exception], bool] = _gone) -> T:
+    """Try again, with growing pauses, while what keeps the files is away."""
     pause, ends = 0.5, time.monotonic() + PATIENCE
     while True:
         try:
             return work()
-        except OSError as error:
-            if error.errno not in _AWAY or time.monotonic() + pause > ends:
+        except Exception as error:
+            if not away(error) or time.monotonic() + pause > ends:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, 30.0)
