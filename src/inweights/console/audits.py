@@ -135,7 +135,7 @@ def _compositions(made: Audit) -> None:
         out.print("\nno two facts chain: nothing can be composed")
         return
     out.print(line("\n", ("Compositions", "bold"), ": questions (subject, first, second)"))
-    listed = table("first", "second", "chains", "complexity", "expected", "stated", "most common")
+    listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
     for row in found.head(_SHOWN).iter_rows(named=True):
         listed.add_row(
             row["first"],

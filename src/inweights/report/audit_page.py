@@ -91,10 +91,11 @@ def _explain(made: Audit) -> str:
         "and is never trained. "
     )
     if made.forecast is not None:
+        worth = trust(made.forecast)
         return text + (
             "It follows where the least-norm solution that fits the facts ranks its answer first "
             "(`inweights predict`); an identity is the statement b → b of a bridge. "
-            f"{trust(made.forecast).capitalize()}."
+            f"{worth[:1].upper()}{worth[1:]}."
         )
     return text + (
         "An identity is the statement b → b of a bridge; where it is lacking, most of the "
@@ -145,6 +146,10 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
     return tag("section", tag("h2", "Figures"), *pictures, id="figures")
 
 
+#: What ties alone would leave, where a forecast may say that nothing follows.
+_AT_BEST = {"expected": "at best"}
+
+
 def _tables(made: Audit, found: pl.DataFrame) -> str:
     remarks = pl.DataFrame(
         {
@@ -156,8 +161,11 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
     )
     relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     tables = [
-        ("Questions by pair of relations", found.select(_known(found))),
-        ("Compositions", made.compositions),
+        (
+            "Questions by pair of relations",
+            found.select(_known(found)).rename(_AT_BEST, strict=False),
+        ),
+        ("Compositions", made.compositions.rename(_AT_BEST, strict=False)),
         ("Bridges", made.bridges),
         ("Analogies", made.transfers),
         ("Relations and shortcuts", relations),
