@@ -29,7 +29,6 @@ from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.training import Checkpoint
 
-
 TRAINED = recipe("tests/trainings", Trainings(kinds=3, steps=600), trainings, 4)
 OURS = {one.name: one for one in (RECIPE, TRAINED)}
 #: The second one is this module, so that processes that train keep as many checkpoints.

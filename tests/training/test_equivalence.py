@@ -164,12 +164,12 @@ def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(every: int)
     together = learn([0, 1, 2], rates)
     for r, rate in enumerate(rates):
         alone = learn([r], [rate])
-        for joint, lone in (
+        for joint, single in (
             (together.losses, alone.losses),
             (together.observed["recall"], alone.observed["recall"]),
         ):
             own = joint.filter(replica=r).drop("replica")
-            lone = lone.drop("replica").select(own.columns)
+            lone = single.drop("replica").select(own.columns)
             if r == 2:  # what is measured of it means nothing, and is none
                 own, lone = own.select("step"), lone.select("step")
             assert_frame_equal(own, lone, abs_tol=1e-5)

@@ -205,9 +205,7 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _record(
-    losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0
-) -> None:
+def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0) -> None:
     """Record the losses of some replicas, those of so many steps ago."""
     values, rows = losses.tolist(), which.nonzero().flatten().tolist()
     if rows:
