@@ -7,6 +7,7 @@ from inweights.probes.embedding_files import read_embedding
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.inside import attention, cka, logit_lens
+from inweights.probes.known_geometry import known_geometries, skew
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.named import named_geometry
