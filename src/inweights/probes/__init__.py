@@ -18,7 +18,7 @@ from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
+from inweights.probes.spectrum import edge_margin, geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "cka",
     "cosines",
     "direction",
+    "edge_margin",
     "entity_pairs",
     "geometric_margin",
     "graph_recall",

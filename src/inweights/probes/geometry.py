@@ -20,6 +20,7 @@ from inweights.probes.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.spectral import adjacency, hop_distances
 from inweights.training.worlds import as_worlds
+from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import World
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "graph_recall",
     "hop_correlation",
     "node_vectors",
+    "prefix_of",
     "random_vectors",
     "spearman",
     "top_hits",
@@ -57,21 +59,25 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
 
 
 @torch.no_grad()
-def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
+def node_vectors(
+    model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
+) -> Floats:
     """Return the vector of every node, copied, ``[R, N, D]``.
 
     Args:
         model: ``R`` replicas.
         nodes: ``N``; nodes are the first tokens of a graph's vocabulary.
         layer: ``tokens`` for the table of token embeddings, or one of the model's layers, read
-            where a node is the whole prompt.
+            where a node ends the prompt.
+        before: Tokens that stand before it there, such as those of
+            :func:`~inweights.worlds.graph.edge_prefix`.
 
     Raises:
         ConfigError: The layer is unknown.
         DataError: The model has no table of token embeddings.
     """
     if layer != "tokens":
-        prompts = torch.arange(nodes, device=model.column.device).unsqueeze(1)
+        prompts = _prompts(nodes, before, model)
         vectors = model.hidden(prompts, layers=[layer])[layer]
     else:
         table = getattr(getattr(model, "tokens", None), "weight", None)
@@ -79,6 +85,17 @@ def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
             raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()
+
+
+def prefix_of(worlds: World | Sequence[World]) -> tuple[int, ...]:
+    """Return :func:`~inweights.worlds.graph.edge_prefix` of the worlds, which have one shape."""
+    return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
+
+
+def _prompts(nodes: int, before: Sequence[int], model: Model) -> torch.Tensor:
+    """Every node after the tokens ``before``, ``[N, T]``."""
+    ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
+    return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 
 
 def random_vectors(draws: int, like: Floats, seed: int) -> Floats:
@@ -126,8 +143,8 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     column = model.column[:nodes]
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
-    prompts = torch.arange(nodes, device=column.device).unsqueeze(1)
-    logits = model(prompts)[:, :, 0]  # [R, N, candidates]
+    prompts = _prompts(nodes, prefix_of(worlds), model)
+    logits = model(prompts)[:, :, -1]  # [R, N, candidates]
     logs = logits.log_softmax(-1)[..., column].double().cpu().numpy()
     rows = []
     for replica, (a, said) in enumerate(zip(graphs, logs, strict=True)):
@@ -182,7 +199,7 @@ def cosines(
     each = as_worlds(worlds, model)
     graphs = adjacencies(model, worlds)
     n = len(graphs[0])
-    angles = cosine_matrix(node_vectors(model, n, layer))
+    angles = cosine_matrix(node_vectors(model, n, layer, prefix_of(worlds)))
     names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
     frames = []
     for replica, a in enumerate(graphs):
@@ -241,7 +258,7 @@ def hop_correlation(
         True
     """
     graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer)
+    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
     null = cosine_matrix(random_vectors(draws, vectors, seed))
 
     def row(replica: int, a: Floats) -> dict[str, object]:

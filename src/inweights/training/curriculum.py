@@ -13,6 +13,8 @@ from inweights.errors import ConfigError, unknown_name
 __all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
 
 
+Precision = Literal["fp32", "bf16", "bf16-emulated"]
+
 #: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
 MAX_STEPS, MAX_RATE = 10**9, 1e30
 
@@ -167,8 +169,13 @@ class Phase(Config):
             reads the right tokens before each one that it has to say.
         random_offset: Whether each sequence starts at a random position each step, so that a
             model with learned positions has trained all of them.
-        precision: ``fp32``, or ``bf16``: parameters, gradients and the optimizer stay in fp32,
-            matrix products are taken in bfloat16.
+        precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their gradients
+            and the optimizer stay in fp32; each matrix product, forwards and backwards, rounds
+            what it takes and what it gives to bfloat16 (and sums up in fp32); norms, the residual
+            stream and the loss are fp32. ``bf16-emulated`` does the same rounding around products
+            in fp32 (:mod:`inweights.training.rounding`; not inside of attention), so that a run is
+            the same to the last bit alone and in company, which kernels for bfloat16 on a CPU do
+            not promise.
         stop: When a replica stands still early.
 
     Raises:
@@ -194,7 +201,7 @@ class Phase(Config):
     schedule: Schedule = Schedule()
     teacherless: str = ""
     random_offset: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     stop: Stop = Stop()
 
     def __post_init__(self) -> None:
