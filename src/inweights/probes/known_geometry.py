@@ -61,9 +61,9 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """What each test of B.5 says of embeddings that are local, global, both or neither.
 
     ``local`` are the rows of the incidence matrix: the hypercube path of Remark 4, for any graph;
-    ``full rank`` a factorisation of ``A + cI``; ``global`` the eigenvectors of the top spaces, the first that
-    hold two dimensions; ``random`` normal vectors of width ``N``. The two first are nearly one:
-    the incidence matrix factorises ``A + D``.
+    ``full rank`` a factorisation of ``A + cI``; ``global`` the eigenvectors of the top spaces, the
+    first that hold two dimensions; ``random`` normal vectors of width ``N``. The two first are
+    nearly one: the incidence matrix factorises ``A + D``.
 
     Args:
         world: Config of an undirected graph without loops.
