@@ -28,13 +28,13 @@ class Settings(Config):
     Attributes:
         graphs: Which of the four graphs.
         architectures: Which architectures.
-        idle: Idle tokens of each condition; the largest and none are compared.
+        counts: Idle tokens of each condition; the largest number and none are compared.
         most: Trains no longer than so many steps.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
-    idle: tuple[int, ...] = (0, 1, 4, 16, MOST)
+    counts: tuple[int, ...] = (0, 1, 4, 16, MOST)
     most: int = 1000
 
 
@@ -43,13 +43,18 @@ def plan(settings: Settings) -> Plan:
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
         for shape in settings.graphs
-        for idle in settings.idle
+        for idle in settings.counts
     }
     trials = [
-        gm.trial(gm.training(name, shape, most=settings.most), world, **about)
+        gm.trial(
+            gm.training(name, shape, most=settings.most),
+            world,
+            graph=shape,
+            architecture=name,
+            idle=idle,
+        )
         for (shape, idle), world in worlds.items()
         for name in settings.architectures
-        for about in [{"graph": shape, "architecture": name, "idle": idle}]
     ]
     rho = partial(Measure, probe=iw.probes.hop_correlation)
     return Plan(
@@ -213,9 +218,9 @@ RECIPE = recipe(
         "it and without it."
     ),
     scales={
-        "smoke": Settings(graphs=gm.GRAPHS, idle=(0, MOST), most=2),
+        "smoke": Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
         "cpu": Settings(),
-        "paper": Settings(idle=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
+        "paper": Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,

@@ -43,7 +43,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Energy of trained embeddings; every test on embeddings whose geometry is known."""
-    worlds = {shape: Graph(shape=shape) for shape in settings.graphs}
+    worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
     known = [
         Computation(

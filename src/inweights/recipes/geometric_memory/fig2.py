@@ -32,7 +32,10 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Read both tasks off their own statements; nothing is trained."""
-    worlds = {IN_WEIGHTS: settings.star, IN_CONTEXT: settings.context}
+    worlds: dict[str, PathStar | InContextStar] = {
+        IN_WEIGHTS: settings.star,
+        IN_CONTEXT: settings.context,
+    }
     pictures = [
         Computation(
             name="stars",
