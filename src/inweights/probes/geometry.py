@@ -18,7 +18,7 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.spectral import adjacency, hop_distances
+from inweights.theory.spectral import COSINE_TIE, adjacency, hop_distances
 from inweights.training.worlds import as_worlds
 from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import World
@@ -37,8 +37,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-#: Cosines of single-precision vectors are exact to about so much.
-_TIE = 2.5e-7
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
@@ -295,13 +293,13 @@ def _ranks(values: Floats) -> Floats:
     """Return the ranks of cosines along the last axis; those of equal ones are their mean.
 
     Single precision must not rank pairs that are equally close, such as those of a circle: values
-    with a gap of at most :data:`_TIE` are equal. (Rounding would part some that lie on two sides of
+    with a gap of at most :data:`~inweights.theory.spectral.COSINE_TIE` are equal. (Rounding would part some that lie on two sides of
     a half.)
     """
     order = values.argsort(-1)
     gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
     groups = np.empty(values.shape)
-    np.put_along_axis(groups, order, (gaps > _TIE).cumsum(-1).astype(np.float64), -1)
+    np.put_along_axis(groups, order, (gaps > COSINE_TIE).cumsum(-1).astype(np.float64), -1)
     found: Floats = rankdata(np.where(np.isnan(values), np.nan, groups), axis=-1)
     return found
 

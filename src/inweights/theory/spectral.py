@@ -19,6 +19,7 @@ from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
 __all__ = [
+    "COSINE_TIE",
     "OPERATORS",
     "Spectrum",
     "adjacency",
@@ -32,6 +33,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Operator = Literal["walk", "combinatorial", "normalised"]
+
+#: Cosines of single-precision vectors are exact to about so much.
+COSINE_TIE = 2.5e-7
 
 #: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
