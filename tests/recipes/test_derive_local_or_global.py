@@ -9,7 +9,7 @@ from tests.recipes.test_derive_tiny_graphs_a import close, rows, table
 from inweights.lab import Curriculum
 from inweights.probes import known_geometries, skew
 from inweights.recipes.geometric_memory import b5, c3, e2_e3
-from inweights.recipes.geometric_memory.common import GPT
+from inweights.recipes.geometric_memory.common import CODE, GPT
 from inweights.worlds import Graph
 
 
@@ -20,6 +20,7 @@ def test_skew_is_held_against_the_eigenvalues() -> None:
         *((0, 0.0, 2, 2.0), (1, -1.0, 1, 4.0), (2, -3.0, 3, 0.0)),
         graph="grid",
         architecture=GPT,
+        condition=CODE,
         seed=7,
     )
     known = table("heatmap picture probe beyond", (0.1, 0.2, 0.3, 0.4), graph="grid", seed=7)
@@ -68,7 +69,7 @@ def test_frozen_trials_differ_in_nothing_else() -> None:
 
 
 def test_ends_of_free_and_frozen_runs() -> None:
-    about = {"graph": "grid", "architecture": GPT, "seed": 7}
+    about = {"graph": "grid", "architecture": GPT, "seed": 7, "condition": CODE}
     recall = table(
         "embeddings step recall loss floor",
         *(("free", 0, 0.2, 2.0, 1.0), ("free", 10, 1.0, 1.25, 1.0)),

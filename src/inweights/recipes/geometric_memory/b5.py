@@ -56,13 +56,20 @@ def plan(settings: Settings) -> Plan:
         )
         for name, world in worlds.items()
     ]
-    made = gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent)
+    made = gm.trials(
+        settings.graphs,
+        settings.architectures,
+        settings.most,
+        settings.descent,
+        conditions=(gm.CODE,),
+    )
     energy = Measure(name="energy", probe=iw.probes.spectral_energy, options={"draws": 200})
     return Plan(trials=made, measures=[energy], computations=known)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Magnitudes beside the spectrum, their mean distance over dimensions, and tests as rows."""
+    tables = gm.judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(number=pl.col("space") + 1)
     rest, size = pl.col("space") > 0, pl.col("size")
     mean = (pl.col("beyond") * size).filter(rest).sum() / size.filter(rest).sum()
@@ -71,7 +78,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     tests = tables["known"].unpivot(
         on=list(TESTS), index=["graph", "embedding", "seed"], variable_name="test"
     )
-    return {
+    return tables | {
         "skew": spaces.group_by(RUN, maintain_order=True).agg(beyond=mean),
         "profile": pl.concat([itself, spaces]),
         "tests": tests.with_columns(pl.col("test").replace_strict(TESTS, return_dtype=pl.String)),

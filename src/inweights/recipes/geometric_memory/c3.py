@@ -30,6 +30,7 @@ class Settings(Config):
         graphs: Which of the four graphs.
         architectures: Which architectures.
         most: Trains no longer than so many steps; the paper's own if left out.
+        conditions: Under which conditions; claims are judged under the first.
         wide: Width of the wide TinyNN; it is trained as long as the narrow one on the grid.
         looks: How often training is looked at, about.
     """
@@ -37,6 +38,7 @@ class Settings(Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None
+    conditions: tuple[str, ...] = (gm.CODE,)
     wide: int = 512
     looks: int = 50
 
@@ -44,9 +46,16 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Every architecture twice from one start: its embeddings move, or stand still."""
     trials, measures = [], [Measure(name="cosines", probe=iw.probes.cosines)]
+    made = gm.trials(
+        settings.graphs, settings.architectures, settings.most, conditions=settings.conditions
+    )
     like = structs.replace(gm.training(gm.NN, "grid", most=settings.most), width=settings.wide)
-    wide = [gm.trial(like, Graph(shape=s), graph=s, architecture=WIDE) for s in settings.graphs]
-    for free in [*gm.trials(settings.graphs, settings.architectures, settings.most), *wide]:
+    made += [
+        gm.trial(like, Graph(shape=shape), condition, graph=shape, architecture=WIDE)
+        for condition in settings.conditions
+        for shape in settings.graphs
+    ]
+    for free in made:
         every = max(1, free.learner.steps // settings.looks)
         recall = Measure(name="recall", probe=iw.probes.graph_recall, every=every)
         measures.append(replace(recall, where=free.labels))
@@ -67,10 +76,14 @@ def _frozen(trial: Trial) -> Trial:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with when every edge was first stored, and correlation of cosine."""
+    ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
+    beside = at_the_end(ends, ["condition", *RUN])
+    tables = gm.judged(tables)
     above = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))
     stored = first_step(above, "recall", RUN, least=1.0)
     panel = pl.format("{}, {}", "architecture", "graph")
-    return {
+    return tables | {
+        "beside": beside,
         "ends": at_the_end(above, RUN).join(stored, on=RUN),
         "correlation": gm.far_correlation(tables["cosines"], RUN[:-1]),
         "curves": above.filter(pl.col("step") > 0).with_columns(panel=panel),
@@ -126,6 +139,17 @@ CLAIMS += [
 ]
 
 FIGURES = (
+    gm.on_graphs(
+        "beside",
+        "beside",
+        "What frozen embeddings store, under every condition that was run",
+        "Top-degree recall at the end of training. TinyNN's width is that of the paper on each "
+        "graph (32, 32, 512 and 16), and 512 where it is called wide.",
+        y="recall",
+        series="condition",
+        y_label="recall",
+        y_limits=(0, 1.05),
+    ),
     gm.course(
         "loss",
         "curves",
@@ -166,7 +190,7 @@ RECIPE = gm.PAPER.recipe(
     scales={
         "smoke": Settings(graphs=("grid",), most=4, looks=2),
         "cpu": Settings(),
-        "paper": Settings(looks=100),
+        "paper": Settings(looks=100, conditions=gm.CONDITIONS),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
