@@ -239,7 +239,7 @@ FIGURES = (
         "squeezed",
         "A star's arms along random directions",
         "Dimensions in which random directions keep all arms apart, no two closer than a cosine of "
-        "½, beside one dimension an arm. They grow as the logarithm, and pay from some forty arms "
+        "½, beside one dimension an arm. They grow as the logarithm, and pay from some thirty arms "
         "on; in bits they never beat the list of edges.",
         x="nodes",
         y="value",
