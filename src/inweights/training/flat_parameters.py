@@ -139,7 +139,7 @@ def build_optimizer(
     if one.kind == "sgd":
         return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
-    return kind(groups, lr=one.rate, betas=one.betas, fused=True)
+    return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
 
 
 def _parts(
