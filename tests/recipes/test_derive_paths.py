@@ -245,7 +245,8 @@ def test_fig16_ends_with_the_leaf() -> None:
         exact=pl.when(pl.col("part") == "facts").then(0.9).otherwise("exact")
     )
     judged = fig16.derive({"paths": unsure, "edges": edges})["judged"]
-    assert judged["exact"].is_nan().all() and judged["hardest"].is_nan().all()
+    assert judged["exact"].is_nan().all()
+    assert judged["hardest"].is_nan().all()
     assert values(derived["curves"], "panel step exact")[1:] == [
         ("a, random", 10, 0.5),
         ("a, random", 20, 0.4),

@@ -30,10 +30,10 @@ Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 #: as well, the shared label of the one that has not, and that other label; as functions of ``ρ``.
 _COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "joint": lambda rho: (rho, rho, 1.0),
-    "SA": lambda rho: (1.0, 1.0, 0.0),
-    "AS": lambda rho: (1.0, 0.0, 1.0),
+    "SA": lambda _: (1.0, 1.0, 0.0),
+    "AS": lambda _: (1.0, 0.0, 1.0),
     "two-hop": lambda rho: (rho, rho, 1.0),
-    "two-hop without identity": lambda rho: (0.0, 1.0, 1.0),
+    "two-hop without identity": lambda _: (0.0, 1.0, 1.0),
 }
 #: The same three counts, by role, of an analogy and of two hops.
 _COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop", "second_hop"))

@@ -243,7 +243,9 @@ RECIPE = PAPER.recipe(
         "At cpu scale (200, 4), 601 nodes, 2 layers of width 32 and state 16, AdamW at 5e-3, "
         "weight decay .1; all edges and 32 training paths a step. Chosen on the seeds 0 to 7.",
         "Geometry first (edges, then paths with the embeddings frozen) is ours; the paper "
-        "interleaves, and its claims are judged there alone. Whether the paper's blocks have a residual stream is not said: both are run.",
+        "interleaves, and what it says of paths is judged there alone. Whether the paper's blocks "
+        "have a residual stream is not said: both are run. That tokens come from the leaf "
+        "backwards with geometry first was stated after it had been seen on judged seeds.",
         "Cosines of embeddings minus their mean over all nodes; Spearman's ρ over all pairs.",
     ),
 )
