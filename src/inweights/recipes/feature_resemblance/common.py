@@ -320,7 +320,12 @@ class GPTTraining(Config):
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a course; everything moves."""
-        parts = zip(_PHASES, phase_roles(course, rho), self.losses[course], strict=False)
+        return self.phases(phase_roles(course, rho), self.losses[course])
+
+    def phases(
+        self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
+    ) -> lab.Curriculum:
+        """The same of any facts."""
         return lab.Curriculum(
             phases=tuple(
                 Phase(
@@ -330,7 +335,7 @@ class GPTTraining(Config):
                     optimizer=Optimizer(rate=self.rate, decayed="all"),
                     stop=Stop(loss_below=loss),
                 )
-                for name, roles, loss in parts
+                for name, roles, loss in zip(_PHASES, parts, losses, strict=False)
             )
         )
 

@@ -163,6 +163,6 @@ RECIPE = PAPER.recipe(
         *ways.OURS,
         "Frozen embeddings get width 96 and an initial scale of .05: at width 32 and .02 trained "
         "paths and edges are not all memorised, and failing to compose would say little. The "
-        "root's edges stand apart (column root of the table frozen): all of them answer one prompt.",
+        "root's edges stand apart (column root of the table frozen): all answer one prompt.",
     ),
 )
