@@ -106,12 +106,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     tried = cells["nodes"].to_list()
     law = law.with_columns(pl.col("foretold").clip(min(tried) - 1, max(tried)))
     law = law.with_columns(error=pl.col("reach") - pl.col("foretold"))
-    judged = law.filter(~pl.col("fitted"))
+    mean = pl.col("reach").filter("fitted").mean().over("by", "seed")
+    judged = law.with_columns(gain=(pl.col("reach") - mean).abs() - pl.col("error").abs()).filter(
+        ~pl.col("fitted")
+    )
     within = (pl.col("error").abs() <= 1).cast(pl.Float64)
     return {
         "judged": judged,
         "law": law.unique(["by", "seed"], maintain_order=True),
-        "hits": judged.group_by("by", "seed", maintain_order=True).agg(within=within.mean()),
+        "hits": judged.group_by("by", "seed", maintain_order=True).agg(
+            pl.col("gain").mean(), within=within.mean()
+        ),
         "cells": cells,
         "read": runs.filter(pl.col("stage") == PATHS),
         "shown": law.filter(pl.col("by") == AFFINE)
@@ -126,7 +131,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 state = PAPER.stating("how-far-geometry-carries", "beyond the paper")
 
-law = number("law", "per_arms")
+law = number("law", "per_arms", by=AFFINE)
 judged = number("judged", "error").over(*CELL)
 read = share("read", "hardest", nodes=8)
 nearest = read.of("nearest")
@@ -151,15 +156,26 @@ CLAIMS = (
         judged.at(by=NEAREST).within(-1.0, 1.0),
     ),
     state(
+        "better-than-one-number",
+        "It says more than one number for all cells, the mean of those it was fitted on (mean "
+        "absolute error without it minus with it, affine map).",
+        number("hits", "gain", by=AFFINE) >= 0.3,
+    ),
+    state(
         "arms-carry",
         "Twice the arms carry an affine map further (nodes for each doubling).",
-        law.at(by=AFFINE) >= 0.25,
+        law >= 0.25,
+    ),
+    state(
+        "width-costs",
+        "Twice the width carries it less far (nodes for each doubling).",
+        law.of("per_width") <= -0.25,
     ),
     state(
         "decay-carries",
-        "Weight decay carries the nearest first node further (nodes for each doubling; thirty "
-        "times the decay is five).",
-        law.of("per_decay").at(by=NEAREST) >= 0.2,
+        "Weight decay carries it further (nodes for each doubling; thirty times the decay is five "
+        "of them).",
+        law.of("per_decay") >= 0.1,
     ),
     state(
         "edges-are-known",
@@ -202,6 +218,7 @@ FIGURES = (
         "arms, finds 9 in 10 first nodes of the others, against the number of arms; and the plane "
         "in the logarithms of arms, width and decay that was fitted on some of the arms.",
         x="arms",
+        x_log=True,
         y="value",
         series="what",
         facet="panel",
@@ -272,6 +289,11 @@ RECIPE = recipe(
     figures=FIGURES,
     ours=(
         "Everything; 2 layers in the cells of the law, and 4 where paths are read, as in "
-        "beyond/geometry-first.",
+        "beyond/geometry-first. Lengths, steps and bounds of the law were chosen on the seeds 0 "
+        "and 1 in seven of its sixteen cells, where, at decay .1 and 3, an affine map reached 4 "
+        "and 5 nodes with 50 arms, 5 and 6 with 100, 4 and 5 with 100 at width 64, and 5 with 200 "
+        "at .1. With twice the steps at the usual decay after the pressure it reached a node less.",
+        "Edges are recalled to .6 to 1.0 straight after the pressure (2 layers); they come back "
+        "beside the paths.",
     ),
 )
