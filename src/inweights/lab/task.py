@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from inweights.lab.plan import (
     measure_key,
 )
 from inweights.lab.plugins import load_plugins
+from inweights.lab.ranks import leader
 from inweights.lab.schedule import End
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
@@ -188,19 +189,24 @@ def _train(
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
-    key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
+    key = digest(
+        [wanted, [measure_key(m) for m in measures], "matrices first, state as matrices"], 20
+    )
+    first = leader()
     with store.unfinished(key, wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
-        result = train(
-            model,
-            worlds,
-            [trial.learner for trial in trials],  # type: ignore[misc]  # all of them are curricula
-            seeds=seeds,
-            observers=observers,
-            checkpoint=checkpoint,
-            progress=lambda step: progress(step * len(members)),
-        )
+        with first.training([run for run, _, _ in members]) if first else nullcontext() as shards:
+            result = train(
+                model,
+                worlds,
+                [trial.learner for trial in trials],  # type: ignore[misc]  # all are curricula
+                seeds=seeds,
+                observers=observers,
+                checkpoint=checkpoint,
+                progress=lambda step: progress(step * len(members)),
+                shards=shards,
+            )
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
