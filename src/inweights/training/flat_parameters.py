@@ -176,7 +176,7 @@ def one_for_all_rows(
     spared = flat.values.new_tensor([[float(one.decayed == "matrices")] for one in settings])
     decay = decay * moves * (1.0 - spared * vector)
     kept, whole = 1.0 - rates * decay, torch.ones_like(rates)
-    kind, any_decay = settings[0].kind, bool(decay.any())
+    kind, any_decay = settings[0].kind, any(one.weight_decay for one in settings)
     update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
     optimizer = _of_kind([{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0])
 
