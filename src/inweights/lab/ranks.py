@@ -111,7 +111,8 @@ def _nccl() -> bool:
 
 def _follow(shards: Shards) -> None:
     """Train what the first rank trains, until it says no more."""
-    from inweights.lab.task import build_model, use_threads
+    from inweights.lab.group_size import build_model
+    from inweights.lab.task import use_threads
     from inweights.training import train
 
     while words := shards.tell():
