@@ -3,6 +3,7 @@
 from inweights.audit.audit import Audit, audit
 from inweights.audit.augment import Augmented, augment
 from inweights.audit.findings import Finding, findings, headline, outlook
+from inweights.audit.forecast import forecast
 from inweights.audit.questions import held_out
 from inweights.audit.tokens import token_counter
 from inweights.audit.write import write_augmented
@@ -14,6 +15,7 @@ __all__ = [
     "audit",
     "augment",
     "findings",
+    "forecast",
     "headline",
     "held_out",
     "outlook",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -105,26 +106,25 @@ def predict(
         Print every query, not only the first of each outcome.
     """
     from inweights import console
+    from inweights.audit import forecast as forecast_facts
+    from inweights.config import apply_overrides
     from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
-    from inweights.worlds import open_world
+    from inweights.worlds import Triples, open_world, read_knowledge
+    from inweights.worlds.knowledge import is_source
 
     load_plugins(plugin)
     began = time.perf_counter()
-    if world.startswith("@") or Path(world).is_file():
-        set = ("questions=all", *set)  # noqa: A001
-    made = open_world(world, set, seed)
+    options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}
+    options["advise"] = advise
+    if is_source(world):
+        config = apply_overrides(Triples(path=world), ("questions=all", *set))
+        make = partial(forecast_facts, read_knowledge(config.path), config, seed=seed)
+    else:
+        make = partial(forecast, open_world(world, set, seed))
+    left = max(seconds / 4, seconds - (time.perf_counter() - began))
     with console.solving(gap) as progress:
-        prediction = forecast(
-            made,
-            answers=answers,  # type: ignore[arg-type]
-            decay=decay,
-            gap=gap,
-            seconds=max(seconds / 4, seconds - (time.perf_counter() - began)),
-            tie=tie,
-            advise=advise,
-            progress=progress,
-        )
+        prediction = make(seconds=left, progress=progress, **options)
     console.prediction(prediction, json=json, every=all)
     return 0
 
@@ -138,6 +138,7 @@ def audit(
     seconds: float = 60.0,
     page: Path | None = None,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Audit facts of your own: what can be composed, what stands in the way, what to add.
 
@@ -156,8 +157,10 @@ def audit(
     """
     from inweights import console
     from inweights.audit import audit as examine
+    from inweights.lab.plugins import load_plugins
     from inweights.worlds import read_knowledge
 
+    load_plugins(plugin)
     knowledge = read_knowledge(facts)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
@@ -185,6 +188,7 @@ def augment(
     tokenizer: Path | None = None,
     seed: Whole = 0,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Write training data from facts of your own, with held-out questions and a control.
 
@@ -221,8 +225,10 @@ def augment(
     from inweights import console
     from inweights.audit import augment as make
     from inweights.audit import token_counter, write_augmented
+    from inweights.lab.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
+    load_plugins(plugin)
     knowledge = read_knowledge(facts)
     with console.progress() as watch:
         made = make(

@@ -12,6 +12,7 @@ from inweights.commands.base import (
     Fresh,
     Json,
     Overrides,
+    Plugins,
     Runs,
     Seeds,
     Whole,
@@ -42,6 +43,7 @@ def atlas(
     download: Download = False,
     out: Path | None = None,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
 
@@ -81,9 +83,11 @@ def atlas(
     from inweights import console, laboratory
     from inweights.config import as_overrides
     from inweights.errors import ConfigError
+    from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import parse_seeds
     from inweights.recipes.beyond.real_graphs import Settings
 
+    load_plugins(plugin)
     found: dict[str, Graph] = {}
     for given in graphs:
         name, graph = _graph(given)
@@ -116,12 +120,13 @@ def atlas(
             "beyond/real-graphs",
             scale,
             seeds=parse_seeds(seeds) if seeds else None,
-            command=_words(graphs, scale, seeds, set),
+            command=_words(graphs, scale, seeds, set, plugin),
             overrides=[*as_overrides(Settings(), _settings(found)), *set],
             runs=runs,
             device=device,
             jobs=jobs or console.cores(device, scale),
             fresh=fresh,
+            plugins=plugin,
             progress=progress,
         )
     console.outcome(outcome, json=json)
@@ -155,12 +160,17 @@ def explore(
 
 
 def _words(
-    graphs: Sequence[str], scale: str, seeds: str | None, changes: Sequence[str]
+    graphs: Sequence[str],
+    scale: str,
+    seeds: str | None,
+    changes: Sequence[str],
+    plugins: Sequence[str],
 ) -> list[str]:
     """The command that makes this page again."""
     words = ["atlas", *graphs, "--scale", scale]
     words += ["--seeds", seeds] if seeds else []
-    return words + [word for change in changes for word in ("--set", change)]
+    words += [word for change in changes for word in ("--set", change)]
+    return words + [word for plugin in plugins for word in ("--plugin", plugin)]
 
 
 def _graph(given: str) -> tuple[str, Graph]:

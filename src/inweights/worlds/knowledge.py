@@ -17,9 +17,10 @@ from inweights.errors import DataError, unknown_name
 from inweights.limits import MAX_ROWS, check_name
 from inweights.worlds.knowledge_files import read_rows
 from inweights.worlds.knowledge_remarks import Remark, remarks_on
+from inweights.worlds.parts import whole_components
 from inweights.worlds.world import Ids
 
-__all__ = ["Knowledge", "Remark", "read_knowledge"]
+__all__ = ["Knowledge", "Remark", "is_source", "read_knowledge"]
 
 _OWN = Path(__file__).with_name("facts")
 
@@ -56,6 +57,35 @@ class Knowledge:
         """Subject, relation and object of a triple, by name."""
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
+
+    def take(self, facts: Ids) -> Knowledge:
+        """Return some of the facts, by number, with the entities and relations of these alone."""
+        ends, place = np.unique(self.triples[facts][:, [0, 2]], return_inverse=True)
+        kinds, kind = np.unique(self.triples[facts, 1], return_inverse=True)
+        place = place.reshape(-1, 2)
+        return replace(
+            self,
+            entities=tuple(self.entities[i] for i in ends.tolist()),
+            relations=tuple(self.relations[i] for i in kinds.tolist()),
+            triples=np.stack([place[:, 0], kind.reshape(-1), place[:, 1]], axis=1),
+            lines=self.lines[facts],
+            stages=self.stages[facts],
+        )
+
+    def part(self, most: int) -> Ids:
+        """Return the numbers of at most so many facts: whole components of them, where one fits.
+
+        Example:
+            >>> facts = read_knowledge("@people")
+            >>> len(facts.take(facts.part(40)))
+            39
+        """
+        rows = np.arange(len(self))
+        kept = whole_components(
+            np.concatenate([rows, rows]), self.triples[:, [0, 2]].T.ravel(), total=len(self),
+            most=most,
+        )  # fmt: skip
+        return np.flatnonzero(kept)
 
     def frame(self) -> pl.DataFrame:
         """All triples as a table: ``fact, line, stage, subject, relation, object``."""
@@ -133,6 +163,11 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
     )
     remarks = remarks_on(facts.entities, facts.relations, facts.triples, facts.lines, facts.aliases)
     return replace(facts, remarks=(*repeated, *remarks))
+
+
+def is_source(name: str) -> bool:
+    """Whether facts can be read from a name: a file, or a set of the package's own."""
+    return name.startswith("@") or Path(name).is_file()
 
 
 def _find(name: str) -> Path:
