@@ -10,10 +10,12 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from inweights.commands.base import (
+    Download,
     Flag,
     Json,
     Overrides,
     Plugins,
+    Query,
     Whole,
     app,
 )
@@ -67,6 +69,8 @@ def predict(
     gap: float = 1e-3,
     seconds: float = 60.0,
     tie: float = 0.02,
+    query: Query = "",
+    download: Download = False,
     advise: Annotated[
         bool,
         Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
@@ -84,8 +88,7 @@ def predict(
     Parameters
     ----------
     world
-        A kind of world, such as two-hop; a folder with a world; or a file of facts: CSV or TSV
-        with subject, relation, object, or JSONL.
+        A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights audit'.
     set
         Change a setting of the world, as in --set n=10; may be repeated.
     seed
@@ -110,7 +113,7 @@ def predict(
     from inweights.config import apply_overrides
     from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
-    from inweights.worlds import Triples, open_world, read_knowledge
+    from inweights.worlds import Triples, open_world
     from inweights.worlds.knowledge import is_source
 
     load_plugins(plugin)
@@ -118,8 +121,9 @@ def predict(
     options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}
     options["advise"] = advise
     if is_source(world):
-        config = apply_overrides(Triples(path=world), ("questions=all", *set))
-        make = partial(forecast_facts, read_knowledge(config.path), config, seed=seed)
+        given = Triples(path=world, questions="all", query=query, download=download)
+        config = apply_overrides(given, set)
+        make = partial(forecast_facts, config.read(), config, seed=seed)
     else:
         make = partial(forecast, open_world(world, set, seed))
     left = max(seconds / 4, seconds - (time.perf_counter() - began))
@@ -137,6 +141,8 @@ def audit(
     forecast: bool = True,
     seconds: float = 60.0,
     page: Path | None = None,
+    query: Query = "",
+    download: Download = False,
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
@@ -146,12 +152,13 @@ def audit(
     ----------
     facts
         A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
-        in stages); a Hugging Face dataset folder; TwoHopFact, SOCRATES or MQuAKE; or @people,
-        @chemistry.
+        in stages); JSON of Wikidata; Turtle or N-Triples; a Hugging Face dataset folder, or a hub
+        name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
+        @people, @chemistry.
     forecast
-        Forecast every composition, where the set is small enough.
+        Forecast what follows, from a part where there are more facts than the time allows.
     seconds
-        Time limit of each solution of the forecast.
+        Time limit of the forecast.
     page
         Also write one HTML file that opens offline.
     """
@@ -161,7 +168,7 @@ def audit(
     from inweights.worlds import read_knowledge
 
     load_plugins(plugin)
-    knowledge = read_knowledge(facts)
+    knowledge = read_knowledge(facts, query=query, download=download)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
@@ -186,6 +193,8 @@ def augment(
     curriculum: str = "joint",
     wording: Path | None = None,
     tokenizer: Path | None = None,
+    query: Query = "",
+    download: Download = False,
     seed: Whole = 0,
     json: Json = False,
     plugin: Plugins = (),
@@ -229,7 +238,7 @@ def augment(
     from inweights.worlds import Wording, read_knowledge
 
     load_plugins(plugin)
-    knowledge = read_knowledge(facts)
+    knowledge = read_knowledge(facts, query=query, download=download)
     with console.progress() as watch:
         made = make(
             knowledge,

@@ -35,6 +35,8 @@ class Triples(Config, tag_field="kind", tag="triples"):
             states are facts anyway.
         questions: Kinds of questions, with commas between: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
+        query: What to ask, where the path is a database's address.
+        download: Whether a data set of the hub may be fetched, where the path is its name.
 
     Example:
         >>> import tempfile
@@ -46,11 +48,13 @@ class Triples(Config, tag_field="kind", tag="triples"):
         (World('triples', 7 tokens, 4 facts, 1 queries, seed=0), 'ann mother born_in')
     """
 
-    later = {"questions": "composition"}
+    later = {"questions": "composition", "query": "", "download": False}
 
     path: str = ""
     identity: bool | float = False
     questions: str = "composition"
+    query: str = ""
+    download: bool = False
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -74,7 +78,11 @@ class Triples(Config, tag_field="kind", tag="triples"):
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
-        return self.world(read_knowledge(self.path), seed)
+        return self.world(self.read(), seed)
+
+    def read(self) -> Knowledge:
+        """Read the facts alone."""
+        return read_knowledge(self.path, query=self.query, download=self.download)
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
         """Build the world of facts that are read already, or of a part of them."""
