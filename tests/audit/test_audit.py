@@ -39,7 +39,9 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
         ("ann", "italy", "from", 6)
     ]
     assert made.listed == 1.0
-    assert made.entity_positions == {"subject only": 2, "object only": 2, "both": 2}
+    assert made.entity_positions == {
+        "subject only": 2, "object only": 2, "both": 2, "literal": 0,
+    }  # fmt: skip
 
 
 def test_identities_are_noticed(tmp_path: Path) -> None:

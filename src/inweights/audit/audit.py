@@ -16,6 +16,7 @@ from inweights.errors import ConfigError, InweightsError
 from inweights.progress import Progress, SolverProgress
 from inweights.theory import Prediction
 from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.triples import identities_of
 
 __all__ = ["Audit", "audit"]
@@ -53,7 +54,8 @@ class Audit:
             ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
             is part of the subject's, or the other way round: answers that may be read off the name.
-        entity_positions: How many entities only begin triples, only end them, or do both.
+        entity_positions: How many entities only begin triples, only end them, or do both; and how
+            many dates and numbers end triples, which are no entities.
         forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
             none.
         why_no_forecast: Why there is none.
@@ -140,7 +142,7 @@ def audit(
         transfers=transfers,
         leaks=leaks,
         name_overlap=overlap,
-        entity_positions=_entity_positions(facts),
+        entity_positions=_entity_positions(knowledge),
         forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
@@ -248,12 +250,16 @@ def _bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
     )
 
 
-def _entity_positions(facts: pl.DataFrame) -> dict[str, int]:
-    subjects, objects = set(facts["subject"]), set(facts["object"])
+def _entity_positions(knowledge: Knowledge) -> dict[str, int]:
+    subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
+    found = literals(knowledge.entities, knowledge.triples)
+    ends = len(objects - subjects)
+    plain = int(found[list(objects - subjects)].sum())
     return {
         "subject only": len(subjects - objects),
-        "object only": len(objects - subjects),
+        "object only": ends - plain,
         "both": len(subjects & objects),
+        "literal": plain,
     }
 
 

@@ -221,6 +221,7 @@ def _remarks(audit: Audit) -> list[Finding]:
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
         "blank": ("act", "name", "for nothing"),
+        "literal": ("act", "literal", "(date or number) that facts chain through"),
         "alias": ("act", "set", "of names that may be one entity each"),
         "one-sided": ("note", "end", "of relations where some entities chain no further"),
         "inverse": ("note", "pair", "of relations that say the same, turned"),

@@ -141,6 +141,7 @@ def audit(
     forecast: bool = True,
     seconds: float = 60.0,
     page: Path | None = None,
+    fix: Path | None = None,
     query: Query = "",
     download: Download = False,
     json: Json = False,
@@ -161,9 +162,12 @@ def audit(
         Time limit of the forecast.
     page
         Also write one HTML file that opens offline.
+    fix
+        Also write a mended copy, and a list of what was done to it, into this new folder.
     """
     from inweights import console
     from inweights.audit import audit as examine
+    from inweights.audit import mend, write_mended
     from inweights.lab.plugins import load_plugins
     from inweights.worlds import read_knowledge
 
@@ -173,7 +177,10 @@ def audit(
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
         )
-    console.audit(made, json=json, page=page, name=facts)
+    mended = mend(knowledge) if fix else None
+    if fix and mended:
+        write_mended(mended, fix)
+    console.audit(made, json=json, page=page, name=facts, mended=mended, folder=fix)
     return 0
 
 
