@@ -140,8 +140,9 @@ def _bridges(audit: Audit) -> list[Finding]:
     few = ""
     if advice and advice.identities:
         net = len(advice.mended) - len(advice.broken)
-        few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net; "
-        few += f"all {advice.most[0]} that could help bring {advice.most[1]:,}. "
+        few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net"
+        more = advice.most[0] > len(advice.identities)
+        few += f"; all {advice.most[0]} that could help {advice.most[1]:,}. " if more else ". "
     text = (
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
         "models that are trained from scratch; a pretrained one gained nothing that could be "

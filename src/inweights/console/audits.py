@@ -59,8 +59,9 @@ def audit(
     out.print(
         line(
             (f"{len(facts)} facts", "bold"),
-            f", {len(facts.entities)} entities ({made.entity_positions['both']} of them both "
-            f"subject and object, {made.entity_positions['literal']} dates or numbers), "
+            f", {len(facts.entities) - made.entity_positions['literal']} entities "
+            f"({made.entity_positions['both']} of them both subject and object), "
+            f"{made.entity_positions['literal']} dates or numbers, "
             f"{len(facts.relations)} relations",
         )
     )
@@ -101,6 +102,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
+                "chains": made.chains,
                 "counts": made.counts,
                 "words": made.words,
                 "tokens": made.tokens,
@@ -121,6 +123,9 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
                 f"has {cost['control']:,}"
             )
+    asked = made.questions.filter(role="composition").height
+    if made.chains > asked:
+        out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     if told:
         out.print(f"{told:,} questions are answered by direct statement (column `told`)")

@@ -308,11 +308,16 @@ def _inverses(
             one, other = relations[a], relations[b]
             where = first[a, b]
             such = f"such as those of lines {where[0]} and {where[1]}"
-            more, alone = max((size[a] - count, one), (size[b] - count, other))
-            such += f"; {more} of {alone} are told one way only" if more else ""
-            text = (
-                f"{one} is symmetric: {count} triples are there both ways, {such}"
-                if a == b
-                else f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
-            )
+            small, large = (one, other) if size[a] <= size[b] else (other, one)
+            if a == b:
+                text = f"{one} is symmetric: {count} triples are there both ways, {such}"
+            elif count >= _INVERSE * max(size[a], size[b]):
+                text = (
+                    f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
+                )
+            else:
+                text = (
+                    f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
+                    f"{max(size[a], size[b]) - count} of {large} are told one way only"
+                )
             yield Remark("inverse", where, text)
