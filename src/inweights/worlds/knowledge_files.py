@@ -112,6 +112,8 @@ def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[Row]:
     """Facts whose names may hold any white space."""
     for number, fact in facts:
         s, r, o = (" ".join(name.split()) for name in fact.triple)
+        if not (s and r and o):
+            raise DataError(f"fact {number} has a blank name: {fact.triple}")
         yield Row(number, fact._replace(triple=(s, r, o)))
 
 

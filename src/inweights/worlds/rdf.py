@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -45,7 +46,6 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """
     try:
         from rdflib import BNode, Graph, Literal
-        from rdflib.exceptions import ParserError
     except ImportError:
         raise ConfigError(f"reading {path} needs rdflib: pip install 'inweights[rdf]'") from None
     check_file(path, factor=_MEMORY)
@@ -59,11 +59,17 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
             found.append(triple)
             return self
 
+    logger = logging.getLogger("rdflib.term")  # prints what looks odd to it
+    before, logger.disabled = logger.disabled, True
     try:
         Listed(bind_namespaces="none").parse(data=read_text(path), format=kind)
-    except (ParserError, SyntaxError, ValueError, RecursionError, AssertionError) as error:
-        told = re.sub(r"\s+", " ", str(error))[:200]
-        raise DataError(f"{path} is no {kind.capitalize()}: {told}") from None
+    except DataError:
+        raise
+    except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
+        what = re.sub(r"\s+", " ", str(error))[:200]
+        raise DataError(f"{path} is no {kind.capitalize()}: {what}") from None
+    finally:
+        logger.disabled = before
     names: dict[str, str] = {}
     best: dict[str, tuple[int, int]] = {}
     others: defaultdict[str, list[str]] = defaultdict(list)

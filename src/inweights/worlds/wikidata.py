@@ -65,13 +65,13 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
                     f"{path} has more than {MAX_ROWS:,} statements, as many as are read; take "
                     "a part of the items"
                 )
-            triples.append((line, str(item.get("id")), relation, value, is_item))
+            triples.append((line, item["id"], relation, value, is_item))
     ids = {name for _, s, r, _, _ in triples for name in (s, r)}
     ids |= {value for *_, value, is_item in triples if is_item}
     labels: dict[str, str] = {}
     others: dict[str, tuple[str, ...]] = {}
     for _, item in _items(path):
-        if (key := item.get("id")) in ids:
+        if (key := item["id"]) in ids:
             labels[key] = _label(item) or key
             others[key] = _aliases(item)
     names = _unlike(labels)
@@ -105,8 +105,8 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 found = _decoded(text.removeprefix(b"[").removesuffix(b"]"), where)
                 inner = found.get("entities")
                 for item in inner.values() if isinstance(inner, Mapping) else [found]:
-                    if not isinstance(item, Mapping):
-                        raise DataError(f"{where}: an item is no JSON object")
+                    if not isinstance(item, Mapping) or not isinstance(item.get("id"), str):
+                        raise DataError(f"{where}: an item is no JSON object with an id")
                     yield number, item
     except (OSError, EOFError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
@@ -115,7 +115,7 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
     try:
         found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
         raise DataError(f"{where}: not an item of Wikidata as JSON ({error})") from None
     if not isinstance(found, Mapping):
         raise DataError(f"{where}: an item is no JSON object")
@@ -171,7 +171,8 @@ def _label(item: Mapping[str, Any]) -> str:
 def _aliases(item: Mapping[str, Any]) -> tuple[str, ...]:
     known = item.get("aliases")
     given = known.get(LANGUAGES[0]) if isinstance(known, Mapping) else None
-    found = [a.get("value") for a in given or () if isinstance(a, Mapping)]
+    listed = given if isinstance(given, list) else ()
+    found = [a.get("value") for a in listed if isinstance(a, Mapping)]
     return tuple(name for name in found if isinstance(name, str))
 
 
