@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from inweights.audit import audit
+from inweights.audit import audit, outlook
 from inweights.worlds import Knowledge, read_knowledge
 
 
@@ -156,6 +157,9 @@ def test_dense_sets_take_seconds(tmp_path: Path) -> None:
     asked = made.forecast.queries.filter(role="composition")
     words = asked.select("prompt", "answer").rows()
     assert {(*prompt.split(" "), answer) for prompt, answer in words} == chained
+    by_pair = {(r["first"], r["second"]): r["questions"] for r in outlook(made).to_dicts()}
+    prompts = {(a, r, s) for a, r, s, _ in chained}
+    assert by_pair == Counter((r, s) for _, r, s in prompts)
 
 
 def test_counts_are_those_of_the_list(tmp_path: Path) -> None:

@@ -138,8 +138,8 @@ def _bridges(audit: Audit) -> list[Finding]:
         return [Finding("good", "Every bridge has its identity statement", "b → b is stated.")]
     advice = audit.forecast.advice if audit.forecast else None
     few = ""
-    if advice and advice.identities:
-        net = len(advice.mended) - len(advice.broken)
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
         few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net"
         more = advice.most[0] > len(advice.identities)
         few += f"; all {advice.most[0]} that could help {advice.most[1]:,}. " if more else ". "
@@ -277,6 +277,8 @@ def _theory(audit: Audit) -> list[Finding]:
         )
     ] if lost.height else []  # fmt: skip
     text = trust(audit.forecast)
+    if not lost.height and audit.forecast.why:
+        found = [Finding("note", "What the forecast is of", audit.forecast.why)]
     text = f"{text[:1].upper()}{text[1:]}. The certificate ({solution.status}, gap "
     text += f"{solution.gap:.1e}) is of the program, not of any training."
     return [*found, Finding("note", "What the forecast is worth", text)]

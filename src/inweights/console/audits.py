@@ -207,8 +207,8 @@ def _forecast(made: Audit) -> None:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     advice = made.forecast.advice
-    if advice and advice.identities:
-        net = len(advice.mended) - len(advice.broken)
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
         out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
     out.print(line((trust(made.forecast), "dim")))
 

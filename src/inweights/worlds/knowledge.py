@@ -61,15 +61,14 @@ class Knowledge:
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Knowledge:
-        """Return some of the facts, by number, with the entities and relations of these alone."""
-        ends, place = np.unique(self.triples[facts][:, [0, 2]], return_inverse=True)
-        kinds, kind = np.unique(self.triples[facts, 1], return_inverse=True)
-        place = place.reshape(-1, 2)
+        """Return some of the facts, by number, with their entities alone and all relations."""
+        triples = self.triples[facts]
+        ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
+        triples[:, [0, 2]] = place.reshape(-1, 2)
         return replace(
             self,
             entities=tuple(self.entities[i] for i in ends.tolist()),
-            relations=tuple(self.relations[i] for i in kinds.tolist()),
-            triples=np.stack([place[:, 0], kind.reshape(-1), place[:, 1]], axis=1),
+            triples=triples,
             lines=self.lines[facts],
             stages=self.stages[facts],
         )
