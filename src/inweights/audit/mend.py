@@ -84,8 +84,8 @@ def mend(knowledge: Knowledge) -> Mended:
     kept = first[place.reshape(-1)] == np.arange(len(triples))
     for i in np.flatnonzero(~kept).tolist():
         earlier = int(facts.lines[first[place.reshape(-1)[i]]])
-        why = f"repeats line {earlier}, as the names now are"
-        changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", why))
+        text = f"repeats line {earlier}, as the names now are"
+        changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", text))
     why = {
         i: "a name that stands for nothing"
         for i in np.flatnonzero(kept).tolist()

@@ -83,7 +83,7 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 def _open(path: Path) -> IO[bytes]:
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
-    return opener(path, "rb")  # type: ignore[operator, no-any-return]
+    return opener(path, "rb")  # type: ignore[operator]
 
 
 def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -161,7 +161,9 @@ def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
 
 def _label(item: Mapping[str, Any]) -> str:
     labels = item.get("labels")
-    for language in LANGUAGES if isinstance(labels, Mapping) else ():
+    if not isinstance(labels, Mapping):
+        return ""
+    for language in LANGUAGES:
         found = labels.get(language)
         if isinstance(found, Mapping) and str(found.get("value", "")).strip():
             return " ".join(str(found["value"]).split())
@@ -170,8 +172,9 @@ def _label(item: Mapping[str, Any]) -> str:
 
 def _aliases(item: Mapping[str, Any]) -> tuple[str, ...]:
     known = item.get("aliases")
-    given = known.get(LANGUAGES[0]) if isinstance(known, Mapping) else None
-    listed = given if isinstance(given, list) else ()
+    listed = known.get(LANGUAGES[0]) if isinstance(known, Mapping) else ()
+    if not isinstance(listed, list):
+        return ()
     found = [a.get("value") for a in listed if isinstance(a, Mapping)]
     return tuple(name for name in found if isinstance(name, str))
 
