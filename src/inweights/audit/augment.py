@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from inweights.audit.questions import held_out
+from inweights.audit.questions import chains_of, held_out
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
@@ -51,6 +51,8 @@ class Augmented:
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
         strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
+        chains: Chains of two facts, of which some are asked where there are many, or where no wrong
+            candidate is known.
     """
 
     train: pl.DataFrame
@@ -61,6 +63,7 @@ class Augmented:
     tokens: dict[str, int] = field(default_factory=dict)
     strategies: tuple[str, ...] = ()
     dropped: int = 0
+    chains: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -175,6 +178,7 @@ def augment(
         tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
+        chains=chains_of(knowledge, 0)[1],
     )
 
 

@@ -9,6 +9,7 @@ from inweights.commands.base import (
     Download,
     Json,
     Overrides,
+    Plugins,
     Whole,
     app,
 )
@@ -30,6 +31,7 @@ def finetune(
     dtype: str = "float32",
     download: Download = False,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
 
@@ -54,8 +56,10 @@ def finetune(
     """
     from inweights import console
     from inweights.config import apply_overrides
+    from inweights.lab.plugins import load_plugins
     from inweights.lm import FineTune, finetune_to
 
+    load_plugins(plugin)
     config = apply_overrides(FineTune(), set)
     with console.progress() as progress:
         done = finetune_to(
@@ -87,6 +91,7 @@ def evaluate(
     dtype: str = "float32",
     download: Download = False,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Ask a language model what it was told and what follows: by candidates and in its own words.
 
@@ -104,8 +109,10 @@ def evaluate(
         Type of the weights: float32, bfloat16 or float16.
     """
     from inweights import console
+    from inweights.lab.plugins import load_plugins
     from inweights.lm import evaluation, load_model, read_exam
 
+    load_plugins(plugin)
     asked = read_exam(questions)
     given = {"download": download, "device": device, "dtype": dtype}
     with console.progress() as progress:
