@@ -84,7 +84,7 @@ def augment(
     hops: int = 2,
     most: int = 10_000,
     hold_out: float = 0.0,
-    replay: Path | None = None,
+    replay: Path | Sequence[str] | None = None,
     budget: int = 0,
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
@@ -103,7 +103,7 @@ def augment(
         most: Chains of each length that strategies tell, at most.
         hold_out: Share of the bridges whose chains no strategy tells, so that what is learnt beyond
             memory can be measured.
-        replay: A file of text, a line a text, for the strategy ``replay``: as much as
+        replay: A file of text, a line a text, or its lines, for the strategy ``replay``: as much as
             a quarter of all other text, at most.
         budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
             what strategies add in a drawn order, then all of it again. 0: each row once.
