@@ -260,8 +260,8 @@ RECIPE = recipe(
         "It is asked for facts as they were told and in new words, from the object, for chains of "
         "two facts through bridges whose chains are told (in other words than asked) and through "
         "others, step by step, and for what it knew before. Rate and passes were set in trials on "
-        "seed 0, by recall of what was told; where a condition's own rate is another, 'rates' says "
-        "so."
+        "seeds 0 and 1, by recall of what was told; where a condition's own rate is another, "
+        "'rates' says so."
     ),
     scales=Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 1, "cpu": 5, "paper": 8},
