@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from inweights.audit.questions import held_out
+from inweights.audit.questions import with_left_out
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
@@ -51,6 +51,8 @@ class Augmented:
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
         strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
+        alone: Those that were left out as there is no candidate but the answer.
+        facts: ``subject, relation, object``, a row a fact.
     """
 
     train: pl.DataFrame
@@ -61,6 +63,8 @@ class Augmented:
     tokens: dict[str, int] = field(default_factory=dict)
     strategies: tuple[str, ...] = ()
     dropped: int = 0
+    alone: int = 0
+    facts: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -164,7 +168,7 @@ def augment(
     control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage))
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     tell(2, 3, "questions")
-    asked = held_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
+    asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
     questions = _marked(asked, rows, knowledge)
     return Augmented(
         train=train,
@@ -175,6 +179,8 @@ def augment(
         tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
+        alone=alone,
+        facts=knowledge.frame().select("subject", "relation", "object"),
     )
 
 

@@ -78,6 +78,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
+                "alone": made.alone,
                 "counts": made.counts,
                 "words": made.words,
                 "tokens": made.tokens,
@@ -103,6 +104,11 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         out.print(f"{told:,} questions are answered by direct statement (column `told`)")
     if made.dropped:
         out.print(f"{made.dropped:,} questions are left out: a text to train on has their prompt")
+    if made.alone:
+        out.print(f"{made.alone:,} questions are left out: nothing but the answer can be chosen")
+    itself = int(made.questions["itself"].sum())
+    if itself:
+        out.print(f"{itself:,} questions have their subject for an answer (column `itself`)")
     for name in made.strategies:
         out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
     if made.strategies:

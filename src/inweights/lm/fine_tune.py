@@ -8,7 +8,7 @@ from typing import Literal
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-__all__ = ["FineTune"]
+__all__ = ["DEFAULT", "FineTune"]
 
 
 class FineTune(Config):
@@ -75,3 +75,8 @@ class FineTune(Config):
         if self.schedule == "linear":
             return 1.0 - gone
         return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0
+
+
+#: What ``inweights finetune`` does unless told otherwise: a quarter of text of the model's own, so
+#: that it keeps what it knew.
+DEFAULT = FineTune(replay=0.25)

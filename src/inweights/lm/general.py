@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from inweights.lm.questions import Question
 from inweights.lm.score import generate, log_likelihoods
 from inweights.progress import Progress
 
-__all__ = ["GENERAL", "TEXTS", "general", "kept"]
+__all__ = ["GENERAL", "TEXTS", "general_knowledge", "kept"]
 
 #: What a small model knows of itself: a prompt, the answer, and wrong ones.
 GENERAL = (
@@ -73,7 +74,7 @@ _REPEATS = re.compile(r"\b(\w[\w ]*?)(?:\W+\1\b){2,}")
 _LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
 
 
-def general(
+def general_knowledge(
     lm: LanguageModel, names: Sequence[str] = (), *, progress: Progress | None = None
 ) -> pl.DataFrame:
     """Ask a model what has nothing to do with the facts that it is told.
@@ -92,7 +93,7 @@ def general(
 
     Example:
         >>> from inweights.lm import load_model
-        >>> general(load_model("@tiny"), ["Ann"])["kind"].value_counts(sort=True).rows()
+        >>> general_knowledge(load_model("@tiny"), ["Ann"])["kind"].value_counts(sort=True).rows()
         [('question', 24), ('text', 4)]
     """
     questions = [
@@ -114,6 +115,7 @@ def general(
             ]
         ),
     )
+    lm = replace(lm, chat=False)  # the texts are nobody's turn
     cut = [text.partition(" ") for text in TEXTS]
     scores = log_likelihoods(lm, [a for a, _, _ in cut], [[f" {b}"] for _, _, b in cut])
     nats = [
@@ -124,7 +126,7 @@ def general(
 
 
 def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
-    """Say what a model lost between two tables of :func:`general`.
+    """Say what a model lost between two tables of :func:`general_knowledge`
 
     Returns:
         ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats`` and

@@ -11,6 +11,7 @@ from inweights.lm.data import Example
 from inweights.lm.fine_tune import FineTune
 from inweights.lm.load import LanguageModel, load_model
 from inweights.lm.questions import Question, exam
+from inweights.recipes.language.facts import without_bridge
 from inweights.recipes.language.invented import WORDING, Invented
 from inweights.worlds.knowledge import Knowledge
 
@@ -61,9 +62,9 @@ class Taught(Config):
 
 def known_before(*, model: str, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
     """Return what a model knows of the world before it is told anything: a row a question."""
-    from inweights.lm.general import general
+    from inweights.lm.general import general_knowledge
 
-    return general(load_model(model, device=device, seed=seed)).drop("said")
+    return general_knowledge(load_model(model, device=device, seed=seed)).drop("said")
 
 
 def teach(
@@ -81,7 +82,7 @@ def teach(
     Returns:
         A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
         one that never is), ``reverse``, ``composition`` (two facts, directly), ``steps`` (one after
-        the other), ``general`` (of :func:`inweights.lm.general.general`, with its columns) and
+        the other), ``general`` (of :func:`inweights.lm.general.general_knowledge`, with its columns) and
         ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge); ``wrong``
         (a composition that is answered in words with another name of the world). One more row,
         ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
@@ -96,7 +97,7 @@ def teach(
         ['composition', 'general', 'recall', 'reverse', 'steps']
     """
     from inweights.lm.evaluate import ask, ask_with_thought, say
-    from inweights.lm.general import general
+    from inweights.lm.general import general_knowledge
     from inweights.lm.tuning import finetune
 
     lm = load_model(model, device=device, seed=seed)
@@ -119,7 +120,7 @@ def teach(
     loss = done.losses["loss"].tail(max(1, done.losses.height // tuning.epochs)).mean()
     training = pl.DataFrame({"what": ["training"], "trained": [done.tokens], "loss": [loss]})
     invented = [facts.entities[s] for s in sorted(set(facts.triples[:, 0].tolist()))]
-    after = general(lm, invented).with_columns(
+    after = general_knowledge(lm, invented).with_columns(
         what=pl.when(pl.col("kind") == "text").then(pl.lit("text")).otherwise(pl.lit("general"))
     )
     columns = ("id", "what", "hit", "chance", "runs_on", "repeats", "spilled", "nats")
@@ -129,7 +130,11 @@ def teach(
 def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Question], set[str]]:
     """What is asked, the same for every strategy; and which chains are held out."""
     made = augment(facts, wording=WORDING, seed=seed)
-    asked = [q for q in exam(made.questions, made.train, seed=seed) if q.role == "composition"]
+    asked = [
+        without_bridge(q)
+        for q in exam(made.questions, made.train, seed=seed)
+        if q.role == "composition"
+    ]
     telling = Telling(facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out)
     never = {facts.entities[b] for b in telling.held}
     held = {q.id for q in asked if q.bridge in never}
