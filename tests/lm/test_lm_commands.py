@@ -55,6 +55,8 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert tokens == done.tokens
     assert pl.read_parquet(tmp_path / "model" / "losses.parquet").equals(done.losses)
     assert not (tmp_path / "model.state").exists()
+    rights = {p.suffix: p.stat().st_mode for p in (tmp_path / "model").iterdir() if p.is_file()}
+    assert rights[".safetensors"] == rights[".json"]
     with pytest.raises(DataError, match="exists already"):
         finetune_to(tmp_path / "model", "@tiny", data, SHORT)
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from inweights.audit.questions import with_left_out
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
+from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
@@ -52,6 +53,7 @@ class Augmented:
         strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
         alone: Those that were left out as there is no candidate but the answer.
+        choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
     """
 
@@ -64,6 +66,7 @@ class Augmented:
     strategies: tuple[str, ...] = ()
     dropped: int = 0
     alone: int = 0
+    choices: tuple[Choice, ...] = ()
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
@@ -83,6 +86,7 @@ def augment(
     knowledge: Knowledge,
     *,
     strategies: Sequence[str] = (),
+    want: Sequence[str] = ("recall", "composition"),
     wording: Wording | None = None,
     wordings: int = 3,
     hops: int = 2,
@@ -100,7 +104,9 @@ def augment(
     Args:
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: what is told besides
-            each fact once.
+            each fact once. ``auto`` takes those that the measurements speak for.
+        want: What ``auto`` is to have answered: names of
+            :data:`inweights.audit.strategies.measured.ASKED`.
         wording: Templates; those of the file, or plain ones, if left out.
         wordings: In how many wordings a strategy says the same, as far as there are so many.
         hops: Facts of a chain that ``derive`` states the end of, at most.
@@ -133,7 +139,9 @@ def augment(
         >>> made.train.filter(role="derived")["text"][0], made.questions["told"][0].to_list()
         ('Mozart has a birthplace whose country is Austria.', ['derived'])
     """
-    chosen = strategies_of(strategies)
+    choices = choose(want) if "auto" in strategies else []
+    found = [choice.strategy for choice in choices if choice.strategy]
+    chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
     if curriculum not in ("joint", "sa"):
         raise unknown_name("curriculum", curriculum, ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
@@ -180,6 +188,7 @@ def augment(
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
         alone=alone,
+        choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),
     )
 

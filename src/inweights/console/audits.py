@@ -8,6 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies import MEASURED_ON, STRATEGIES
+from inweights.audit.strategies.measured import ASKED
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 from inweights.theory.trust import trust
@@ -76,6 +77,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             {
                 "folder": str(folder),
                 "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
+                "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
                 "alone": made.alone,
@@ -109,7 +111,10 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     itself = int(made.questions["itself"].sum())
     if itself:
         out.print(f"{itself:,} questions have their subject for an answer (column `itself`)")
-    for name in made.strategies:
+    for choice in made.choices:
+        taken = choice.strategy or "nothing"
+        out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
+    for name in made.strategies if not made.choices else ():
         out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
     if made.strategies:
         out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))

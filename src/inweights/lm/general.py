@@ -126,7 +126,7 @@ def general_knowledge(
 
 
 def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
-    """Say what a model lost between two tables of :func:`general_knowledge`
+    """Say what a model lost between two tables of :func:`general_knowledge`.
 
     Returns:
         ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats`` and

@@ -81,6 +81,10 @@ class LanguageModel:
         """Write weights and tokenizer into a folder that is there."""
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
+        # Weights are written for their owner alone; who may read the folder may read them.
+        rights = (work / "config.json").stat().st_mode & 0o777
+        for weights in work.rglob("*.safetensors"):
+            weights.chmod(rights)
 
 
 def load_model(

@@ -41,8 +41,8 @@ def evaluation(
         progress: Told about what is done.
 
     Returns:
-        ``general`` (:func:`inweights.lm.general.general_knowledge`), ``answers`` (a row a question; ``when``
-        is ``before`` or ``after``) and ``summary`` (by
+        ``general`` (:func:`inweights.lm.general.general_knowledge`), ``answers`` (a row a
+        question; ``when`` is ``before`` or ``after``) and ``summary`` (by
         role; ``thought`` are compositions answered step by step, ``exact`` the share that was right
         in words). Where there are compositions with both hops: ``gap``
         (:func:`inweights.lm.compositionality`) and ``layers``

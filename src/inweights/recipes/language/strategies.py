@@ -82,7 +82,7 @@ def teach(
     Returns:
         A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
         one that never is), ``reverse``, ``composition`` (two facts, directly), ``steps`` (one after
-        the other), ``general`` (of :func:`inweights.lm.general.general_knowledge`, with its columns) and
+        the other), ``general`` (:func:`inweights.lm.general.general_knowledge`, its columns) and
         ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge); ``wrong``
         (a composition that is answered in words with another name of the world). One more row,
         ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
