@@ -81,6 +81,7 @@ def smoke(tmp_path_factory):
 LONG = (
     "beyond/where-the-bridge-holds",
     "beyond/does-the-bridge-help",
+    "beyond/which-diet-teaches",
     "beyond/geometry-first",
     "feature-resemblance/table2",
     "geometric-memory/fig23-24",

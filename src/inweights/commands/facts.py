@@ -191,6 +191,7 @@ def augment(
     *,
     out: Path,
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    want: Annotated[tuple[str, ...], Parameter(negative=())] = ("recall", "composition"),
     wordings: Whole = 3,
     hops: Whole = 2,
     most: Whole = 10_000,
@@ -216,7 +217,9 @@ def augment(
         Folder to write.
     strategy
         What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
-        identities or replay; may be repeated.
+        identities or replay; may be repeated. auto takes those that measurements speak for.
+    want
+        What auto is to have answered: recall, reverse, composition, steps; may be repeated.
     wordings
         In how many wordings a strategy says the same.
     hops
@@ -250,6 +253,7 @@ def augment(
         made = make(
             knowledge,
             strategies=strategy,
+            want=want,
             wording=Wording.read(wording) if wording else None,
             wordings=wordings,
             hops=hops,
