@@ -18,6 +18,7 @@ from inweights.worlds.implication import Implication
 from inweights.worlds.in_context import InContextStar
 from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
+from inweights.worlds.random_facts import RandomFacts
 from inweights.worlds.reversal import Reversal
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
@@ -40,6 +41,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "hops": Hops,
     "reversal": Reversal,
     "implication": Implication,
+    "random-facts": RandomFacts,
     "graph": Graph,
     "path-star": PathStar,
     "own-path-star": OwnPathStar,
