@@ -47,12 +47,12 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     Example:
         >>> world = RandomFacts(popularity=0.7, told=0.75, identity=0.5).build(seed=3)
         >>> world, world.vocabulary.text(world.queries.prompt(0))
-        (World('random-facts', 36 tokens, 40 facts, 24 queries, seed=3), 'a4 r1 s1')
+        (World('random-facts', 34 tokens, 40 facts, 24 queries, seed=3), 'a4 r1 s1')
     """
 
     subjects: int = 16
     bridges: int = 8
-    objects: int = 8
+    objects: int = 6
     hops: int = 2
     relations: int = 2
     told: float = 1.0
