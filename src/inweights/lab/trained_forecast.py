@@ -58,16 +58,18 @@ class TrainedForecast:
     seconds: float
 
 
-def replicas_for(facts: int) -> dict[str, tuple[ModelConfig, Curriculum]]:
+def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
     """Return the models that are tried on so many facts, and how each is trained.
 
     They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 3,000 updates, and a GPT of
-    2 layers and width 64 for 280.
+    2 layers and width 64 for 280; or a share of that.
     """
     descent = Optimizer(kind="sgd", rate=RATE * max(facts, 40))
-    annealed = Phase(random_offset=True, schedule=Schedule(kind="cosine"))
+    steps = [max(1, round(share * n)) for n in (3000, 280)]
+    plain = Phase(steps=steps[0], optimizer=descent)
+    annealed = Phase(steps=steps[1], random_offset=True, schedule=Schedule(kind="cosine"))
     return {
-        "Emb-MLP": (EmbMLPConfig(), Curriculum(phases=(Phase(steps=3000, optimizer=descent),))),
+        "Emb-MLP": (EmbMLPConfig(), Curriculum(phases=(plain,))),
         "GPT": (GPTConfig(tied=False, layers=2), Curriculum(phases=(annealed,))),
     }
 
@@ -135,17 +137,21 @@ def predict_by_training(
     return TrainedForecast(pl.concat(tables), memorised, replicas, time.perf_counter() - began)
 
 
-def trained_queries(world: WorldConfig, *, replicas: int = 4, seed: int = 0) -> pl.DataFrame:
+def trained_queries(
+    world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
+) -> pl.DataFrame:
     """Return the shares of a world from its config, with its prompts and answers in words.
 
     Args:
         world: Makes the world.
         replicas: How many of each model.
+        share: Length of their training, as a share of the usual one.
         seed: Of the world, and of the replicas.
     """
     made = world.build(seed)
     names, queries = made.vocabulary.names, made.queries
-    rows = predict_by_training(made, replicas=replicas, seed=seed).queries
+    models = replicas_for(len(made.facts), share)
+    rows = predict_by_training(made, models, replicas=replicas, seed=seed).queries
     places = rows["query"].to_list()
     prompts = [made.vocabulary.text(queries.prompt(i)) for i in places]
     return rows.drop("query").with_columns(

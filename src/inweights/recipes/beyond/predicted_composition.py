@@ -28,6 +28,7 @@ EMB_MLP, GPT = "Emb-MLP", "GPT"
 PROGRAM, SOFT = "program (2)", "soft program"
 TRIVIAL, TRAINING = "bridge has an identity", "short training"
 EVEN, UNEVEN = "even", "uneven"
+OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the size")
 
 
 class Settings(Config):
@@ -48,13 +49,17 @@ class Settings(Config):
         gpt: Training of GPT.
     """
 
+    later = {"others": OTHERS, "tried": 1.0}
+
     n: int = 10
     complexities: tuple[int, ...] = (1,)
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5)
     popularity: tuple[float, ...] = (0.7, 0.2)
+    others: tuple[str, ...] = OTHERS
     knowledge: tuple[str, ...] = ()
     decays: tuple[float, float] = (1e-2, 1e-3)
     replicas: int = 3
+    tried: float = 1.0
     emb_mlp: EmbMLPTraining = EmbMLPTraining(rate=4.0, steps=3000)
     gpt: GPTTraining = GPTTraining(
         model=GPTConfig(tied=False, layers=4),
@@ -69,11 +74,6 @@ class Settings(Config):
         for popularity in self.popularity:
             found[f"popularity {popularity:g}", 0.5] = of(popularity=popularity)
         of = partial(of, popularity=self.popularity[0])
-        found |= {
-            ("shared answers", 0.5): of(crossing=True),
-            ("pairs", 0.5): of(pairs=of().subjects // 4),
-            ("several values", 0.5): of(several=3),
-        }
         name = f"popularity {self.popularity[0]:g}"
         found |= {(name, share): of(identity=share) for share in (0.0, 1.0)}
         for place, c in enumerate(self.complexities):
@@ -83,10 +83,12 @@ class Settings(Config):
                 )
         few = max(2, self.drawn.relations, self.drawn.bridges // 2)
         sizes = {n: 2 * getattr(self.drawn, n) for n in ("subjects", "bridges", "objects")}
-        found |= {
-            ("three hops", 0.5): of(hops=3, bridges=few),
-            ("twice the size", 0.5): of(**sizes),
-        }
+        how: tuple[dict[str, int], ...] = (
+            {"crossing": True}, {"pairs": self.drawn.subjects // 4}, {"several": 3},
+            {"hops": 3, "bridges": few}, sizes,
+        )  # fmt: skip
+        changes = dict(zip(OTHERS, how, strict=True))
+        found |= {(other, 0.5): of(**changes[other]) for other in self.others}
         for path in self.knowledge:
             for share in (0.5, 1.0):
                 found[f"real: {path[1:]}", share] = Triples(path=path, identity=share)
@@ -94,7 +96,7 @@ class Settings(Config):
 
 
 #: Families whose answers are as frequent as each other, or nearly; and those that replicas try.
-_EVEN, _TRIED = ("permuted", "drawn evenly", "real"), ("drawn evenly", "popularity", "shared")
+_EVEN, _TRIED = ("permuted", "drawn", "real"), ("drawn", "popularity 0.7", "shared")
 
 
 def plan(settings: Settings) -> lab.Plan:
@@ -103,6 +105,7 @@ def plan(settings: Settings) -> lab.Plan:
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, Curriculum(phases=(settings.gpt.phase,))),
     }
+    short = {"share": settings.tried} if settings.tried < 1 else {}
     trials, computations = [], []
     for (family, fraction), world in settings.worlds().items():
         labels: dict[str, lab.Value] = {"world": family, "identity": fraction}
@@ -120,13 +123,13 @@ def plan(settings: Settings) -> lab.Plan:
             )
             for name, decay in zip((EMB_MLP, GPT), settings.decays, strict=True)
         ]
-        if settings.replicas and fraction == 0.5 and family.startswith(_TRIED):
+        if fraction == 0.5 and family.startswith(_TRIED):
             computations.append(
                 compute(
                     name="tried",
                     compute=trained_queries,
                     labels=labels,
-                    options={"world": world, "replicas": settings.replicas},
+                    options={"world": world, "replicas": settings.replicas, **short},
                 )
             )
         trials += [
@@ -160,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             kind=pl.when(even).then(pl.lit(EVEN)).otherwise(pl.lit(UNEVEN)),
         )
     )
-    said = _said(queries, tables["softly"], tables.get("tried"), keys)
+    said = _said(queries, tables["softly"], tables["tried"], keys)
     by_world = (
         said.group_by(*RUN, "forecaster", maintain_order=True)
         .agg(pl.col("hit", "expected").mean())
@@ -191,17 +194,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _said(
-    queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame | None, keys: list[str]
+    queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
 ) -> pl.DataFrame:
     """A row a query and forecaster: its score, and the accuracy that it expects."""
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
+    shares = tried.select(*keys, "model", "share")
     others = [(PROGRAM, queries, "expected", "predicted_margin"),
               (TRIVIAL, queries, "trivial", "trivial"),
-              (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score")]  # fmt: skip
-    if tried is not None:
-        shares = tried.select(*keys, "model", "share")
-        others.append((TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share"))
+              (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score"),
+              (TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share")]  # fmt: skip
     return pl.concat(
         table.select(*kept, forecaster=pl.lit(name), expected=expected, score=score)
         for name, table, expected, score in others
@@ -372,7 +374,9 @@ RECIPE = recipe(
             n=4,
             drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
             popularity=(0.7,),
-            replicas=0,
+            others=OTHERS[:1],
+            replicas=1,
+            tried=0.01,
             emb_mlp=EmbMLPTraining(rate=2.0, steps=40, width=16),
             gpt=GPTTraining(
                 model=GPTConfig(layers=1, width=16, tied=False),
