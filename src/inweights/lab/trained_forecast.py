@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from inweights.config import check_size
 from inweights.errors import DataError
+from inweights.lab.verdict import interval
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.model_config import ModelConfig
 from inweights.progress import Progress
@@ -47,12 +48,15 @@ class TrainedForecast:
             (what most replicas answer), ``share`` (of the replicas that answer rightly; of a query
             that is ``unstated``, that answer ``predicted``), ``lower`` and ``upper`` (95% interval
             of that share, Clopper and Pearson).
+        kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
+            ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``.
         memorised: Share of the facts that each model answers rightly, mean over its replicas.
         replicas: Number of replicas of each model.
         seconds: Time taken.
     """
 
     queries: pl.DataFrame
+    kinds: pl.DataFrame
     memorised: Mapping[str, float]
     replicas: int
     seconds: float
@@ -119,7 +123,7 @@ def predict_by_training(
     chosen = replicas_for(len(world.facts)) if models is None else models
     total, done = sum(learner.steps for _, learner in chosen.values()), 0
     seeds = [Streams(seed).seed("replica", i) for i in range(replicas)]
-    tables, memorised = [], {}
+    tables, kinds, memorised = [], [], {}
     for name, (config, learner) in chosen.items():
         model = config.build(
             vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
@@ -133,8 +137,19 @@ def predict_by_training(
         done += learner.steps
         facts = _right(world.facts, _answers(model, world, "facts"))
         memorised[name] = float(facts.mean())
-        tables.append(_shares(world, name, _answers(model, world, "queries")))
-    return TrainedForecast(pl.concat(tables), memorised, replicas, time.perf_counter() - began)
+        table, hits = _shares(world, name, _answers(model, world, "queries"))
+        tables.append(table)
+        kinds += [
+            (name, role, len(rows := world.queries.with_role(role)),
+             *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)))
+            for role in world.queries.role_names
+        ]  # fmt: skip
+    schema = {"model": pl.String, "role": pl.String, "queries": pl.Int64, "share": pl.Float64,
+              "lower": pl.Float64, "upper": pl.Float64}  # fmt: skip
+    return TrainedForecast(
+        pl.concat(tables), pl.DataFrame(kinds, schema, orient="row"), memorised, replicas,
+        time.perf_counter() - began,
+    )  # fmt: skip
 
 
 def trained_queries(
@@ -187,19 +202,20 @@ def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
     return np.array(rows, dtype=bool).reshape(answers.shape)
 
 
-def _shares(world: World, model: str, answers: Ids) -> pl.DataFrame:
-    """How many replicas answer rightly, or alike."""
+def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
+    """How many replicas answer rightly, or alike; and which, ``[R, Q]``."""
     from scipy.stats import beta
 
     queries, replicas = world.queries, len(answers)
     most = [Counter(column).most_common(1)[0][0] for column in answers.T.tolist()]
     unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
     alike = answers == np.array(most, dtype=np.int64)
-    hits = np.where(unstated, alike, _right(queries, answers)).sum(0)
+    came = np.where(unstated, alike, _right(queries, answers))
+    hits = came.sum(0)
     lower = np.where(hits > 0, beta.ppf(0.025, hits, replicas - hits + 1), 0.0)
     upper = np.where(hits < replicas, beta.ppf(0.975, hits + 1, replicas - hits), 1.0)
     names = world.vocabulary.names
-    return pl.DataFrame(
+    table = pl.DataFrame(
         {
             "model": [model] * len(queries),
             "query": np.arange(len(queries)),
@@ -210,3 +226,4 @@ def _shares(world: World, model: str, answers: Ids) -> pl.DataFrame:
         },
         schema_overrides={"model": pl.String, "predicted": pl.String},
     )
+    return table, came

@@ -96,7 +96,7 @@ class Settings(Config):
 
 
 #: Families whose answers are as frequent as each other, or nearly; and those that replicas try.
-_EVEN, _TRIED = ("permuted", "drawn", "real"), ("drawn", "popularity 0.7", "shared")
+_EVEN, _TRIED = ("permuted", "drawn", "real"), ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> lab.Plan:
