@@ -68,10 +68,13 @@ def prediction(
         print_json({**plain, "training": tried} if tried else plain)
         return
     out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
-    colour = "green" if solution.status == "certified" else "red"
+    status = "certified" if made.certified else "not certified"
+    if len(made.parts) > 1:
+        good = sum(part.status == "certified" for part in made.parts)
+        status = f"{good} of {len(made.parts)} parts certified; the first"
     out.print(
         line(
-            (solution.status, colour),
+            (status, "green" if made.certified else "red"),
             f": {_objective(made)}, gap {solution.gap:.1e}, rank "
             f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
         )
@@ -113,13 +116,16 @@ def _write_page(
 
 def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
     """The queries, and for each model the share of its replicas and the interval of that."""
-    for (name,), rows in trained.queries.group_by("model", maintain_order=True):
-        model = str(name)
+    for model in trained.memorised:
+        rows = trained.queries.filter(pl.col("model") == model)
         named = rows.select(
             "query",
             pl.col("share").alias(model),
             *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
         )
+        # They were trained on the facts of the first part.
+        places = queries.filter(pl.col("part") == 0)["query"].to_numpy()
+        named = named.with_columns(query=places[named["query"]])
         queries = queries.join(named, on="query", how="left", maintain_order="left")
     return queries
 
@@ -138,11 +144,11 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
     out.print(_memory(trained))
     kinds = table("role", "queries", "program", *trained.memorised)
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
-        expected = queries.filter(pl.col("role") == role)["expected"].mean()
+        expected = queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
         kinds.add_row(
             str(role),
             str(rows["queries"][0]),
-            "" if expected is None else f"{expected:.2f}",
+            f"{sum(expected) / len(expected):.2f}" if expected else "",
             *(f"{share:.2f} ({lower:.2f} to {upper:.2f})"
               for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()),
         )  # fmt: skip
@@ -256,7 +262,7 @@ def _remedy(remedy: Remedy) -> None:
 def plain_forecast(made: Prediction) -> dict[str, Any]:
     """Return a forecast as plain values."""
     solution, advice = made.solution, made.advice
-    names = made.queries["prompt"].to_list()
+    names = dict(made.queries.select("query", "prompt").iter_rows())
     return {
         "world": solution.program.world.name,
         "status": solution.status,

@@ -10,7 +10,6 @@ import polars as pl
 from inweights.report.document import asset, document
 from inweights.report.html import disclosure, escape, prose, sortable, tag
 from inweights.theory.trust import trust
-from inweights.worlds.vocabulary import counted
 
 if TYPE_CHECKING:
     from inweights.theory import Prediction
@@ -70,12 +69,18 @@ def build_forecast_page(
     )
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def _headline(rows: pl.DataFrame) -> str:
     counts = dict(rows["verdict"].value_counts().iter_rows())
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
-    text = f"{counts.get('follows', 0):,} of {counted(asked, 'question')} follow"
+    text = f"{counts.get('follows', 0):,} of {_counted(asked, 'question')} follow"
     if counts.get("asserted"):
-        text += f"; nobody told {counted(counts['asserted'], 'statement')} that the model will make"
+        text += (
+            f"; nobody told {_counted(counts['asserted'], 'statement')} that the model will make"
+        )
     return text
 
 
@@ -116,7 +121,7 @@ def _surprises(rows: pl.DataFrame) -> str:
         if listed:
             rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
             what = "statement" if verdict == "asserted" else "question"
-            title = counted(of.height, what) + rest
+            title = _counted(of.height, what) + rest
             items.append(
                 tag("li", tag("span", level, class_="level"),
                     tag("div", tag("h3", escape(title)), *listed), class_=f"is-{kind}")
