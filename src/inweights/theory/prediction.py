@@ -34,7 +34,7 @@ from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program, in_words
 from inweights.theory.soft_program import SoftSolution, solve_soft
 from inweights.worlds.registry import WorldConfig
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["DECAY", "Prediction", "facts_within", "predict", "predicted_queries"]
 
@@ -44,6 +44,9 @@ Solved = Solution | SoftSolution
 #: The decay of the soft program where program (2) has no solution: of six it did best by training
 #: without decay (docs/predict.md).
 DECAY = 3e-4
+#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
+#: than training has learnt by then.
+PHRASED = 1e-2
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
 FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
 #: Share of the time left that one of several parts may take.
@@ -179,7 +182,9 @@ def predict(
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the training that is forecast (soft program). None: the limit of
-            long training without (program (2)), while all facts can be stored.
+            long training without (program (2)), while all facts can be stored, and identities
+            are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
+            phrased.
         gap: Certified gap asked of every solution.
         seconds: Time limit of all solutions together.
         iterations: Iteration limit of every solution.
@@ -208,31 +213,32 @@ def predict(
         raise ConfigError(f"seconds is at least 0, not {seconds}")
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
-    late = None if seconds is None else time.perf_counter() + seconds
+    began = time.perf_counter()
+    late = None if seconds is None else began + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
-    def forecast(of: World, what: str, share: float = 1.0) -> tuple[Solved, pl.DataFrame, str]:
+    def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
         tell = (lambda step, now: progress(what, step, now)) if progress else None
-        left = None if late is None else max(0.0, share * (late - time.perf_counter()))
+        left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
         solution, why = settings(of, seconds=left, progress=tell)
         return solution, _table(solution, tie), why
 
-    most = _size(len(world.facts), SECONDS if seconds is None else seconds)
-    found = list(parts_of(world, most))
+    found = list(parts_of(world, _size(len(world.facts), SECONDS if seconds is None else seconds)))
     solved: list[tuple[Solved, pl.DataFrame, Ids]] = []
     reasons: list[str] = []
     pieces = worlds_of(world, [rows for rows, _ in found])
+    # The advice is about the first part, and has what the parts leave.
+    until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
     for number, ((rows, cut), (part, asked)) in enumerate(zip(found, pieces, strict=True)):
-        if solved and not _in_time(late):
+        now = time.perf_counter()
+        usual, left = (now - began) / max(number, 1), until - now
+        if solved and left < usual:  # rather few parts to the end than all of them badly
             break
-        count = len(found) - number
         what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
-        # The advice is about the first part, and has what the others leave.
         fair = _without_gaps(part) if cut else np.arange(len(asked))
         own = replace(part, queries=take(part.queries, fair)) if cut else part
-        # Rather few parts to the end than all of them badly.
-        share = max(1 / count, MOST_OF_REST) if len(found) > 1 else 1.0
-        solution, table, why = forecast(own, what, 0.6 * share if advise else share)
+        share = max(1 / (len(found) - number), MOST_OF_REST)
+        solution, table, why = forecast(own, what, max(share * left, 2 * usual if number else 0.0))
         solved.append((solution, table.with_columns(part=pl.lit(number), query=asked[fair]), rows))
         reasons.append(why)
     made = _put_together(world, solved, reasons, len(found))
@@ -325,9 +331,15 @@ def _forecast(
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
     """Solve program (2), or the soft one where that is asked for or nothing else can be."""
-    why = ""
+    why, usual = "", DECAY
     began = time.perf_counter()
-    if decay is None:
+    if decay is None and _phrased(world.facts):
+        usual = PHRASED
+        why = (
+            "Identities are phrased, of which the limit of long training expects less than a "
+            f"model has learnt by then; this is the soft program with a decay of {PHRASED:g}."
+        )
+    elif decay is None:
         try:
             program = Program.of(world, answers)
             half = None if seconds is None else seconds / 2
@@ -340,10 +352,17 @@ def _forecast(
             return solved, why
     left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
     soft = solve_soft(
-        Program.of(world, "any"), DECAY if decay is None else decay, gap=gap, seconds=left,
+        Program.of(world, "any"), usual if decay is None else decay, gap=gap, seconds=left,
         iterations=iterations, progress=progress,
     )  # fmt: skip
     return soft, why
+
+
+def _phrased(facts: Statements) -> bool:
+    """Whether an identity is asked with more than its token."""
+    roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
+    lengths = np.diff(facts.prompt_ends, prepend=0)
+    return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())
 
 
 def predicted_queries(
