@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import polars as pl
 import torch
@@ -16,13 +17,20 @@ from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
-from inweights.training.batches import Batches
+from inweights.training.batches import Batch, Batches
+from inweights.training.captured import CapturedUpdate, Update
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.flat_parameters import FlatParameters, build_optimizer
+from inweights.training.flat_parameters import (
+    FlatParameters,
+    build_optimizer,
+    load_state,
+    state_of,
+)
 from inweights.training.losses import Loss
 from inweights.training.machine import flushed_denormals, keep_memory
 from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.shards import Shards
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
@@ -69,6 +77,8 @@ def train(
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int], None] | None = None,
+    shards: Shards | None = None,
+    cuda_graph: bool = False,
 ) -> Result:
     """Train every replica of ``model`` in place, as one tensor program.
 
@@ -81,10 +91,14 @@ def train(
         observers: What else is measured while training.
         checkpoint: Where the state is kept; a stored state is resumed.
         progress: Called with the number of steps done.
+        shards: This process's share, where several train one model together, each of them with
+            the same arguments; only the first of them looks and keeps checkpoints.
+        cuda_graph: Whether a step is captured once and replayed, on a GPU.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, or a
-            phase names a parameter that is not there, or moves none.
+        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
+            a parameter that is not there, or moves none, or the model has dropout and its steps
+            are to be shared or captured.
         DataError: A phase names facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
@@ -105,6 +119,15 @@ def train(
     each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
+    if (shards or cuda_graph) and dropping.drops:
+        raise ConfigError(
+            "dropout draws its masks for whole batches and on the CPU, so that its steps can be "
+            "neither shared by several processes nor captured; set it to 0"
+        )
+    columns = None
+    if shards:
+        checkpoint, columns = shards.keep(checkpoint), shards.columns(flat.values.shape[1])
+        observers = () if shards.rank else observers
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
@@ -130,22 +153,24 @@ def train(
             batches = Batches(model, each, phase, seeds, state.phase)
             loss = Loss(model, phase.precision)
             moving = flat.moving(phase.moves, phase.freezes)
-            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving)
-            _load_optimizer(optimizer, state.optimizer)
+            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving, columns)
+            load_state(optimizer, flat, state.optimizer)
+            rates = [group["lr"] for group in optimizer.param_groups]
+
+            update: Update = partial(_update, loss, flat, moving, optimizer, shards)
+            if cuda_graph:
+                update = CapturedUpdate(update, optimizer, flat.values.device)
+            still = _standing_still(state, flat)
 
             while state.step < phase.steps:
+                factor = phase.schedule.factor(state.step, phase.steps)
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * factor
+                kept = flat.values[still] if len(still) else None
                 batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
-                    losses = loss(batch)  # [R]
-                flat.backward(losses.sum(), moving)
-
-                factor = phase.schedule.factor(state.step, phase.steps)
-                for group in optimizer.param_groups:
-                    group["lr"] = group["initial_rate"] * factor
-                still = (state.stopped >= 0).nonzero().flatten()
-                kept = flat.values[still]
-                optimizer.step()
-                if len(still):
+                    losses = update(shards.part(batch) if shards else batch)  # [R]
+                if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
                 if state.total % every == 0:
@@ -156,6 +181,7 @@ def train(
 
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, batches, phase, losses, state)
+                    still = _standing_still(state, flat)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
                 if done:
                     _record_divergence(losses, flat.values, phase, state)
@@ -165,7 +191,9 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    state.optimizer = _optimizer_state(optimizer)
+                    state.optimizer = state_of(optimizer, flat)
+                    if shards:
+                        shards.gather(state.optimizer)
                     checkpoint.write(state)
                 if done:
                     break
@@ -191,6 +219,31 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
             "train the others apart"
         )
     return plans
+
+
+def _update(
+    loss: Loss,
+    flat: FlatParameters,
+    moving: Sequence[int],
+    optimizer: torch.optim.Optimizer,
+    shards: Shards | None,
+    batch: Batch,
+) -> Tensor:
+    """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
+    losses = loss(batch)
+    flat.backward(losses.sum(), moving)
+    losses = losses.detach()
+    if shards:
+        shards.reduce(losses, flat.gradients)
+    optimizer.step()
+    if shards:
+        shards.gather({"values": flat.values})
+    return losses
+
+
+def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
+    """Rows of the replicas that have stopped, on the device of the parameters."""
+    return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
 
 
 def _record(losses: Tensor, phase: Phase, state: ReplicaState) -> pl.DataFrame:
@@ -255,24 +308,3 @@ def _observe(
                 table = observer.measure(model)
             stamped = table.with_columns(pl.lit(state.total).alias("step"))
             state.tables.setdefault(observer.name, []).append(stamped)
-
-
-def _optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {
-        f"{index}/{name}": value
-        for index, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-        if isinstance(value, Tensor)
-    }
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, stored: dict[str, Tensor]) -> None:
-    for group in optimizer.param_groups:
-        group["initial_rate"] = group["lr"]
-    if not stored:
-        return
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in stored.items():
-        index, name = key.split("/")
-        state.setdefault(int(index), {})[name] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
