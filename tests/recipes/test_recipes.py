@@ -17,6 +17,17 @@ from inweights.recipes import get_recipe, recipe_names, register
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
     "geometric-memory/fig13/teacherless-cascade",
+    *(
+        f"geometric-memory/fig16/{claim}"
+        for claim in (
+            "non-trivial",
+            "first-token-split-is-harder",
+            "hardest-token",
+            "hardest-token-is-harder",
+            "geometry-first",
+            "random-embeddings-fail",
+        )
+    ),
     "identity-bridge/fig2/decay-recovers",
     "identity-bridge/fig6/decay-recovers",
     "identity-bridge/fig6/small-recovers",
@@ -77,6 +88,7 @@ LONG = (
     "beyond/where-the-bridge-holds",
     "beyond/does-the-bridge-help",
     "beyond/geometry-first",
+    "beyond/how-far-geometry-carries",
     "feature-resemblance/table2",
     "geometric-memory/fig23-24",
     "identity-bridge/fig1",
