@@ -156,7 +156,7 @@ CLAIMS = (
     *(
         ours(
             f"{name}-memorise-edges",
-            f"All neighbours of a node, 200 of them at the root, outrank the others ({name} "
+            f"All neighbours of a node, at the root as many as arms, outrank the others ({name} "
             "embeddings; recall of edges).",
             share("final", "recall", condition=condition) >= 0.95,
         )
@@ -197,7 +197,7 @@ FIGURES = (
         "The first graph. Every condition memorises trained paths, and answers a node with "
         "a neighbour; the hardest token of other leaves is "
         "right only where embeddings could learn this graph. In the reverse path it is the "
-        "leaf's neighbour. Recall asks that all 200 neighbours of the root outrank all others.",
+        "leaf's neighbour. Recall asks that all neighbours of the root outrank all others.",
         axis="what",
         value="condition",
         y="accuracy",
