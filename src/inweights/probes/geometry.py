@@ -288,8 +288,8 @@ def _ranks(values: Floats) -> Floats:
     """Return the ranks of cosines along the last axis; those of equal ones are their mean.
 
     Single precision must not rank pairs that are equally close, such as those of a circle: values
-    with a gap of at most :data:`~inweights.theory.spectral.COSINE_TIE` are equal. (Rounding would part some that lie on two sides of
-    a half.)
+    with a gap of at most :data:`~inweights.theory.spectral.COSINE_TIE` are equal. (Rounding would
+    part some that lie on two sides of a half.)
     """
     order = values.argsort(-1)
     gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
