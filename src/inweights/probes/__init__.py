@@ -7,6 +7,7 @@ from inweights.probes.embedding_files import read_embedding
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.inside import attention, cka, logit_lens
+from inweights.probes.known_geometry import known_geometries, skew
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.named import named_geometry
@@ -41,6 +42,7 @@ __all__ = [
     "geometric_margin",
     "graph_recall",
     "hop_correlation",
+    "known_geometries",
     "logit_lens",
     "margins",
     "named_geometry",
@@ -53,6 +55,7 @@ __all__ = [
     "render_frames",
     "resemblance",
     "shared_memory",
+    "skew",
     "snapshot",
     "spectral_energy",
     "stepwise",

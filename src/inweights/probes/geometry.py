@@ -223,6 +223,7 @@ def hop_correlation(
     *,
     layer: str = "tokens",
     least: int = 1,
+    centred: bool = False,
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -236,6 +237,7 @@ def hop_correlation(
         worlds: Worlds of graphs: one, or one a replica.
         layer: See :func:`node_vectors`.
         least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
+        centred: Whether the nodes' mean vector is taken away from each of them first.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
@@ -257,7 +259,10 @@ def hop_correlation(
     """
     graphs = adjacencies(model, worlds)
     vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
-    null = cosine_matrix(random_vectors(draws, vectors, seed))
+    null = random_vectors(draws, vectors, seed)
+    if centred:
+        vectors, null = (v - v.mean(1, keepdims=True) for v in (vectors, null))
+    null = cosine_matrix(null)
 
     def row(replica: int, a: Floats) -> dict[str, object]:
         hops = hop_distances(a)

@@ -31,6 +31,7 @@ class Optimizer(Config):
             shrink the logits, and says nothing about the size of the weights.
         momentum: Of ``sgd``.
         betas: Of ``adam`` and ``adamw``.
+        epsilon: Of the same: what is added to the root of the second moment.
 
     Example:
         >>> from inweights.config import identity
@@ -38,7 +39,7 @@ class Optimizer(Config):
         (True, False)
     """
 
-    later = {"decayed": "all"}
+    later = {"decayed": "all", "epsilon": 1e-8}
 
     kind: Literal["sgd", "adam", "adamw"] = "adamw"
     rate: float = 1e-3
@@ -46,6 +47,7 @@ class Optimizer(Config):
     decayed: Literal["matrices", "all"] = "matrices"
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
@@ -54,6 +56,8 @@ class Optimizer(Config):
         check_size("optimizer.weight_decay", self.weight_decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+        if not 0 < self.epsilon <= MAX_RATE:
+            raise ConfigError(f"optimizer.epsilon is above 0, not {self.epsilon}")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
 
