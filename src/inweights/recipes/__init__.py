@@ -27,7 +27,7 @@ _FOLDERS = {
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
         "partial-identity curriculum-map frozen-or-reversed geometry-first "
         "when-does-geometry-navigate what-mends-long-paths long-paths real-graphs "
-        "idle-tokens clearest-before-recall"
+        "idle-tokens clearest-before-recall rounding"
     ),
 }
 _BUILT_IN = {

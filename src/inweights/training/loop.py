@@ -138,6 +138,8 @@ def train(
                 with dropping.at(state.phase, state.step):
                     losses = loss(batch)  # [R]
                 flat.backward(losses.sum(), moving)
+                if share := phase.optimizer.noise:
+                    flat.add_noise(share, seeds, state.phase, state.step)
 
                 factor = phase.schedule.factor(state.step, phase.steps)
                 for group in optimizer.param_groups:
