@@ -25,9 +25,8 @@ _FOLDERS = {
     ),
     "beyond": (
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
-        "partial-identity curriculum-map frozen-or-reversed geometry-first "
-        "when-does-geometry-navigate what-mends-long-paths long-paths real-graphs "
-        "idle-tokens clearest-before-recall rounding"
+        "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
+        "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding"
     ),
 }
 _BUILT_IN = {
