@@ -62,6 +62,7 @@ CURRICULA = {
         precision="bf16",
         random_offset=True,
     ),
+    "noise": curriculum(optimizer=Optimizer(noise=0.5, epsilon=1e-6)),
     "stops": curriculum(stop=Stop(loss_below=2.6, every=3), optimizer=Optimizer(rate=3e-3)),
 }
 
@@ -183,6 +184,18 @@ def test_stopped_replicas_stand_still_while_others_go_on() -> None:
         for one, other in zip(before, after, strict=True):
             assert torch.equal(one[0], other[0])
         assert any(not torch.equal(a[1], b[1]) for a, b in zip(before, after, strict=True))
+
+
+def test_noise_is_a_share_of_each_replicas_gradient() -> None:
+    flat = FlatParameters(build([0, 1]))
+    flat.gradients[0], flat.gradients[1] = 1.0, -100.0
+    flat.add_noise(0.5, [0, 1], 0, 3)
+    noise = flat.gradients - torch.tensor([[1.0], [-100.0]])
+    assert noise.std(1).tolist() == pytest.approx([0.5, 50.0], rel=0.05)
+    before = flat.gradients[0].clone()
+    flat.gradients[0] = 1.0
+    flat.add_noise(0.5, [0, 1], 0, 4)
+    assert not torch.equal(flat.gradients[0], before)
 
 
 @pytest.mark.parametrize("every", [1, 4])
@@ -442,6 +455,8 @@ def test_bad_curricula_are_refused() -> None:
         lambda: Optimizer(weight_decay=float("nan")),
         lambda: Optimizer(momentum=-1.0),
         lambda: Optimizer(betas=(2.0, 0.9)),
+        lambda: Optimizer(epsilon=0.0),
+        lambda: Optimizer(noise=-0.1),
         lambda: train(build(), WORLD, curriculum(), seeds=[0, 1, 2], every=0),
     ):
         with pytest.raises(ConfigError):

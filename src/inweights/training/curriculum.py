@@ -32,6 +32,8 @@ class Optimizer(Config):
         momentum: Of ``sgd``.
         betas: Of ``adam`` and ``adamw``.
         epsilon: Of the same: what is added to the root of the second moment.
+        noise: Standard deviation of the normal noise that is added to every entry of the gradient,
+            as a share of the root mean square of the replica's gradient.
 
     Example:
         >>> from inweights.config import identity
@@ -39,7 +41,7 @@ class Optimizer(Config):
         (True, False)
     """
 
-    later = {"decayed": "all", "epsilon": 1e-8}
+    later = {"decayed": "all", "epsilon": 1e-8, "noise": 0.0}
 
     kind: Literal["sgd", "adam", "adamw"] = "adamw"
     rate: float = 1e-3
@@ -48,6 +50,7 @@ class Optimizer(Config):
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
@@ -56,6 +59,7 @@ class Optimizer(Config):
         check_size("optimizer.weight_decay", self.weight_decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+        check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
         if not 0 < self.epsilon <= MAX_RATE:
             raise ConfigError(f"optimizer.epsilon is above 0, not {self.epsilon}")
         if not all(0 <= beta < 1 for beta in self.betas):

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
+from inweights.seeds import Streams
 from inweights.training.curriculum import Optimizer
 
 __all__ = ["FlatParameters", "build_optimizer", "load_state", "state_of"]
@@ -93,6 +95,19 @@ class FlatParameters:
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
         )
         torch._foreach_copy_([self._slots[i] for i in moving], list(gradients))
+
+    def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
+        """Add normal noise to each replica's gradients, of ``share`` of their root mean square.
+
+        Args:
+            share: Of what size.
+            seeds: Root seed of each replica, which draws the same noise alone or among others.
+            path: What tells this draw from others: the phase and the step.
+        """
+        for row, seed in zip(self.gradients, seeds, strict=True):
+            stream = Streams(seed).numpy("gradient noise", *path)
+            drawn = torch.from_numpy(stream.standard_normal(len(row), dtype=np.float32))
+            row.add_(share * row.square().mean().sqrt() * drawn.to(row.device))
 
 
 def _is_vector(parameter: Tensor) -> bool:

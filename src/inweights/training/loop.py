@@ -126,10 +126,12 @@ def train(
     each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
-    if (shards or cuda_graph) and dropping.drops:
+    noisy = any(phase.optimizer.noise for phase in plans[0].phases)
+    if (shards or cuda_graph) and (dropping.drops or noisy):
         raise ConfigError(
-            "dropout draws its masks for whole batches and on the CPU, so that its steps can be "
-            "neither shared by several processes nor captured; set it to 0"
+            f"{'dropout' if dropping.drops else 'gradient noise'} is drawn for whole batches and "
+            "on the CPU, so that its steps can be neither shared by several processes nor "
+            "captured; set it to 0"
         )
     columns = None
     if shards:
@@ -164,7 +166,8 @@ def train(
             load_state(optimizer, flat, state.optimizer)
             rates = [group["lr"] for group in optimizer.param_groups]
 
-            update: Update = partial(_update, loss, flat, moving, optimizer, shards)
+            shake = partial(_shake, flat, phase, seeds, state)
+            update: Update = partial(_update, loss, flat, moving, optimizer, shards, shake)
             if cuda_graph:
                 update = CapturedUpdate(update, optimizer, flat.values.device)
             still = _standing_still(state, flat)
@@ -239,11 +242,13 @@ def _update(
     moving: Sequence[int],
     optimizer: torch.optim.Optimizer,
     shards: Shards | None,
+    shake: Callable[[], None],
     batch: Batch,
 ) -> Tensor:
     """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
     losses = loss(batch)
     flat.backward(losses.sum(), moving)
+    shake()
     losses = losses.detach()
     if shards:
         shards.reduce(losses, flat.gradients)
@@ -251,6 +256,12 @@ def _update(
     if shards:
         shards.gather({"values": flat.values})
     return losses
+
+
+def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:
+    """Add the noise of this step to the gradients, if there is any."""
+    if phase.optimizer.noise:
+        flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)
 
 
 def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
