@@ -128,7 +128,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     if len(seeds) != len(inits):
         raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")
     for path, module in model.named_modules():
-        if not isinstance(module, Layer) or any(p.is_meta for p in module.parameters()):
+        numbers = (*module.parameters(), *module.buffers())
+        if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
             continue  # what is only counted has no numbers
 
         def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:

@@ -20,7 +20,7 @@ def publish(outcome: Outcome, folder: Path) -> None:
     recipe = outcome.recipe
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
-    write_figures(recipe.figures, outcome.tables, figures)
+    stills = write_figures(recipe.figures, outcome.tables, figures)
     content = PageContent(
         title=recipe.title,
         paper=recipe.paper,
@@ -39,7 +39,7 @@ def publish(outcome: Outcome, folder: Path) -> None:
         ours=recipe.ours,
         command=command_of(outcome),
     )
-    (folder / PAGE).write_text(build_page(content), encoding="utf-8")
+    (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 
 
 def command_of(outcome: Outcome) -> str:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.report.figures import draw
 from inweights.report.html import data_uri, disclosure, escape, preview, prose, tag, tree
 from inweights.report.interactive import interactive
-from inweights.report.save import inline_svg, png
+from inweights.report.save import Still
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
@@ -66,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def figures_section(
-    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly."""
     if not figures:
@@ -76,7 +75,7 @@ def figures_section(
     for number, figure in enumerate(figures, start=1):
         fragment = interactive(figure, tables)
         moving = moving or (fragment is not None and 'class="player"' in fragment)
-        still = _still(figure, tables)
+        still = _picture(stills[figure.id], figure.title)
         picture = still if fragment is None else fragment + tag("noscript", still)
         data = [
             tag("h4", tag("code", escape(source))) + preview(source, tables[source])
@@ -95,12 +94,11 @@ def figures_section(
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
-def _still(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str:
-    picture = draw(figure, tables)
-    markup = inline_svg(picture, figure.id, escape(figure.title))
+def _picture(still: Still, title: str) -> str:
+    markup = still.inline(escape(title))
     if len(markup) <= _SVG_LIMIT:
         return markup
-    return tag("img", src=data_uri(png(picture), "image/png"), alt=figure.title)
+    return tag("img", src=data_uri(still.png, "image/png"), alt=title)
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:

@@ -205,7 +205,7 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
     if one.kind == "sgd":
         return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
-    return kind(groups, lr=one.rate, betas=one.betas, fused=True)
+    return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
 
 
 def state_of(optimizer: torch.optim.Optimizer, flat: FlatParameters) -> dict[str, Tensor]:
