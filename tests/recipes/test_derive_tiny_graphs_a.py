@@ -11,8 +11,8 @@ import pytest
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes.beyond import real_graphs
-from inweights.recipes.geometric_memory import fig1, fig5, fig6, fig7, fig8, fig9, filming
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import fig1, fig5, fig6, fig7, fig8, fig9, filming
 from inweights.recipes.geometric_memory.common import (
     BF16,
     CODE,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 
+import polars as pl
 import pytest
 import torch
+from polars.testing import assert_frame_equal
 from torch.nn import functional as F
 
 from inweights.config import identity as identity_of
@@ -85,8 +87,9 @@ def test_replicas_equal_single_runs(name: str) -> None:
         single = train(alone, WORLD, CURRICULA[name], seeds=[r], every=1)
         for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
             torch.testing.assert_close(joint[r], lone[0], atol=2e-5, rtol=1e-4)
-        losses = result.losses.filter(replica=r)["loss"]
-        assert (losses - single.losses["loss"]).abs().max() < 1e-5
+        losses = result.losses.filter(replica=r)
+        assert losses["step"].to_list() == single.losses["step"].to_list()
+        assert (losses["loss"] - single.losses["loss"]).abs().max() < 1e-5
         assert result.stopped[r] == single.stopped[0]
 
 
@@ -180,6 +183,46 @@ def test_stopped_replicas_stand_still_while_others_go_on() -> None:
         for one, other in zip(before, after, strict=True):
             assert torch.equal(one[0], other[0])
         assert any(not torch.equal(a[1], b[1]) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(every: int) -> None:
+    """Rows and steps, of the next phase, too; who diverges has one row, and stands still."""
+
+    rule = Stop(loss_below=2.3, every=1)
+
+    def learn(seeds: list[int], rates: list[float]):
+        plans = [
+            Curriculum(
+                phases=(
+                    Phase(steps=12, optimizer=Optimizer(rate=rate), stop=rule),
+                    Phase(name="on", steps=6, optimizer=Optimizer(rate=rate)),
+                )
+            )
+            for rate in rates
+        ]
+        model = build(seeds)
+        look = Observer("recall", lambda model: accuracy(model, WORLD), 5)
+        return train(
+            model, WORLD, plans, seeds=seeds, every=every, observers=[look], keep_diverged=True
+        )
+
+    rates = [1e-2, 1e-4, 1e30]
+    together = learn([0, 1, 2], rates)
+    for r, rate in enumerate(rates):
+        alone = learn([r], [rate])
+        for joint, single in (
+            (together.losses, alone.losses),
+            (together.observed["recall"], alone.observed["recall"]),
+        ):
+            own = joint.filter(replica=r).drop("replica")
+            lone = single.drop("replica").select(own.columns)
+            if r == 2:  # what is measured of it means nothing, and is none
+                own, lone = own.select("step"), lone.select("step")
+            assert_frame_equal(own, lone, abs_tol=1e-5)
+        assert alone.losses["loss"].is_finite().all() == (r < 2)
+    assert 0 <= together.losses.filter(pl.col("phase") != "on", replica=0)["step"][-1] < 11
+    assert together.losses.filter(phase="on")["step"].min() == 12
 
 
 def test_what_does_not_move_stays_under_weight_decay() -> None:

@@ -12,6 +12,7 @@ from inweights.commands.base import (
     Fresh,
     Json,
     Overrides,
+    Plugins,
     Runs,
     Seeds,
     Whole,
@@ -44,6 +45,7 @@ def atlas(
     download: Download = False,
     out: Path | None = None,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
 
@@ -90,8 +92,10 @@ def atlas(
     """
     from inweights import console, laboratory
     from inweights.errors import ConfigError
+    from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import parse_seeds
 
+    load_plugins(plugin)
     asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
     if held_out is not None and paths is None:
         raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
@@ -130,17 +134,20 @@ def atlas(
         recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
     words += ["--seeds", seeds] if seeds else []
+    words += [word for change in set for word in ("--set", change)]
+    words += [word for module in plugin for word in ("--plugin", module)]
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe,
             scale,
             seeds=parse_seeds(seeds) if seeds else None,
-            command=words + [word for change in set for word in ("--set", change)],
+            command=words,
             overrides=[*changes, *set],
             runs=runs,
             device=device,
             jobs=jobs or console.cores(device, scale),
             fresh=fresh,
+            plugins=plugin,
             progress=progress,
         )
     console.outcome(outcome, json=json)

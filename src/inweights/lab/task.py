@@ -15,7 +15,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
-from inweights.errors import ConfigError, InweightsError
+from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.lab.executors import Job, installed_version
 from inweights.lab.group_size import build_model, group_size
 from inweights.lab.kept import open_model
@@ -190,6 +190,7 @@ def _train(
                 checkpoint=checkpoint,
                 progress=lambda step: progress(step * len(members)),
                 shards=shards,
+                keep_diverged=True,  # told by a verdict, as where only some of them do
             )
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
@@ -216,7 +217,15 @@ def _measure(
 
 
 def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
-    table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    try:
+        table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    except Exception as error:
+        if all(values.isfinite().all() for values in model.parameters()):
+            raise
+        raise RunError(
+            f"runs diverged, and '{measure.name}' cannot look at weights that are not numbers "
+            f"({error}); lower the rate"
+        ) from error
     return table
 
 

@@ -70,7 +70,8 @@ def _meta(made: Audit) -> str:
     facts = made.knowledge
     told = [
         ("facts", f"{len(facts):,}"),
-        ("entities", f"{len(facts.entities):,}"),
+        ("entities", f"{len(facts.entities) - made.entity_positions['literal']:,}"),
+        ("dates, numbers", f"{made.entity_positions['literal']:,}"),
         ("relations", f"{len(facts.relations):,}"),
         ("bridges", f"{made.bridges.height:,}"),
         ("subjects only", f"{made.entity_positions['subject only']:,}"),

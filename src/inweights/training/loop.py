@@ -57,9 +57,12 @@ class Result:
     """What training leaves.
 
     Attributes:
-        losses: ``phase, step, replica, loss`` at the cadence of ``every``.
-        observed: The table of every observer, with a column ``step`` counted over all phases.
-        stopped: Step of the last phase at which each replica stopped; -1 where it ran through.
+        losses: ``phase, step, replica, loss`` at the cadence of ``every``, and where a replica
+            stopped. Steps count over all phases, each at its full length, so that a replica's rows
+            are the same alone and among others, which may stop later.
+        observed: The table of every observer, with a column ``step`` of the same count.
+        stopped: Step of the last phase at which each replica met the stop rule or diverged; -1
+            where it ran through.
     """
 
     losses: pl.DataFrame
@@ -79,8 +82,11 @@ def train(
     progress: Callable[[int], None] | None = None,
     shards: Shards | None = None,
     cuda_graph: bool = False,
+    keep_diverged: bool = False,
 ) -> Result:
     """Train every replica of ``model`` in place, as one tensor program.
+
+    A replica whose loss is found to be infinite or not a number stands still from there on.
 
     Args:
         model: ``R`` replicas.
@@ -94,6 +100,7 @@ def train(
         shards: This process's share, where several train one model together, each of them with
             the same arguments; only the first of them looks and keeps checkpoints.
         cuda_graph: Whether a step is captured once and replayed, on a GPU.
+        keep_diverged: Whether it is no error that every replica diverged, as of some.
 
     Raises:
         ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
@@ -140,7 +147,7 @@ def train(
             stopped=torch.full((replicas,), -1),
             tables={"losses": []},
         )
-        _observe(model, observers, state, last=False)
+        _observe(model, observers, state, done=True, last=False)
     else:
         flat.values.copy_(state.values)
         state.values = flat.values
@@ -173,21 +180,26 @@ def train(
                 if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
-                if state.total % every == 0:
-                    state.tables["losses"].append(_record(losses, phase, state))
-                    _refuse_divergence(losses, phase, state)
+                going = state.stopped < 0
+                recorded = state.total % every == 0
+                if recorded:
+                    _record(losses, going, phase, state)
+                    diverged = going & ~losses.isfinite().cpu()
+                    state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
 
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, batches, phase, losses, state)
-                    still = _standing_still(state, flat)
+                    if not recorded:
+                        _record(losses, going & (state.stopped >= 0), phase, state, ago=1)
+                still = _standing_still(state, flat)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
                 if done:
-                    _record_divergence(losses, flat.values, phase, state)
-                _observe(
-                    model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
-                )
+                    state.total += phase.steps - state.step
+                    _end(losses, flat.values, phase, state, refused=not keep_diverged)
+                last = done and state.phase + 1 == len(plans[0].phases)
+                _observe(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
@@ -246,37 +258,35 @@ def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
     return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
 
 
-def _record(losses: Tensor, phase: Phase, state: ReplicaState) -> pl.DataFrame:
-    values = losses.tolist()
-    return pl.DataFrame(
-        {
-            "phase": [phase.name] * len(values),
-            "step": [state.total] * len(values),
-            "replica": range(len(values)),
-            "loss": values,
+def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0) -> None:
+    """Record the losses of some replicas, those of so many steps ago."""
+    values, rows = losses.tolist(), which.nonzero().flatten().tolist()
+    if rows:
+        table = {
+            "phase": [phase.name] * len(rows),
+            "step": [state.total - ago] * len(rows),
+            "replica": rows,
+            "loss": [values[row] for row in rows],
         }
-    )
+        state.tables["losses"].append(pl.DataFrame(table))
 
 
-def _refuse_divergence(losses: Tensor, phase: Phase, state: ReplicaState) -> None:
-    if not losses.isfinite().any():
+@torch.no_grad()
+def _end(
+    losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState, *, refused: bool
+) -> None:
+    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
+
+    What is finite gets no row more, and of what stood still only the weights are looked at, so that
+    the table is the same alone and in company.
+    """
+    finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
+    _record(torch.full_like(losses, torch.nan), ~finite, phase, state)
+    if refused and not (finite & losses.isfinite()).any():
         raise RunError(
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
             "or not a number; lower the rate"
         )
-
-
-@torch.no_grad()
-def _record_divergence(losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState) -> None:
-    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
-
-    What is finite gets no row more, so that its table is the same alone and in company.
-    """
-    finite = losses.isfinite() & values.isfinite().all(1)
-    if not finite.all():
-        ends = _record(torch.where(finite, losses, torch.nan), phase, state)
-        state.tables["losses"].append(ends.filter(~pl.col("loss").is_finite()))
-        _refuse_divergence(torch.where(finite, losses, torch.nan), phase, state)
 
 
 @torch.no_grad()
@@ -300,11 +310,15 @@ def _stop(
 
 
 def _observe(
-    model: Model, observers: Sequence[Observer], state: ReplicaState, *, last: bool
+    model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
 ) -> None:
+    """Measure what is due; within a phase only of replicas that do not stand still."""
+    still = [] if done else (state.stopped >= 0).nonzero().flatten().tolist()
     for observer in observers:
         if state.total % observer.every == 0 or last:
             with torch.no_grad():
                 table = observer.measure(model)
+            if still:
+                table = table.filter(~pl.col("replica").is_in(still))
             stamped = table.with_columns(pl.lit(state.total).alias("step"))
             state.tables.setdefault(observer.name, []).append(stamped)

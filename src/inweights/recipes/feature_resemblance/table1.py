@@ -215,5 +215,5 @@ RECIPE = fr.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=fr.OURS,
+    ours=("one_layer", "gpt.rate", "gpt.late_rate", "gpt.steps", *fr.OURS),
 )
