@@ -39,11 +39,13 @@ def seconds(on: str, steps: int) -> float:
 
 def main(wanted: float = 60.0) -> None:
     for kinds, seeds in ((1, 10_000), (10_000, 1)):
-        first = time.monotonic()
+        first, before = time.monotonic(), time.process_time()
         with tempfile.TemporaryDirectory() as folder:
             made = write_plan(plan(100, kinds), range(seeds), str(Path(folder) / "plan"))
             tasks, spent = len(made.index()), time.monotonic() - first
-        print(f"{kinds} trials of {seeds} seeds: {tasks} tasks in {spent:.1f} s")
+        busy = time.process_time() - before
+        about = f"{kinds} trials of {seeds} seeds: {tasks} tasks"
+        print(f"{about} in {spent:.1f} s, {busy:.1f} s of the processor", flush=True)
     start, probe = seconds("", 1), seconds("", 1000)
     steps = max(1000, round(1000 * (wanted - start) / max(0.1, probe - start)))
     for _ in range(2):

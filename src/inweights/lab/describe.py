@@ -46,7 +46,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
     Example:
         >>> from inweights.recipes import get_recipe
-        >>> first = settings(get_recipe("fig2"))[0]
+        >>> first = settings(get_recipe("identity-bridge/fig2"))[0]
         >>> first.path, first.meaning, first.values["cpu"]
         ('n', 'Subjects and objects N.', 20)
     """

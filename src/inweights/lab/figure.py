@@ -14,6 +14,9 @@ from inweights.config import Config
 
 __all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
 
+#: Arguments of the constructors that are no options of the drawing.
+_NO_OPTIONS = ("id", "title", "caption", "table", "tables", "films", "graphs")
+
 
 class Figure(Config):
     """A figure, as data. ``inweights.report`` draws it from the tables of a run.
@@ -74,23 +77,11 @@ def auto(
         >>> auto("accuracy", where={"role": "composition"}).sources
         ('accuracy',)
     """
-    return _figure(
-        id,
-        "auto",
-        (table or id,),
-        title or id,
-        caption or "Mean over seeds, its 95% interval, and single seeds as dots.",
-        x=x,
-        y=y,
-        series=series,
-        facet=facet,
-        where=where,
-        labels=labels,
-        x_label=x_label,
-        y_label=y_label,
-        y_limits=y_limits,
-        x_log=x_log,
-    )
+    options = locals() | {
+        "title": title or id,
+        "caption": caption or "Mean over seeds, its 95% interval, and single seeds as dots.",
+    }
+    return _figure("auto", (table or id,), options)
 
 
 def lines(
@@ -136,25 +127,11 @@ def lines(
         >>> lines("hits", "table", "Hits", "High is good.", x="C", y="hit", series="model").kind
         'lines'
     """
-    return _figure(
-        id,
-        "lines",
-        (table,),
-        title,
-        caption,
-        x=x,
-        y=y,
-        series=series,
-        facet=facet,
-        labels=labels,
-        x_label=x_label,
-        y_label=y_label,
-        y_limits=y_limits,
-        x_log=x_log or None,
-        order=order,
-        columns=columns,
-        reference={"column": reference[0], "label": reference[1]} if reference else None,
-    )
+    options = locals() | {
+        "x_log": x_log or None,
+        "reference": {"column": reference[0], "label": reference[1]} if reference else None,
+    }
+    return _figure("lines", (table,), options)
 
 
 def sweeps(
@@ -192,23 +169,7 @@ def sweeps(
         columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
     """
-    return _figure(
-        id,
-        "sweeps",
-        (table,),
-        title,
-        caption,
-        axis=axis,
-        value=value,
-        y=y,
-        series=series,
-        baseline=baseline,
-        labels=labels,
-        y_label=y_label,
-        y_limits=y_limits,
-        columns=columns,
-        order=order,
-    )
+    return _figure("sweeps", (table,), locals())
 
 
 def heatmaps(
@@ -248,24 +209,7 @@ def heatmaps(
         limit: Greatest size on the colour scale; the greatest in the table if left out.
         columns: Panels side by side, at most.
     """
-    return _figure(
-        id,
-        "heatmaps",
-        (table,),
-        title,
-        caption,
-        row=row,
-        column=column,
-        value=value,
-        panel=panel,
-        box=box,
-        row_group=row_group,
-        column_group=column_group,
-        order=order,
-        value_label=value_label,
-        limit=limit,
-        columns=columns,
-    )
+    return _figure("heatmaps", (table,), locals())
 
 
 def states(
@@ -307,25 +251,7 @@ def states(
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
     """
-    return _figure(
-        id,
-        "states",
-        (table,),
-        title,
-        caption,
-        x=x,
-        y=y,
-        layer=layer,
-        pair=pair,
-        kind=kind,
-        panel=panel,
-        kinds=kinds,
-        kind_labels=kind_labels,
-        note=note,
-        text=text,
-        order=order,
-        columns=columns,
-    )
+    return _figure("states", (table,), locals())
 
 
 def through_time(
@@ -359,21 +285,7 @@ def through_time(
         y_label: Text of the curves' axis.
         y_limits: Least and greatest value of the curves shown.
     """
-    return _figure(
-        id,
-        "through_time",
-        tables,
-        title,
-        caption,
-        layer=layer,
-        row_group=row_group,
-        column_group=column_group,
-        kinds=kinds,
-        kind_labels=kind_labels,
-        matrix_label=matrix_label,
-        y_label=y_label,
-        y_limits=y_limits,
-    )
+    return _figure("through_time", tables, locals())
 
 
 def atlas(
@@ -397,23 +309,15 @@ def atlas(
         order: Architectures in the order wanted; the others follow.
         columns: Panels side by side, at most.
     """
-    return _figure(id, "atlas", (films, graphs), title, caption, order=order, columns=columns)
+    return _figure("atlas", (films, graphs), locals())
 
 
-def _figure(
-    name: str,
-    drawing: str,
-    tables: tuple[str, ...],
-    title: str,
-    caption: str,
-    **options: Any,
-) -> Figure:
+def _figure(drawing: str, tables: tuple[str, ...], given: Mapping[str, Any]) -> Figure:
     """Keep the options that are given; sequences become lists, as JSON gives them back."""
-    given = {
+    options = {
         key: list(value) if isinstance(value, tuple | list) else value
-        for key, value in options.items()
-        if value is not None
+        for key, value in given.items()
+        if value is not None and key not in _NO_OPTIONS
     }
-    return Figure(
-        id=name, kind=drawing, title=title, caption=caption, sources=tables, options=given
-    )
+    about = {key: given[key] for key in ("id", "title", "caption")}
+    return Figure(**about, kind=drawing, sources=tables, options=options)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Leader", "joined", "leader"]
 
-#: Seconds for which the other ranks wait while the first one looks or draws.
+#: How long the other ranks wait while the first one looks or draws.
 PATIENCE = timedelta(days=7)
 
 

@@ -200,23 +200,8 @@ class StateFile(Generic[S]):
 class Checkpoint(StateFile[ReplicaState]):
     """The state file of a model with replicas; takes what :class:`StateFile` takes."""
 
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        key: str,
-        every_seconds: float = 20.0,
-        every_steps: int = 0,
-        saved: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__(
-            ReplicaState,
-            path,
-            key=key,
-            every_seconds=every_seconds,
-            every_steps=every_steps,
-            saved=saved,
-        )
+    def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
+        super().__init__(ReplicaState, path, key=key, **options)
 
 
 def _as_tensor(table: pl.DataFrame) -> Tensor:

@@ -219,8 +219,10 @@ def _pooled(
         assert len(first) == len(starts) - 1
     counts = torch.stack([starts.diff() for starts, *_ in parts]).sort(1, descending=True).values
     most = counts.cumsum(1).amax(0).tolist()
-    held = [torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)]
-    pool = Pool(held[0], held[1], held[2], held[3], tuple(most))
+    firsts, at, labels, shared = (
+        torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)
+    )
+    pool = Pool(firsts, at, labels, shared, tuple(most))
     tokens = torch.stack([rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)])
     return (tokens[0] if inputs.dim() == 2 else tokens), pool
 
