@@ -13,8 +13,8 @@ import pytest
 from inweights import limits
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
+from inweights.lab.group_size import capacity
 from inweights.lab.plan import Run
-from inweights.lab.task import capacity
 from inweights.lab.trial import Trial
 from inweights.models import GPTConfig
 from inweights.training import Curriculum

@@ -43,6 +43,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         sections.numbers_section(content.tables),
         sections.settings_section(content.config, content.ours),
         sections.again_section(content.command, content.folder, content.environment),
+        sections.cite_section(content.cite),
     )
     scripts = [asset("page.js")]
     if moving:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.lab.engine import Outcome
@@ -15,8 +16,8 @@ __all__ = ["PAGE", "command_of", "publish"]
 PAGE = "page.html"
 
 
-def publish(outcome: Outcome, folder: Path) -> None:
-    """Write ``figures/`` and the page of a run into ``folder``."""
+def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
+    """Write ``figures/`` and the page of a run into ``folder``; ``cite`` are BibTeX entries."""
     recipe = outcome.recipe
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
@@ -38,6 +39,7 @@ def publish(outcome: Outcome, folder: Path) -> None:
         environment=outcome.environment,
         ours=recipe.ours,
         command=command_of(outcome),
+        cite=cite,
     )
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from inweights.report import style
 
-__all__ = ["Still", "png", "svg"]
+__all__ = ["Still", "png", "show_inline", "svg"]
 
 _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
@@ -34,6 +34,20 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
     with style.context():
         figure.savefig(stream, format="png", dpi=100 * scale, metadata={"Software": None})
     return stream.getvalue()
+
+
+def show_inline(figure: Figure) -> Figure:
+    """Let a notebook show the figure where it is a cell's value; return it.
+
+    Jupyter shows figures of pyplot alone, and ours are made without it.
+    """
+
+    def picture() -> tuple[bytes, dict[str, int]]:
+        width, height = (round(100 * inches) for inches in figure.get_size_inches())
+        return png(figure), {"width": width, "height": height}
+
+    figure._repr_png_ = picture  # type: ignore[attr-defined]
+    return figure
 
 
 class Still:

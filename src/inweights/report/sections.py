@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from inweights.lab.describe import split_ours
 from inweights.report.html import data_uri, disclosure, escape, preview, prose, tag, tree
 from inweights.report.interactive import interactive
 from inweights.report.save import Still
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from inweights.lab.figure import Figure
     from inweights.report.content import PageContent
 
-__all__ = ["again_section", "figures_section", "header", "numbers_section", "settings_section"]
+__all__ = [
+    "again_section",
+    "cite_section",
+    "figures_section",
+    "header",
+    "numbers_section",
+    "settings_section",
+]
 
 #: An SVG larger than so many characters is put into the page as PNG.
 _SVG_LIMIT = 900_000
@@ -118,24 +125,34 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     choices = ""
     if ours:
         text = "The paper does not give these; they are our choice."
-        items = (tag("li", _choice(choice)) for choice in ours)
-        choices = tag("p", text) + tag("ul", *items, class_="choices")
+        names, sentences = split_ours(ours)
+        items = [prose(text) for text in sentences]
+        if names:
+            items.insert(0, ", ".join(tag("code", escape(name)) for name in names))
+        choices = tag("p", text) + tag("ul", *(tag("li", one) for one in items), class_="choices")
     settings = disclosure("All settings, resolved", tree(config, ours))
     return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
 
 
-def _choice(text: str) -> str:
-    return tag("code", escape(text)) if re.fullmatch(r"[\w.]+", text) else prose(text)
-
-
 def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:
     """Return the command that runs it again, where the run lies, and what it ran on."""
-    copy = tag("button", "Copy", type="button", class_="copy", data_copy=command)
     return tag(
         "section",
         tag("h2", "Run it again"),
-        tag("div", tag("pre", tag("code", escape(command))), copy, class_="command"),
+        _to_copy(command),
         tag("p", "Run folder ", tag("code", escape(folder)), class_="note"),
         disclosure("Environment", tree(environment)),
         id="again",
     )
+
+
+def cite_section(entries: Sequence[str]) -> str:
+    """Return how to cite the paper and the project, as BibTeX."""
+    if not entries:
+        return ""
+    return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
+
+
+def _to_copy(text: str) -> str:
+    copy = tag("button", "Copy", type="button", class_="copy", data_copy=text)
+    return tag("div", tag("pre", tag("code", escape(text))), copy, class_="command")
