@@ -128,7 +128,7 @@ def test_when_to_decay() -> None:
 def test_predicted_composition() -> None:
     at = "world identity seed prompt answer"
     first, half = ("permuted, C = 1", 1.0, 7), ("permuted, C = 1", 0.5, 7)
-    harder = ("permuted, C = 2", 1.0, 7)
+    harder = ("shared answers", 0.5, 7)
     predicted = table(
         f"{at} margin verdict expected trivial",
         (*first, "p", "x", 0.9, "follows", 1.0, 1.0),
@@ -137,6 +137,10 @@ def test_predicted_composition() -> None:
         (*half, "q", "x", 0.0, "tied", 0.5, 0.0),
         (*harder, "p", "x", 0.0, "tied", 0.5, 1.0),
         (*harder, "q", "x", 0.2, "follows", 0.8, 1.0),
+    )
+    softly = predicted.with_columns(model=pl.lit("GPT"), margin=-pl.col("margin"), expected=0.5)
+    tried = table(
+        f"{at} model share", (*harder, "p", "x", "GPT", 0.25), (*harder, "q", "x", "GPT", 0.75)
     )
     trained = table(
         f"{at} model margin",
@@ -149,33 +153,55 @@ def test_predicted_composition() -> None:
         (*harder, "q", "y", "GPT", 2.0),  # nothing is predicted of it
     )
     accuracy = crossed(
-        table("world identity seed model", (*first, "GPT")),
+        table("world identity seed model", (*first, "GPT"), (*harder, "GPT")),
         table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
     )
     found = predicted_composition.derive(
-        {"predicted": predicted, "trained": trained, "accuracy": accuracy}
-    )
-    assert rows(found["by_world"], "world identity hit expected error") == [
-        ("permuted, C = 1", 1.0, 0.5, 0.5, 0.0),
-        ("permuted, C = 1", 0.5, 0.5, 0.75, 0.25),
-        ("permuted, C = 2", 1.0, 0.5, 0.65, 0.15),
+        {"predicted": predicted, "softly": softly, "tried": tried, "trained": trained,
+         "accuracy": accuracy}
+    )  # fmt: skip
+    by = pl.col("forecaster")
+    program = found["by_world"].filter(by == "program (2)")
+    assert rows(program, "world kind hit expected error") == [
+        ("permuted, C = 1", "even", 0.5, 0.5, 0.0),
+        ("permuted, C = 1", "even", 0.5, 0.75, 0.25),
+        ("shared answers", "uneven", 0.5, 0.65, 0.15),
     ]
+    training = found["by_world"].filter(by == "short training")
+    assert rows(training, "world hit expected error") == [("shared answers", 0.5, 0.5, 0.0)]
     # Of C = 1 alone; what ties is not decided.
     assert rows(found["complexity_one"], "identity identities agrees") == [
         (1.0, "all or none", 1.0),
         (0.5, "some", 0.0),
     ]
-    # Hits .9 .2 0 against misses .4 0 -.9: 3 + 2 + 1.5 of 9 pairs.
-    assert rows(found["auc"], "model auc") == [("GPT", 0.722222)]
-    by_world = rows(found["auc_by_world"], "world auc place")
-    assert by_world == [("permuted, C = 1", 0.75, 1), ("permuted, C = 2", 1.0, 2)]
-    # The trivial one has 1 of 4 pairs, as ties count half, and 1/2 of 1.
-    assert rows(found["above_trivial"], "world trivial gain") == [
-        ("permuted, C = 1", 0.25, 0.5),
-        ("permuted, C = 2", 0.5, 0.5),
+    area = (
+        found["auc"].filter(by != "bridge has an identity").sort("forecaster", "world", "identity")
+    )
+    assert rows(area, "forecaster world auc") == [
+        ("program (2)", "permuted, C = 1", 0.0),
+        ("program (2)", "permuted, C = 1", 1.0),
+        ("program (2)", "shared answers", 1.0),
+        ("short training", "shared answers", 1.0),
+        ("soft program", "permuted, C = 1", 1.0),
+        ("soft program", "permuted, C = 1", 0.0),
+        ("soft program", "shared answers", 0.0),
     ]
+    # The trivial one has half of a pair, where all bridges have an identity, or have it wrongly.
+    above = found["above"].filter(pl.col("world") == "shared answers")
+    assert rows(above, "pair gain spared") == [
+        ("program (2) above bridge has an identity", 0.5, 0.35),
+        ("soft program above bridge has an identity", -0.5, 0.5),
+        ("soft program above program (2)", -1.0, 0.15),
+        ("short training above soft program", 1.0, 0.0),
+    ]
+    assert set(found["map"]["cell"]) == {
+        "permuted, C = 1, 1.0", "permuted, C = 1, 0.5", "shared answers, 0.5"
+    }  # fmt: skip
     assert found["reliability"]["queries"].sum() == 6
-    assert rows(found["memorised"], "model world accuracy") == [("GPT", "permuted, C = 1", 0.8)]
+    assert rows(found["memorised"], "world accuracy fair") == [
+        ("permuted, C = 1", 0.8, True),
+        ("shared answers", 0.8, False),
+    ]
 
 
 def test_partial_identity() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inweights.theory import Prediction, SoftSolution, largest_part, predict
+from inweights.theory import Prediction, SoftSolution, bridges, largest_part, predict
 from inweights.worlds import TwoHop, World, read_knowledge
 from inweights.worlds.knowledge_questions import KINDS
 from inweights.worlds.triples import world_of
@@ -86,15 +85,38 @@ def test_facts_that_exclude_each_other_are_named_with_the_forecast(tmp_path: Pat
     assert forecast.queries.filter(pl.col("role") == "composition").height == 2
 
 
-def test_too_many_facts_are_cut_to_a_part() -> None:
-    world = TwoHop(n=200, identity=0.5).build(1)
-    began = time.perf_counter()
-    forecast = predict(world, seconds=1.0, advise=False)
-    assert time.perf_counter() - began < 5
-    left = forecast.let_go.filter(pl.col("why") == "left out")
-    assert left.height + len(forecast.solution.program.world.facts) == len(world.facts)
-    assert 0 < forecast.queries.height < len(world.queries)
+def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part by itself, with verdicts that a program of all facts has; none is asked twice."""
+    world = TwoHop(n=50, identity=0.5).build(1)
+    whole = predict(world, advise=False)
+    monkeypatch.setattr("inweights.theory.prediction.MOST_FACTS", 60)
+    forecast = predict(world, advise=False)
+    assert len(forecast.parts) == 3
+    assert forecast.certified
+    facts = sum(len(part.program.world.facts) for part in forecast.parts)
+    assert facts + forecast.let_go.height == len(world.facts)
+    assert forecast.queries["query"].is_unique().all()
     assert "does not fit" in forecast.why
+    one, other = (f.queries.select("query", "verdict", "prompt") for f in (whole, forecast))
+    same = one.join(other, on="query")
+    assert same.height == forecast.queries.height == len(world.queries)
+    assert (same["prompt"] == same["prompt_right"]).all()
+    assert (same["verdict"] == same["verdict_right"]).mean() > 0.9
+
+
+def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a piece of one large component is asked, its facts answer."""
+    monkeypatch.setattr("inweights.theory.prediction.MOST_FACTS", 40)
+    world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
+    forecast = predict(world)
+    assert len(forecast.parts) == 3
+    assert 0 < forecast.queries.height < len(world.queries)
+    for part in forecast.parts:
+        of = part.program.world
+        assert {query for query, _ in bridges(of)} == set(range(len(of.queries)))
+    if forecast.advice:
+        asked = set(forecast.queries["query"])
+        assert set(forecast.advice.mended) | set(forecast.advice.open) <= asked
 
 
 def test_the_largest_part_is_whole_components() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import inweights as iw
 from inweights.errors import ConfigError
 from inweights.theory import Program, bridges, predict, solve, transfer_margin
 from inweights.worlds import Hops, Implication, Reversal, World
@@ -86,6 +87,30 @@ def test_reversals_need_both_identities_and_a_few_that_are_told(
 ) -> None:
     made = Reversal(n=8, told=told, identity=identity).build()
     assert set(predict(made, advise=False).queries["verdict"]) == {verdict}
+
+
+def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
+    """Program (2) says that no reversal follows; trained networks answer (see the slow test)."""
+    made = Reversal(n=10, told=5, phrased=True).build()
+    assert (solve(made).margins(made.queries) < 0).all()
+    forecast = predict(made, advise=False)
+    assert "phrased" in forecast.why
+    assert set(forecast.queries["verdict"]) == {"follows"}
+    assert not predict(Reversal(n=10, told=5).build(), advise=False).why
+
+
+@pytest.mark.slow
+def test_trained_networks_answer_what_is_said_of_phrased_identities() -> None:
+    """Emb-MLP without decay, 5 of 10 told: the soft program is right, and program (2) is not."""
+    made = Reversal(n=10, told=5, phrased=True).build(3)
+    model = iw.EmbMLPConfig().build(
+        vocabulary=len(made.vocabulary), seeds=[0, 1], candidates=made.outputs.tolist()
+    )
+    descent = iw.Phase(steps=3000, optimizer=iw.Optimizer(kind="sgd", rate=4.0))
+    iw.train(model, made, iw.Curriculum(phases=(descent,)), seeds=[0, 1])
+    accuracy = iw.probes.accuracy(model, made)
+    assert accuracy.filter(part="facts")["accuracy"].min() == 1.0
+    assert accuracy.filter(part="queries")["accuracy"].min() >= 0.8
 
 
 def test_told_reversals_are_advised() -> None:

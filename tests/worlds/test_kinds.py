@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.world_case import WorldCase
 
 from inweights.errors import ConfigError
-from inweights.worlds import Hops, Implication, Reversal, Statements, TwoHop, World
+from inweights.worlds import Hops, Implication, RandomFacts, Reversal, Statements, TwoHop, World
 
 
 def told(world: World, part: Statements, role: str) -> set[tuple[str, str]]:
@@ -30,6 +31,39 @@ class TestImplication(WorldCase):
 
 class TestHops(WorldCase):
     configs = [Hops(n=4, hops=3, identity=0.5), Hops(n=3, hops=4)]
+
+
+class TestRandomFacts(WorldCase):
+    configs = [
+        RandomFacts(asked=4),
+        RandomFacts(hops=3, popularity=0.7, told=0.75, crossing=True, pairs=2, asked=4),
+    ]
+
+
+def test_random_facts_are_as_uneven_as_they_say() -> None:
+    """Each answer once at least; shared ones cross; pairs are told twice; questions have one."""
+    world = RandomFacts(popularity=0.3, crossing=True, pairs=3, several=2, identity=False).build(5)
+    rows = told(world, world.facts, "triple")
+    answers = Counter(answer for _, answer in rows)
+    bridges = [n for name, n in answers.items() if name.startswith("b")]
+    assert len(bridges) == 8
+    assert max(bridges) >= 3 * min(bridges)
+    by_relation = {
+        r: {answer for prompt, answer in rows if prompt.endswith(r)} for r in ("r1", "r2", "s1")
+    }
+    assert by_relation["r1"] & by_relation["r2"]
+    pairs = {(p.split()[0], a) for p, a in rows if p.endswith("with")}
+    assert len(pairs) == 6
+    assert pairs == {(b, a) for a, b in pairs}
+    values = Counter(prompt for prompt, _ in rows)
+    assert sorted(values.values())[-5:] == [1, 2, 2, 2, 2]
+    step = {prompt: answer for prompt, answer in rows if values[prompt] == 1}
+    asked = told(world, world.queries, "composition")
+    assert max(Counter(prompt for prompt, _ in asked).values()) == 1
+    for prompt, answer in asked:
+        subject, one, other = prompt.split()
+        if f"{subject} {one}" in step and f"{step[f'{subject} {one}']} {other}" in step:
+            assert step[f"{step[f'{subject} {one}']} {other}"] == answer != subject
 
 
 def test_reversals_are_told_or_asked() -> None:
@@ -101,6 +135,10 @@ def test_chains_end_where_their_facts_lead() -> None:
         (lambda: Implication(members=3, told=2, denied=1), "do not fit"),
         (lambda: Hops(hops=1), "at least 2 chains of 2 hops"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
+        (lambda: RandomFacts(hops=1), "hops is from 2 to 8"),
+        (lambda: RandomFacts(told=0.0), "told is a share"),
+        (lambda: RandomFacts(pairs=9), "8 pairs fit"),
+        (lambda: RandomFacts(several=17), "at most 8 entities"),
     ],
 )
 def test_settings_that_cannot_be(make: Any, says: str) -> None:

@@ -50,6 +50,7 @@ def test_every_world_has_a_case() -> None:
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
     cases += [*labels.TestLabels.configs, *own_path_star.TestOwnPathStar.configs]
     cases += [*kinds.TestHops.configs, *kinds.TestReversal.configs, *kinds.TestImplication.configs]
+    cases += [*kinds.TestRandomFacts.configs]
     written = {
         value
         for found in pkgutil.iter_modules(worlds.__path__)

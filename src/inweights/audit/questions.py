@@ -16,7 +16,7 @@ from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.wording import Wording
 from inweights.worlds.world import Ids
 
-__all__ = ["CANDIDATES", "QUESTIONS", "held_out"]
+__all__ = ["CANDIDATES", "QUESTIONS", "held_out", "with_left_out"]
 
 #: Questions of each kind, at most; which ones is decided by the seed.
 QUESTIONS = 10_000
@@ -58,7 +58,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         A row a question: ``role`` (``composition``: ``subject``, ``first``, ``second``, through
         ``bridge``; ``analogy``: what ``bridge``, which has the same value of ``first`` as
         ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
-        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind; no other is right),
+        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
+        composition; no other is right; a question that has no other than the answer is left out),
         ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
         ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on).
 
@@ -68,6 +69,14 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         >>> asked.group_by("role", maintain_order=True).len().rows()
         [('composition', 70), ('reversal', 53)]
     """
+    return with_left_out(facts, words, seed=seed, reverse=reverse)[0]
+
+
+def with_left_out(
+    facts: Knowledge, words: Wording, *, seed: int, reverse: bool
+) -> tuple[pl.DataFrame, int]:
+    """Return what :func:`held_out` does, and how many have no candidate but the answer."""
+    left_out = 0
     names = facts.entities
     values: defaultdict[int, dict[str, None]] = defaultdict(dict)
     subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
@@ -93,6 +102,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
                 accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
                 stated = asked.role == "composition" and (s, o) in stated_pairs
                 kept.append((asked, candidates, accepted, stated))
+            else:
+                left_out += 1
             if len(kept) == QUESTIONS:
                 break
         for asked, candidates, accepted, stated in sorted(kept, key=lambda q: q[0].facts):
@@ -101,7 +112,7 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
                  candidates.index(asked.answer), accepted, stated, list(asked.facts),
                  asked.subject, asked.first, asked.bridge, asked.second)
             )  # fmt: skip
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), left_out
 
 
 def _compositions(
@@ -201,9 +212,12 @@ def _reversals(
 def _among(asked: _Asked, rng: np.random.Generator) -> list[str]:
     """The answer among wrong candidates of its kind, in alphabetical order."""
     right, names = {asked.answer, *asked.right}, asked.others
+    bridge = asked.bridge if asked.role == "composition" else None
     picked: Iterable[str] = names
     if len(names) > CANDIDATES + len(right):
         drawn = rng.choice(len(names), size=CANDIDATES + len(right), replace=False)
         picked = [names[i] for i in drawn.tolist()]
-    wrong = [name for name in picked if name not in right]
-    return sorted([*wrong[: CANDIDATES - 1], asked.answer])
+    wrong = [name for name in picked if name not in right and name != bridge]
+    # What a model says that stops half-way is a candidate, too.
+    halfway = [bridge] if bridge is not None and bridge not in right else []
+    return sorted([*halfway, *wrong[: CANDIDATES - 1 - len(halfway)], asked.answer])

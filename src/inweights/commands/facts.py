@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -75,7 +75,11 @@ def predict(
         bool,
         Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
     ] = True,
+    by: Literal["theory", "training"] = "theory",
+    replicas: Whole = 8,
+    intervals: Flag = False,
     all: Flag = False,  # noqa: A002
+    page: Path | None = None,
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
@@ -105,8 +109,17 @@ def predict(
         Margins of at most this size are ties (the facts have 1).
     advise
         Look for identities, told reversals and counter-examples that change what goes wrong.
+    by
+        theory, or training: then small models are also trained on these facts, for a minute or
+        more, and the share of them that answers each question is printed with its interval.
+    replicas
+        How many of each model are trained.
+    intervals
+        Prove an interval for each margin that holds at every optimum, in the time of --seconds.
     all
         Print every query, not only the first of each outcome.
+    page
+        Also write one HTML file that opens offline: what surprises first.
     """
     from inweights import console
     from inweights.audit import forecast as forecast_facts
@@ -130,7 +143,19 @@ def predict(
         left = max(seconds / 4, seconds - (time.perf_counter() - began))
     with console.solving(gap) as progress:
         prediction = make(seconds=left, progress=progress, **options)
-    console.prediction(prediction, json=json, every=all)
+    if intervals:
+        with console.progress() as watch:
+            prediction = prediction.with_intervals(
+                tie=tie, seconds=seconds, progress=lambda i, n: watch(i, n, "intervals")
+            )
+    trained = None
+    if by == "training":
+        from inweights.lab.trained_forecast import predict_by_training
+
+        part = prediction.solution.program.world
+        with console.progress() as watch:
+            trained = predict_by_training(part, replicas=replicas, seed=seed, progress=watch)
+    console.prediction(prediction, json=json, every=all, trained=trained, page=page, name=world)
     return 0
 
 
@@ -192,6 +217,7 @@ def augment(
     *,
     out: Path,
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    want: Annotated[tuple[str, ...], Parameter(negative=())] = ("recall", "composition"),
     wordings: Whole = 3,
     hops: Whole = 2,
     most: Whole = 10_000,
@@ -217,7 +243,9 @@ def augment(
         Folder to write.
     strategy
         What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
-        identities or replay; may be repeated.
+        identities or replay; may be repeated. auto takes those that measurements speak for.
+    want
+        What auto is to have answered: recall, reverse, composition, steps; may be repeated.
     wordings
         In how many wordings a strategy says the same.
     hops
@@ -251,6 +279,7 @@ def augment(
         made = make(
             knowledge,
             strategies=strategy,
+            want=want,
             wording=Wording.read(wording) if wording else None,
             wordings=wordings,
             hops=hops,

@@ -134,16 +134,14 @@ def atlas(
         recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
     words += ["--seeds", seeds] if seeds else []
+    words += [word for change in set for word in ("--set", change)]
+    words += [word for module in plugin for word in ("--plugin", module)]
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe,
             scale,
             seeds=parse_seeds(seeds) if seeds else None,
-            command=[
-                *words,
-                *(word for change in set for word in ("--set", change)),
-                *(word for name in plugin for word in ("--plugin", name)),
-            ],
+            command=words,
             overrides=[*changes, *set],
             runs=runs,
             device=device,

@@ -8,6 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies import MEASURED_ON, STRATEGIES
+from inweights.audit.strategies.measured import ASKED
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 from inweights.theory.trust import trust
@@ -100,9 +101,11 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             {
                 "folder": str(folder),
                 "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
+                "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
                 "chains": made.chains,
+                "alone": made.alone,
                 "counts": made.counts,
                 "words": made.words,
                 "tokens": made.tokens,
@@ -131,7 +134,15 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         out.print(f"{told:,} questions are answered by direct statement (column `told`)")
     if made.dropped:
         out.print(f"{made.dropped:,} questions are left out: a text to train on has their prompt")
-    for name in made.strategies:
+    if made.alone:
+        out.print(f"{made.alone:,} questions are left out: nothing but the answer can be chosen")
+    itself = int(made.questions["itself"].sum())
+    if itself:
+        out.print(f"{itself:,} questions have their subject for an answer (column `itself`)")
+    for choice in made.choices:
+        taken = choice.strategy or "nothing"
+        out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
+    for name in made.strategies if not made.choices else ():
         out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
     if made.strategies:
         out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +12,9 @@ from inweights.theory import SoftSolution
 from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inweights.lab.trained_forecast import TrainedForecast
     from inweights.theory import Advice, Prediction, Remedy
 
 __all__ = ["plain_forecast", "prediction"]
@@ -30,17 +33,50 @@ _MARKS = {
 }
 
 
-def prediction(made: Prediction, *, json: bool, every: bool) -> None:
-    """Print a forecast: the certificate, every kind of query, and what to add."""
+def prediction(
+    made: Prediction,
+    *,
+    json: bool,
+    every: bool,
+    trained: TrainedForecast | None = None,
+    page: Path | None = None,
+    name: str = "facts",
+) -> None:
+    """Print a forecast: the certificate, every kind of query, and what to add.
+
+    Args:
+        made: The forecast.
+        json: Print one JSON object instead.
+        every: Print every query.
+        trained: What replicas answered that were trained on the same facts.
+        page: Where to write the page; none is written if left out.
+        name: What the page calls the facts.
+
+    Raises:
+        DataError: The page cannot be written.
+    """
     solution = made.solution
+    queries = made.queries if trained is None else _beside(made.queries, trained)
+    if page is not None:
+        _write_page(made, queries, trained, page, name)
     if json:
-        print_json(plain_forecast(made))
+        tried = trained and {
+            "replicas": trained.replicas,
+            "memorised": dict(trained.memorised),
+            "seconds": round(trained.seconds, 2),
+            "kinds": trained.kinds.to_dicts(),
+        }
+        plain = plain_forecast(replace(made, queries=queries))
+        print_json({**plain, "training": tried} if tried else plain)
         return
     out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
-    colour = "green" if solution.status == "certified" else "red"
+    status = "certified" if made.certified else "not certified"
+    if len(made.parts) > 1:
+        good = sum(part.status == "certified" for part in made.parts)
+        status = f"{good} of {len(made.parts)} parts certified; the first"
     out.print(
         line(
-            (solution.status, colour),
+            (status, "green" if made.certified else "red"),
             f": {_objective(made)}, gap {solution.gap:.1e}, rank "
             f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
         )
@@ -52,7 +88,9 @@ def prediction(made: Prediction, *, json: bool, every: bool) -> None:
     out.print()
     out.print(_kinds(made, every))
     out.print()
-    out.print(_queries(made.queries, every))
+    out.print(_queries(queries, every, list(trained.memorised) if trained else []))
+    if trained:
+        _tried(queries, trained)
     out.print(line((trust(made), "dim")))
     if made.advice or made.remedies:
         out.print()
@@ -60,6 +98,63 @@ def prediction(made: Prediction, *, json: bool, every: bool) -> None:
         _advice(made.queries, made.advice)
     for remedy in made.remedies:
         _remedy(remedy)
+    if page is not None:
+        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _write_page(
+    made: Prediction,
+    queries: pl.DataFrame,
+    trained: TrainedForecast | None,
+    page: Path,
+    name: str,
+) -> None:
+    from inweights.report.forecast_page import build_forecast_page
+    from inweights.report.html import write_page
+
+    told = "" if trained is None else f"{_memory(trained)} Columns named after them are the share."
+    write_page(build_forecast_page(made, name, queries=queries, trained=told), page)
+
+
+def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
+    """The queries, and for each model the share of its replicas and the interval of that."""
+    for model in trained.memorised:
+        rows = trained.queries.filter(pl.col("model") == model)
+        named = rows.select(
+            "query",
+            pl.col("share").alias(model),
+            *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
+        )
+        # They were trained on the facts of the first part.
+        places = queries.filter(pl.col("part") == 0)["query"].to_numpy()
+        named = named.with_columns(query=places[named["query"]])
+        queries = queries.join(named, on="query", how="left", maintain_order="left")
+    return queries
+
+
+def _memory(trained: TrainedForecast) -> str:
+    known = ", ".join(f"{share:.2f} by {model}" for model, share in trained.memorised.items())
+    return (
+        f"Short trainings of {trained.replicas} replicas, {trained.seconds:.0f} s: facts known "
+        f"{known}."
+    )
+
+
+def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
+    """What the replicas answered, by kind of question, beside the program's answer."""
+    out.print()
+    out.print(_memory(trained))
+    kinds = table("role", "queries", "program", *trained.memorised)
+    for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
+        expected = queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
+        kinds.add_row(
+            str(role),
+            str(rows["queries"][0]),
+            f"{sum(expected) / len(expected):.2f}" if expected else "",
+            *(f"{share:.2f} ({lower:.2f} to {upper:.2f})"
+              for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()),
+        )  # fmt: skip
+    out.print(kinds)
 
 
 def _objective(made: Prediction) -> str:
@@ -106,9 +201,10 @@ def _few(queries: pl.DataFrame) -> bool:
     return queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
 
 
-def _queries(queries: pl.DataFrame, every: bool) -> Any:
+def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
-    listed = table("", "query", "answer", "predicted", "margin")
+    proved = "lower" in queries.columns
+    listed = table("", "query", "answer", "predicted", "margin", *models)
     for verdict, (mark, colour) in _MARKS.items():
         sure = verdict == "asserted"
         rows = queries.filter(pl.col("verdict") == verdict)
@@ -120,11 +216,22 @@ def _queries(queries: pl.DataFrame, every: bool) -> Any:
                 row["prompt"],
                 "(nobody told)" if row["role"] == "unstated" else row["answer"],
                 row["predicted"] + rivals,
-                f"{row['margin']:+.3f}",
+                f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
+                *(
+                    f"{row[m]:.2f} ({row[f'{m} lower']:.2f}-{row[f'{m} upper']:.2f})"
+                    for m in models
+                ),
             )
         if not every and len(rows) > _SHOWN:
             listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
     return listed
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """The interval that holds a margin at every optimum, where one was proved."""
+    if row["lower"] is None:
+        return ""
+    return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"
 
 
 def _advice(queries: pl.DataFrame, advice: Advice) -> None:
@@ -157,7 +264,7 @@ def _remedy(remedy: Remedy) -> None:
 def plain_forecast(made: Prediction) -> dict[str, Any]:
     """Return a forecast as plain values."""
     solution, advice = made.solution, made.advice
-    names = made.queries["prompt"].to_list()
+    names = dict(made.queries.select("query", "prompt").iter_rows())
     return {
         "world": solution.program.world.name,
         "status": solution.status,

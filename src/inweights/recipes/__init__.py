@@ -25,7 +25,7 @@ _FOLDERS = {
     ),
     "beyond": (
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
-        "partial-identity curriculum-map frozen-or-reversed geometry-first "
+        "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall"
     ),
 }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.report.audit_figures import chains_figure, outlook_figure
 from inweights.report.document import asset, document
-from inweights.report.html import CSV_BYTES, data_uri, disclosure, escape, prose, tag
+from inweights.report.html import disclosure, escape, prose, sortable, tag
 from inweights.report.save import Still
 from inweights.theory.trust import trust
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_audit_page"]
 
-#: Rows of a table that are put into the page.
-_ROWS = 200
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 _LINKS = (("verdict", "Answer"), ("findings", "What to do"), ("figures", "Figures"),
           ("tables", "Tables"))  # fmt: skip
@@ -180,7 +177,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
     rows = [
         disclosure(
             escape(title) + tag("span", f"{table.height:,} rows", class_="size"),
-            _sortable(title, table),
+            sortable(title, table),
             open_=number == 0,
         )
         for number, (title, table) in enumerate(tables)
@@ -192,38 +189,3 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
 def _known(table: pl.DataFrame) -> list[str]:
     """Columns that say anything."""
     return [name for name in table.columns if table[name].null_count() < table.height]
-
-
-def _sortable(title: str, table: pl.DataFrame) -> str:
-    """The first rows, with headers to sort by, and all as CSV where that is small."""
-    numeric = [dtype.is_numeric() for dtype in table.dtypes]
-    classes = ["num" if n else None for n in numeric]
-    head = (
-        tag("th", tag("button", escape(column.replace("_", " ")), type="button"),
-            scope="col", class_=k)
-        for column, k in zip(table.columns, classes, strict=True)
-    )  # fmt: skip
-    body = (
-        tag("tr", *(_cell(v, k) for v, k in zip(row, classes, strict=True)))
-        for row in table.head(_ROWS).iter_rows()
-    )
-    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="data sortable")
-    note = f"The first {_ROWS} of {table.height:,} rows. " if table.height > _ROWS else ""
-    content = table.write_csv().encode("utf-8")
-    link = ""
-    if len(content) <= CSV_BYTES:
-        address = data_uri(content, "text/csv;charset=utf-8")
-        file = title.lower().replace(" ", "-") + ".csv"
-        link = tag("a", "Download CSV", href=address, download=file)
-    return tag("p", escape(note), link, class_="note") + tag(
-        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=title
-    )
-
-
-def _cell(value: Any, class_: str | None) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return tag("td", "–", class_=class_, data_value="")
-    if class_ is None:
-        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
-    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
-    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))

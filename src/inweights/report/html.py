@@ -24,12 +24,15 @@ __all__ = [
     "preview",
     "prose",
     "script_json",
+    "sortable",
     "tag",
     "tree",
     "write_page",
 ]
 
 PREVIEW_ROWS = 50
+#: Rows of a table that can be sorted.
+SORTABLE_ROWS = 200
 #: A table whose CSV is larger than so many bytes is not put into the page.
 CSV_BYTES = 200_000
 #: A list of more values in one cell is counted, not shown.
@@ -191,3 +194,42 @@ def write_page(text: str, file: Path) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
+
+
+def sortable(title: str, table: pl.DataFrame) -> str:
+    """Return the first rows, with headers to sort by (``sort.js``), and all as CSV if small."""
+    numeric = [dtype.is_numeric() for dtype in table.dtypes]
+    classes = ["num" if n else None for n in numeric]
+    head = (
+        tag("th", tag("button", escape(column.replace("_", " ")), type="button"),
+            scope="col", class_=k)
+        for column, k in zip(table.columns, classes, strict=True)
+    )  # fmt: skip
+    body = (
+        tag("tr", *(_sorted_cell(v, k) for v, k in zip(row, classes, strict=True)))
+        for row in table.head(SORTABLE_ROWS).iter_rows()
+    )
+    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="data sortable")
+    note = (
+        f"The first {SORTABLE_ROWS} of {table.height:,} rows. "
+        if table.height > SORTABLE_ROWS
+        else ""
+    )
+    content = table.write_csv().encode("utf-8")
+    link = ""
+    if len(content) <= CSV_BYTES:
+        address = data_uri(content, "text/csv;charset=utf-8")
+        file = title.lower().replace(" ", "-") + ".csv"
+        link = tag("a", "Download CSV", href=address, download=file)
+    return tag("p", escape(note), link, class_="note") + tag(
+        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=title
+    )
+
+
+def _sorted_cell(value: Any, class_: str | None) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return tag("td", "–", class_=class_, data_value="")
+    if class_ is None:
+        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
+    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
+    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))

@@ -1,28 +1,25 @@
-"""The part of a world that a program of some size can hold: whole components first.
+"""The parts of a world that programs of some size can hold: whole components where they fit.
 
 A program over all facts has a row for each prompt and a column for each answer; beyond some size no
 time that anyone asked for is enough. Facts without a common entity meet only in their relations and
-in the normalisation of the outputs, so that a part that is made of whole components tells most.
+in the normalisation of the outputs, so that parts that are made of whole components tell most.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.worlds.parts import whole_components
 from inweights.worlds.world import Ids, Statements, World
 
-__all__ = ["largest_part", "take"]
+__all__ = ["largest_part", "parts_of", "take", "worlds_of"]
 
 
 def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
-    """Return a world of at most so many facts, and which they are, ``[facts]``.
-
-    Which these are, :func:`.whole_components` decides. Queries are those whose
-    tokens all occur in the facts that are left.
+    """Return the first of :func:`parts_of`, the one with most facts.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -30,25 +27,93 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
         >>> world, kept.sum()
         (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
     """
+    rows, _ = next(parts_of(world, facts))
+    kept = np.zeros(len(world.facts), dtype=bool)
+    kept[rows] = True
+    part, _ = next(worlds_of(world, [rows]))
+    return part, kept
+
+
+def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
+    """Yield the facts of parts of at most so many, the largest part first, and whether it is cut.
+
+    Components of facts that share an entity stay whole where they fit, several in one part. A
+    larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut
+    part lacks facts of its entities.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4, identity=False).build()
+        >>> [(len(rows), cut) for rows, cut in parts_of(world, 5)]
+        [(4, False), (4, False)]
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
     total = len(world.facts)
     if total <= facts:
-        return world, np.ones(total, dtype=bool)
+        yield np.arange(total), False
+        return
     relations = [world.vocabulary[g] for g in world.vocabulary.groups if g.endswith("relation")]
     linking = np.ones(len(world.vocabulary), dtype=bool)
     linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
     which, tokens = _tokens(world.facts)
     use = linking[tokens]
-    kept = whole_components(which[use], tokens[use], total=total, most=facts)
-    known = np.zeros(len(world.vocabulary), dtype=bool)
-    known[tokens[kept[which]]] = True
+    n = total + len(world.vocabulary)
+    ones = np.ones(int(use.sum()))
+    graph = sparse.csr_array((ones, (which[use], tokens[use] + total)), shape=(n, n))
+    _, label = connected_components(graph, directed=False)
+    sizes = np.bincount(label[:total], minlength=int(label.max()) + 1)
+    both = (graph + graph.T).tocsr()
+    by_component = np.argsort(label[:total], kind="stable")
+    ends = np.cumsum(sizes)
+    parts: list[tuple[Ids, bool]] = []
+    together: list[Ids] = []
+    for component in np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]:
+        rows = by_component[ends[component] - sizes[component] : ends[component]]
+        if len(rows) > facts:
+            degree = np.where(label == component, np.diff(both.indptr), -1)
+            degree[:total] = -1
+            order = breadth_first_order(both, int(degree.argmax()), return_predecessors=False)
+            order = order[order < total]
+            starts = range(0, len(order), facts)
+            parts += [(np.sort(order[start : start + facts]), True) for start in starts]
+            continue
+        if sum(map(len, together)) + len(rows) > facts:
+            parts.append((np.sort(np.concatenate(together)), False))
+            together = []
+        together.append(rows)
+    if together:
+        parts.append((np.sort(np.concatenate(together)), False))
+    yield from sorted(parts, key=lambda part: -len(part[0]))
+
+
+def worlds_of(world: World, parts: Iterable[Ids]) -> Iterator[tuple[World, Ids]]:
+    """Yield the world of each part's facts, and which queries of the whole it has.
+
+    These are those whose tokens all occur in its facts, or in none, and that no part before had.
+    """
+    which, tokens = _tokens(world.facts)
+    nowhere = np.ones(len(world.vocabulary), dtype=bool)
+    nowhere[tokens] = False
     asked, words = _tokens(world.queries)
-    strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
-    part = replace(
-        world,
-        facts=take(world.facts, np.flatnonzero(kept)),
-        queries=take(world.queries, np.flatnonzero(~strange)),
-    )
-    return part, kept
+    taken = np.zeros(len(world.queries), dtype=bool)
+    inside = np.zeros(len(world.facts), dtype=bool)
+    for rows in parts:
+        if len(rows) == len(world.facts):
+            yield world, np.arange(len(world.queries))
+            return
+        inside[:] = False
+        inside[rows] = True
+        known = nowhere.copy()
+        known[tokens[inside[which]]] = True
+        strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
+        chosen = np.flatnonzero(~strange & ~taken)
+        taken[chosen] = True
+        yield (
+            replace(world, facts=take(world.facts, rows), queries=take(world.queries, chosen)),
+            chosen,
+        )
 
 
 def take(statements: Statements, rows: Ids) -> Statements:

@@ -21,19 +21,20 @@ from inweights.errors import ConfigError, DataError, SolverError
 from inweights.progress import SolverProgress
 from inweights.theory.advice import (
     Advice,
+    Forecast,
     Remedy,
     advise_identities,
     bridges,
     remedies,
     stated_identities,
 )
-from inweights.theory.largest_part import largest_part
+from inweights.theory.largest_part import parts_of, take, worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Answers, Program, in_words
 from inweights.theory.soft_program import SoftSolution, solve_soft
 from inweights.worlds.registry import WorldConfig
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["DECAY", "Prediction", "facts_within", "predict", "predicted_queries"]
 
@@ -43,13 +44,20 @@ Solved = Solution | SoftSolution
 #: The decay of the soft program where program (2) has no solution: of six it did best by training
 #: without decay (docs/predict.md).
 DECAY = 3e-4
-#: Facts that a program may have for every cubic root of a second; and at most.
-FACTS, MOST_FACTS = 160, 2_500
+#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
+#: than training has learnt by then.
+PHRASED = 1e-2
+#: Facts that a program may have for every cubic root of a second; at most, and at least.
+FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
+#: Share of the time left that one of several parts may take.
+MOST_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.
 SECONDS = 600.0
 
 #: Verdicts, the one that surprises most first.
 SURPRISING = ("asserted", "fails", "tied", "follows", "open")
+#: Queries that chain facts.
+_CHAINED = ("composition", "chain")
 _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
 _VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
              "open": "open"}  # fmt: skip
@@ -67,21 +75,23 @@ class Prediction:
     """A forecast for every query of a world.
 
     Attributes:
-        solution: The certified optimum that it rests on.
-        queries: One row a query: ``query`` (its index), ``prompt``, ``answer``, ``predicted``
-            (the output with the largest logit), ``margin`` (the facts have 1: the least of them, or
-            with decay the median), ``verdict``, ``tied`` (number of outputs within the tolerance of
-            the largest), ``expected`` (expected accuracy: 1 over ``tied`` where the answer is among
-            them), ``role``, ``pattern``, ``out_of_distribution``. The verdict is ``follows``,
-            ``tied`` or ``fails``; queries of the role ``unstated`` have no right answer: they are
-            ``asserted`` where the model answers all the same, by ``margin`` over the next best
-            output, else ``open``, and nothing is ``expected`` of them.
+        solution: The certified optimum that it rests on; of several parts, that of the largest.
+        queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
+            ``answer``, ``predicted`` (the output with the largest logit), ``margin`` (the facts
+            have 1: the least of them, or with decay the median), ``verdict``, ``tied`` (number of
+            outputs within the tolerance of the largest), ``expected`` (expected accuracy: 1 over
+            ``tied`` where the answer is among them), ``role``, ``pattern``,
+            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``; queries of
+            the role ``unstated`` have no right answer: they are ``asserted`` where the model
+            answers all the same, by ``margin`` over the next best output, else ``open``, and
+            nothing is ``expected`` of them.
         let_go: Facts that the forecast does without: ``fact``, ``statement``, ``instead`` (what the
             model answers), ``why`` (``not stored``, as other facts are in the way; ``left out`` of
             a part).
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
+        parts: The optimum of every part; the queries of each are those of its world, in order.
     """
 
     solution: Solution | SoftSolution
@@ -90,6 +100,12 @@ class Prediction:
     why: str = ""
     advice: Advice | None = field(default=None)
     remedies: tuple[Remedy, ...] = ()
+    parts: tuple[Solution | SoftSolution, ...] = ()
+
+    @property
+    def certified(self) -> bool:
+        """Whether all parts are."""
+        return all(part.status == "certified" for part in self.parts)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
         """Counts, expected accuracy and margins of the queries by some of their columns."""
@@ -124,16 +140,23 @@ class Prediction:
             >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
             ['follows', None, None]
         """
-        if not isinstance(self.solution, Solution):
+        if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
                 "intervals are proved for program (2); this forecast is of the soft program "
                 "(no decay, and facts that do not exclude each other, give the other one)"
             )
-        bounds = margin_bounds(
-            self.solution, queries=queries, accuracy=accuracy, tie=tie, seconds=seconds,
-            progress=progress,
-        ).drop("margin")  # fmt: skip
-        table = self.queries.join(bounds, on="query", how="left", maintain_order="left")
+        late = None if seconds is None else time.perf_counter() + seconds
+        tables = []
+        for part, solution in enumerate(self.parts):
+            own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
+            asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
+            left = None if late is None else max(0.0, late - time.perf_counter())
+            bounds = margin_bounds(
+                solution, queries=[int(i) for i in asked], accuracy=accuracy, tie=tie,  # type: ignore[arg-type]
+                seconds=left, progress=progress,
+            )  # fmt: skip
+            tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
+        table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
         return replace(self, queries=table)
 
 
@@ -159,7 +182,9 @@ def predict(
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the training that is forecast (soft program). None: the limit of
-            long training without (program (2)), while all facts can be stored.
+            long training without (program (2)), while all facts can be stored, and identities
+            are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
+            phrased.
         gap: Certified gap asked of every solution.
         seconds: Time limit of all solutions together.
         iterations: Iteration limit of every solution.
@@ -188,39 +213,111 @@ def predict(
         raise ConfigError(f"seconds is at least 0, not {seconds}")
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
-    late = None if seconds is None else time.perf_counter() + seconds
-    part, kept = largest_part(world, facts_within(seconds))
+    began = time.perf_counter()
+    late = None if seconds is None else began + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
-    def forecast(of: World, what: str, share: float = 1.0) -> tuple[Solved, pl.DataFrame, str]:
+    def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
         tell = (lambda step, now: progress(what, step, now)) if progress else None
-        left = None if late is None else max(0.0, share * (late - time.perf_counter()))
+        left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
         solution, why = settings(of, seconds=left, progress=tell)
         return solution, _table(solution, tie), why
 
-    solution, queries, why = forecast(part, "facts as they are", 0.6 if advise else 1.0)
-    left_out = int((~kept).sum())
-    if left_out:
-        why = (
-            f"a program of all {len(kept):,} facts does not fit the time or memory; this is that "
-            f"of {kept.sum():,}, whole components of them where one fits. {why}"
-        ).strip()
-    let_go = pl.concat([_outvoted(solution, np.flatnonzero(kept)), _left_out(world, ~kept)])
-    in_time = late is None or time.perf_counter() < late
-    return Prediction(
-        solution,
-        queries,
-        let_go,
-        why,
-        advise_identities(part, queries, forecast, late) if advise and in_time else None,
-        remedies(part, queries, forecast, late) if advise and in_time else (),
-    )
+    found = list(parts_of(world, _size(len(world.facts), SECONDS if seconds is None else seconds)))
+    solved: list[tuple[Solved, pl.DataFrame, Ids]] = []
+    reasons: list[str] = []
+    pieces = worlds_of(world, [rows for rows, _ in found])
+    # The advice is about the first part, and has what the parts leave.
+    until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
+    for number, ((rows, cut), (part, asked)) in enumerate(zip(found, pieces, strict=True)):
+        now = time.perf_counter()
+        usual, left = (now - began) / max(number, 1), until - now
+        if solved and left < usual:  # rather few parts to the end than all of them badly
+            break
+        what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        fair = _without_gaps(part) if cut else np.arange(len(asked))
+        own = replace(part, queries=take(part.queries, fair)) if cut else part
+        share = max(1 / (len(found) - number), MOST_OF_REST)
+        solution, table, why = forecast(own, what, max(share * left, 2 * usual if number else 0.0))
+        solved.append((solution, table.with_columns(part=pl.lit(number), query=asked[fair]), rows))
+        reasons.append(why)
+    made = _put_together(world, solved, reasons, len(found))
+    return _advised(made, forecast, late) if advise and _in_time(late) else made
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return how many facts the program of a forecast may have for so much time."""
+    """Return how many facts a forecast may cover in so much time, in parts.
+
+    Example:
+        >>> facts_within(5.0)
+        12800
+    """
     budget = SECONDS if seconds is None else seconds
-    return min(MOST_FACTS, max(40, int(FACTS * np.cbrt(budget))))
+    return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
+
+
+def _size(facts: int, seconds: float) -> int:
+    """How many facts a program may have, so that all parts are solved in so many seconds.
+
+    A program's time grows with the cube of its facts.
+    """
+    most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
+    if facts <= most:
+        return most
+    return min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
+
+
+def _without_gaps(part: World) -> Ids:
+    """The queries of a cut part but the chains of which it lacks a fact."""
+    queries = part.queries
+    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
+    whole = ~np.isin(queries.roles, list(chains))
+    whole[[query for query, _ in bridges(part)]] = True
+    return np.flatnonzero(whole)
+
+
+def _put_together(
+    world: World,
+    solved: Sequence[tuple[Solved, pl.DataFrame, Ids]],
+    reasons: Sequence[str],
+    parts: int,
+) -> Prediction:
+    """One forecast of all parts that were solved."""
+    out = np.ones(len(world.facts), dtype=bool)
+    out[np.concatenate([rows for _, _, rows in solved])] = False
+    why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
+    if parts > 1:
+        why = (
+            f"A program of all {len(out):,} facts does not fit the time or memory; these are "
+            f"{len(solved)} of {parts} parts of them, {int((~out).sum()):,} facts, whole "
+            f"components where one fits, each forecast by itself. {why}"
+        ).strip()
+    let_go = [_outvoted(solution, rows) for solution, _, rows in solved]
+    return Prediction(
+        solution=solved[0][0],
+        queries=pl.concat([table for _, table, _ in solved]),
+        let_go=pl.concat([*let_go, _left_out(world, out)]),
+        why=why,
+        parts=tuple(solution for solution, _, _ in solved),
+    )
+
+
+def _advised(made: Prediction, forecast: Forecast, late: float | None) -> Prediction:
+    """The forecast with what to add to its first part."""
+    first, part = made.queries.filter(pl.col("part") == 0), made.solution.program.world
+    places = first["query"].to_list()
+    local = first.with_columns(query=pl.Series(np.arange(first.height)))
+    advice = advise_identities(part, local, forecast, late)
+    if advice:
+        mended, still, broken = (
+            tuple(places[i] for i in rows) for rows in (advice.mended, advice.open, advice.broken)
+        )
+        advice = replace(advice, mended=mended, open=still, broken=broken)
+    return replace(made, advice=advice, remedies=remedies(part, local, forecast, late))
+
+
+def _in_time(late: float | None) -> bool:
+    return late is None or time.perf_counter() < late
 
 
 def _forecast(
@@ -234,9 +331,15 @@ def _forecast(
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
     """Solve program (2), or the soft one where that is asked for or nothing else can be."""
-    why = ""
+    why, usual = "", DECAY
     began = time.perf_counter()
-    if decay is None:
+    if decay is None and _phrased(world.facts):
+        usual = PHRASED
+        why = (
+            "Identities are phrased, of which the limit of long training expects less than a "
+            f"model has learnt by then; this is the soft program with a decay of {PHRASED:g}."
+        )
+    elif decay is None:
         try:
             program = Program.of(world, answers)
             half = None if seconds is None else seconds / 2
@@ -249,10 +352,17 @@ def _forecast(
             return solved, why
     left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
     soft = solve_soft(
-        Program.of(world, "any"), DECAY if decay is None else decay, gap=gap, seconds=left,
+        Program.of(world, "any"), usual if decay is None else decay, gap=gap, seconds=left,
         iterations=iterations, progress=progress,
     )  # fmt: skip
     return soft, why
+
+
+def _phrased(facts: Statements) -> bool:
+    """Whether an identity is asked with more than its token."""
+    roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
+    lengths = np.diff(facts.prompt_ends, prepend=0)
+    return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())
 
 
 def predicted_queries(
@@ -364,15 +474,15 @@ def _left_out(world: World, out: NDArray[np.bool_]) -> pl.DataFrame:
 
 def _patterns(world: World) -> list[str]:
     """The form of every query: relations by name, other tokens by their group."""
-    shown = {
-        token: token if group.endswith("relation") else group
-        for group, tokens in world.vocabulary.groups.items()
-        for token in tokens
-    }
-    names, queries = world.vocabulary.names, world.queries
+    names, queries, groups = world.vocabulary.names, world.queries, world.vocabulary.groups
+    starts = np.cumsum([0, *map(len, groups.values())])[:-1]
+    of = list(groups)
+
+    def shown(tokens: Ids) -> str:
+        found = [of[g] for g in np.searchsorted(starts, tokens, side="right") - 1]
+        pairs = zip(tokens.tolist(), found, strict=True)
+        return " ".join(names[t] if group.endswith("relation") else group for t, group in pairs)
+
     return [
-        " ".join(shown[names[t]] for t in queries.prompt(i))
-        + " → "
-        + shown[names[queries.answer(i)[0]]]
-        for i in range(len(queries))
+        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}" for i in range(len(queries))
     ]

@@ -10,6 +10,7 @@ from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import Knowledge, Remark, read_knowledge
 from inweights.worlds.own_path_star import OwnPathStar, read_path_star
 from inweights.worlds.path_star import PathStar
+from inweights.worlds.random_facts import RandomFacts
 from inweights.worlds.registry import WorldConfig, open_world, register_world, world_names
 from inweights.worlds.reversal import Reversal
 from inweights.worlds.storage import load_world, save_world
@@ -32,6 +33,7 @@ __all__ = [
     "Knowledge",
     "OwnPathStar",
     "PathStar",
+    "RandomFacts",
     "Remark",
     "Reversal",
     "Statement",

@@ -19,6 +19,7 @@ from inweights.worlds.in_context import InContextStar
 from inweights.worlds.knowledge import is_source
 from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
+from inweights.worlds.random_facts import RandomFacts
 from inweights.worlds.reversal import Reversal
 from inweights.worlds.storage import load_world
 from inweights.worlds.triples import Triples
@@ -41,6 +42,7 @@ _KINDS: dict[str, type[msgspec.Struct]] = {
     "hops": Hops,
     "reversal": Reversal,
     "implication": Implication,
+    "random-facts": RandomFacts,
     "graph": Graph,
     "path-star": PathStar,
     "own-path-star": OwnPathStar,

@@ -1,0 +1,184 @@
+"""The page of a forecast: what surprises first, then what to add, then everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from inweights.report.document import asset, document
+from inweights.report.html import disclosure, escape, prose, sortable, tag
+from inweights.theory.trust import trust
+
+if TYPE_CHECKING:
+    from inweights.theory import Prediction
+
+__all__ = ["build_forecast_page"]
+
+#: Statements of each outcome that stand on the page by themselves; all are in the table.
+_SHOWN = 12
+_LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
+           "follows": ("Follows", "good")}  # fmt: skip
+_LINKS = (("verdict", "Answer"), ("surprises", "What surprises"), ("advice", "What to add"),
+          ("tables", "Tables"))  # fmt: skip
+_COLUMNS = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected", "lower",
+            "upper", "proved")  # fmt: skip
+
+
+def build_forecast_page(
+    made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
+) -> str:
+    """Return the page as HTML.
+
+    Args:
+        made: The forecast.
+        name: What the facts are called.
+        queries: The table of its queries with more columns, such as what replicas answered.
+        trained: What those columns rest on, in a sentence.
+
+    Example:
+        >>> from inweights.theory import predict
+        >>> from inweights.worlds import TwoHop
+        >>> page = build_forecast_page(predict(TwoHop(n=3, identity=False).build()), "mine")
+        >>> "0 of 3 questions follow" in page, "https:" in page
+        (True, False)
+    """
+    rows = made.queries if queries is None else queries
+    headline = _headline(rows)
+    advice = _advice(made)
+    links = [(key, text) for key, text in _LINKS if advice or key != "advice"]
+    body = tag(
+        "main",
+        tag(
+            "header",
+            tag("p", "Forecast from facts", class_="paper"),
+            tag("h1", escape(name)),
+            _meta(made),
+            tag("nav", *(tag("a", t, href=f"#{k}") for k, t in links), aria_label="Sections"),
+        ),
+        tag("section", tag("h2", escape(headline), class_="verdict small"),
+            *(tag("p", prose(text), class_="summary") for text in _explain(made, trained) if text),
+            id="verdict"),
+        _surprises(rows),
+        advice,
+        _tables(made, rows),
+    )  # fmt: skip
+    return document(
+        f"{headline} – {name}", body, styles=["page.css", "audit.css"], scripts=[asset("sort.js")]
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _headline(rows: pl.DataFrame) -> str:
+    counts = dict(rows["verdict"].value_counts().iter_rows())
+    asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
+    text = f"{counts.get('follows', 0):,} of {_counted(asked, 'question')} follow"
+    if counts.get("asserted"):
+        text += (
+            f"; nobody told {_counted(counts['asserted'], 'statement')} that the model will make"
+        )
+    return text
+
+
+def _meta(made: Prediction) -> str:
+    solution = made.solution
+    told = [
+        ("facts", f"{len(solution.program.world.facts):,}"),
+        ("questions", f"{made.queries.height:,}"),
+        ("certificate", solution.status),
+        ("gap", f"{solution.gap:.1e}"),
+        ("decay", f"{getattr(solution, 'decay', 0):g}"),
+        ("facts let go", f"{made.let_go.height:,}"),
+    ]
+    return tag(
+        "dl", *(tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in told), class_="meta"
+    )
+
+
+def _explain(made: Prediction, trained: str) -> Iterable[str]:
+    yield (
+        "What a model without attention will answer that is trained on these facts and on nothing "
+        "else, computed from the facts alone. What is asserted is in no fact, and no fact implies "
+        "it: the model will say it all the same. The facts have a margin of 1."
+    )
+    yield made.why
+    worth = trust(made)
+    yield f"{worth[:1].upper()}{worth[1:]}."
+    yield trained
+
+
+def _surprises(rows: pl.DataFrame) -> str:
+    """What nobody told first; of each outcome the surest."""
+    items = []
+    for verdict, (level, kind) in _LEVELS.items():
+        of = rows.filter(pl.col("verdict") == verdict)
+        shown = of.sort(pl.col("margin").abs(), descending=True, maintain_order=True).head(_SHOWN)
+        listed = [tag("p", _told(row)) for row in shown.iter_rows(named=True)]
+        if listed:
+            rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
+            what = "statement" if verdict == "asserted" else "question"
+            title = _counted(of.height, what) + rest
+            items.append(
+                tag("li", tag("span", level, class_="level"),
+                    tag("div", tag("h3", escape(title)), *listed), class_=f"is-{kind}")
+            )  # fmt: skip
+    return tag(
+        "section", tag("h2", "What surprises"), tag("ul", *items, class_="findings"),
+        id="surprises",
+    )  # fmt: skip
+
+
+def _told(row: dict[str, object]) -> str:
+    text = f"({row['prompt']}) → {row['predicted']}"
+    if row["verdict"] in ("fails", "tied"):
+        text += f", not {row['answer']}" if row["predicted"] != row["answer"] else " or another"
+    return escape(f"{text}, margin {row['margin']:+.2f}".replace("-", "−"))
+
+
+def _advice(made: Prediction) -> str:
+    items = []
+    if made.advice and made.advice.identities:
+        title = f"{len(made.advice.identities)} identities: then {len(made.advice.mended)} more "
+        names = (f"{name},is,{name}" for name in made.advice.identities[: 4 * _SHOWN])
+        lost = f" {len(made.advice.broken)} no longer follow." if made.advice.broken else ""
+        items.append((f"{title}questions follow.{lost}", "; ".join(names)))
+    for remedy in made.remedies:
+        title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} flip"
+        items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
+    if not items:
+        return ""
+    listed = (
+        tag("li", tag("span", "To add", class_="level"),
+            tag("div", tag("h3", escape(title)), tag("p", escape(text))), class_="is-note")
+        for title, text in items
+    )  # fmt: skip
+    return tag(
+        "section", tag("h2", "What to add"), tag("ul", *listed, class_="findings"), id="advice"
+    )
+
+
+def _tables(made: Prediction, rows: pl.DataFrame) -> str:
+    extra = [c for c in rows.columns if c not in made.queries.columns]
+    kept = list(dict.fromkeys(c for c in (*_COLUMNS, *extra) if c in rows.columns))
+    order = made.surprising()["query"]
+    place = pl.DataFrame({"query": order, "place": range(len(order))})
+    every = rows.join(place, on="query").sort("place").select(kept)
+    tables = (
+        ("By kind of question", made.summary()),
+        ("Every question", every),
+        ("Facts that are let go", made.let_go),
+    )
+    listed = [
+        disclosure(
+            escape(title) + tag("span", f"{table.height:,} rows", class_="size"),
+            sortable(title, table),
+            open_=number == 1,
+        )
+        for number, (title, table) in enumerate(tables)
+        if table.height
+    ]
+    return tag("section", tag("h2", "Tables"), *listed, id="tables", class_="tables")
