@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from inweights.audit import audit, outlook
+from inweights.theory.prediction import facts_within
 from inweights.worlds import Knowledge, read_knowledge
 
 
@@ -151,15 +152,14 @@ def test_dense_sets_take_seconds(tmp_path: Path) -> None:
     assert made.forecast is not None
     out = made.forecast.let_go.filter(why="left out")
     told = set(range(len(knowledge))) - set(out["fact"])
-    assert 0 < len(told) <= 80
+    assert 0 < len(told) <= facts_within(0.1)
     kept = {knowledge.names(i) for i in told}
     chained = {(a, r, s, c) for a, r, b in kept for b2, s, c in kept if b == b2}
     asked = made.forecast.queries.filter(role="composition")
-    words = asked.select("prompt", "answer").rows()
-    assert {(*prompt.split(" "), answer) for prompt, answer in words} == chained
+    words = [(*prompt.split(" "), o) for prompt, o in asked.select("prompt", "answer").rows()]
+    assert set(words) <= chained
     by_pair = {(r["first"], r["second"]): r["questions"] for r in outlook(made).to_dicts()}
-    prompts = {(a, r, s) for a, r, s, _ in chained}
-    assert by_pair == Counter((r, s) for _, r, s in prompts)
+    assert by_pair == Counter((r, s) for _, r, s in {word[:3] for word in words})
 
 
 def test_counts_are_those_of_the_list(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ LAND = {"Malmö": "Sweden", "Lund": "Sweden", "Kraków": "Poland", "Cork": "Irel
 def company(seed: int = 3) -> list[tuple[str, str, str]]:
     """One-to-many, dates, accents, quotes, inverses; repetitions, aliases and contradictions."""
     rng = np.random.default_rng(seed)
-    people = [f"{name} {family}" for family in FAMILIES[:3] for name in NAMES]
+    people = [f"{name} {family}" for family in FAMILIES for name in NAMES][:45]
     teams = [f'Team "{bird}", Ltd.' for bird in ("Heron", "Kite", "Wren", "Crane")]
     sites = list(SITES)
     rows = [(site, "located in", town) for site, town in SITES.items()]
@@ -84,7 +84,7 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("Malmo hub", "motto", 'Say "yes"; kindly'),
         *((a, r, b) for a, r, b in rows if (a, r) == ("Olga O'Brien", "works at")),
     }  # fmt: skip
-    forecast = run(capsys, "predict", mended, "--seconds", 4, "--no-advice")
+    forecast = run(capsys, "predict", mended, "--seconds", 8, "--no-advice")
     asked = {q["prompt"] for q in forecast["queries"] if q["role"] == "composition"}
     assert asked == {f"{a} {r} {s}" for a, r, b in left for b2, s, _ in left if b == b2}
 

@@ -66,8 +66,9 @@ FACTS = [
 def test_a_dump_of_wikidata(tmp_path: Path, form: str) -> None:
     lines = [json.dumps(each) for each in DUMP]
     text = "\n".join(lines) if "lines" in form else "[\n" + ",\n".join(lines) + "\n]\n"
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(form).suffix, bytes)
-    (tmp_path / form).write_bytes(pack(text.encode()))
+    data = text.encode()
+    packed = {".gz": gzip.compress(data), ".bz2": bz2.compress(data)}
+    (tmp_path / form).write_bytes(packed.get(Path(form).suffix, data))
     facts = read_knowledge(tmp_path / form)
     assert told(facts) == FACTS
     assert facts.aliases == {"Cambridge": ("Cantab",)}

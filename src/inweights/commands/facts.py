@@ -137,9 +137,10 @@ def predict(
         given = Triples(path=world, questions="all", query=query, download=download)
         config = apply_overrides(given, set)
         make = partial(forecast_facts, config.read(), config, seed=seed)
+        left = seconds  # decides how many facts fit, which is to be the same each time
     else:
         make = partial(forecast, open_world(world, set, seed))
-    left = max(seconds / 4, seconds - (time.perf_counter() - began))
+        left = max(seconds / 4, seconds - (time.perf_counter() - began))
     with console.solving(gap) as progress:
         prediction = make(seconds=left, progress=progress, **options)
     if intervals:
