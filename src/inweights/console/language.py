@@ -135,7 +135,7 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
             line(
                 "\n",
                 ("Plain questions", "bold"),
-                f" that have nothing to do with it: {asked['hit'].mean():.0%} of {asked.height} "
+                f" that have nothing to do with it: {asked['hit'].sum()} of {asked.height} "
                 "right; give --before MODEL to see what was lost",
             )
         )
