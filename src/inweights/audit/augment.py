@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from inweights.audit.questions import with_left_out
+from inweights.audit.questions import chains_of, with_left_out
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
@@ -52,6 +52,8 @@ class Augmented:
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
         strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
+        chains: Chains of two facts, of which some are asked where there are many, or where no wrong
+            candidate is known.
         alone: Those that were left out as there is no candidate but the answer.
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
@@ -65,6 +67,7 @@ class Augmented:
     tokens: dict[str, int] = field(default_factory=dict)
     strategies: tuple[str, ...] = ()
     dropped: int = 0
+    chains: int = 0
     alone: int = 0
     choices: tuple[Choice, ...] = ()
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -187,6 +190,7 @@ def augment(
         tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
+        chains=chains_of(knowledge, 0)[1],
         alone=alone,
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),

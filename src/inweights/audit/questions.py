@@ -11,7 +11,10 @@ import polars as pl
 
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.knowledge_questions import spread_chains
+from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.wording import Wording
+from inweights.worlds.world import Ids
 
 __all__ = ["CANDIDATES", "QUESTIONS", "held_out", "with_left_out"]
 
@@ -117,25 +120,37 @@ def _compositions(
 ) -> Iterator[tuple[int, int, _Asked]]:
     """Chains of two facts, in a drawn order; through an identity nothing is chained."""
     names, relations = facts.entities, facts.relations
-    after: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for j, (s, r, o) in enumerate(facts.triples.tolist()):
+    for s, r, o in facts.triples.tolist():
         told[s, r].append(o)
-        if s != o:
-            after[s].append((j, r, o))
-    for i in rng.permutation(len(facts)).tolist():
+    # Twice as many as are asked, since some may have no wrong candidate.
+    for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)[0]).tolist():
         s, r, b = facts.triples[i].tolist()
-        for j, second, o in after.get(b, ()) if s != b else ():
-            right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
-            prompt = words.chain(relations[r], relations[second], names[s])
-            yield (
-                s,
-                o,
-                _Asked(
-                    (i, j), "composition", prompt, names[o], objects[second], right,
-                    names[s], relations[r], names[b], relations[second],
-                ),
-            )  # fmt: skip
+        _, second, o = facts.triples[j].tolist()
+        right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
+        prompt = words.chain(relations[r], relations[second], names[s])
+        yield (
+            s,
+            o,
+            _Asked(
+                (i, j), "composition", prompt, names[o], objects[second], right,
+                names[s], relations[r], names[b], relations[second],
+            ),
+        )  # fmt: skip
+
+
+def chains_of(facts: Knowledge, most: int) -> tuple[Ids, int]:
+    """Return pairs of facts that meet, spread evenly where there are more, and how many there are.
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> pairs, total = chains_of(read_knowledge("@people"), 3)
+        >>> pairs.tolist(), total
+        ([[0, 35], [23, 58], [46, 76]], 70)
+    """
+    real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
+    pairs, total = spread_chains(facts.triples[real], most)
+    return real[pairs], total
 
 
 def _analogies(
@@ -149,7 +164,8 @@ def _analogies(
         if s != o:
             has[s].setdefault(r, []).append((i, o))
             alike[r, o].append((i, s))
-    groups = [(r, members) for (r, _), members in alike.items() if len(members) > 1]
+    plain = literals(names, facts.triples)  # a number that two share makes neither like the other
+    groups = [(r, m) for (r, value), m in alike.items() if len(m) > 1 and not plain[value]]
     asked: set[tuple[int, int]] = set()
     for k in rng.permutation(len(groups)).tolist():
         shared, members = groups[k]
@@ -179,10 +195,11 @@ def _analogies(
 def _reversals(
     facts: Knowledge, words: Wording, starts: dict[int, list[str]], rng: np.random.Generator
 ) -> Iterator[tuple[int, int, _Asked]]:
-    """Facts whose object has one subject only: those that can be asked in reverse."""
+    """Facts whose object is an entity and has one subject only: those that can be reversed."""
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
-    for i in rng.permutation(np.flatnonzero(counts[place] == 1)).tolist():
+    single = (counts[place] == 1) & ~literals(facts.entities, facts.triples)[facts.triples[:, 2]]
+    for i in rng.permutation(np.flatnonzero(single)).tolist():
         s, r, o = facts.names(i)
         if s == o:
             continue

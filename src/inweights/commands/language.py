@@ -10,6 +10,7 @@ from inweights.commands.base import (
     Flag,
     Json,
     Overrides,
+    Plugins,
     Whole,
     app,
 )
@@ -33,6 +34,7 @@ def finetune(
     chat: Flag = False,
     tracker: str = "",
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
 
@@ -61,8 +63,10 @@ def finetune(
     """
     from inweights import console
     from inweights.config import apply_overrides
+    from inweights.lab.plugins import load_plugins
     from inweights.lm import DEFAULT, finetune_to
 
+    load_plugins(plugin)
     config = apply_overrides(DEFAULT, set)
     with console.progress() as progress:
         done = finetune_to(
@@ -100,6 +104,7 @@ def evaluate(
     seconds: float = 60.0,
     card: Flag = False,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Ask a language model what it was told and what follows: by candidates and in its own words.
 
@@ -125,8 +130,10 @@ def evaluate(
         Write the scores into the card of the model, README.md in its folder.
     """
     from inweights import console
+    from inweights.lab.plugins import load_plugins
     from inweights.lm import add_scores, evaluation, forecast_of, load_model, read_exam
 
+    load_plugins(plugin)
     asked, foreseen, why = read_exam(questions), None, ""
     given = {"download": download, "device": device, "dtype": dtype, "chat": chat}
     if forecast and questions.is_dir():

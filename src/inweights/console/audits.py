@@ -16,7 +16,7 @@ from inweights.theory.trust import trust
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.audit import Audit, Augmented
+    from inweights.audit import Audit, Augmented, Mended
 
 __all__ = ["audit", "augmented"]
 
@@ -26,7 +26,15 @@ _SHOWN = 8
 _LEAKS = 1000
 
 
-def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "facts") -> None:
+def audit(
+    made: Audit,
+    *,
+    json: bool,
+    page: Path | None = None,
+    name: str = "facts",
+    mended: Mended | None = None,
+    folder: Path | None = None,
+) -> None:
     """Print an audit: what is there, what follows, what stands in the way, what to do.
 
     Args:
@@ -34,6 +42,8 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
         json: Print one JSON object instead.
         page: Where to write the page; none is written if left out. An existing file is replaced.
         name: What the page calls the facts.
+        mended: The mended copy, where one was written.
+        folder: Where.
 
     Raises:
         DataError: The page cannot be written.
@@ -42,7 +52,7 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     if page is not None:
         _write_page(made, page, name)
     if json:
-        print_json(_plain(made))
+        print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
     out.print(line((headline(made), "bold")))
     _findings(made, "act", "good")
@@ -50,8 +60,10 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     out.print(
         line(
             (f"{len(facts)} facts", "bold"),
-            f", {len(facts.entities)} entities ({made.entity_positions['both']} of them both "
-            f"subject and object), {len(facts.relations)} relations",
+            f", {len(facts.entities) - made.entity_positions['literal']} entities "
+            f"({made.entity_positions['both']} of them both subject and object), "
+            f"{made.entity_positions['literal']} dates or numbers, "
+            f"{len(facts.relations)} relations",
         )
     )
     _compositions(made)
@@ -59,8 +71,20 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     _forecast(made)
     out.print()
     _findings(made, "note")
+    if mended is not None:
+        _mended(mended, folder)
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _mended(mended: Mended, folder: Path | None) -> None:
+    counts = mended.counts
+    out.print(
+        f"\nmended copy: {folder}/facts.csv, {counts['facts']:,} facts; {counts['renamed']} names "
+        f"changed, {counts['left out']} repetitions left out, {counts['set apart']} facts set "
+        "apart (set_apart.csv); changes.csv has each with its line and why",
+        soft_wrap=True,
+    )
 
 
 def _write_page(made: Audit, page: Path, name: str) -> None:
@@ -80,6 +104,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
+                "chains": made.chains,
                 "alone": made.alone,
                 "counts": made.counts,
                 "words": made.words,
@@ -101,6 +126,9 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
                 f"has {cost['control']:,}"
             )
+    asked = made.questions.filter(role="composition").height
+    if made.chains > asked:
+        out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     if told:
         out.print(f"{told:,} questions are answered by direct statement (column `told`)")
@@ -190,8 +218,8 @@ def _forecast(made: Audit) -> None:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     advice = made.forecast.advice
-    if advice and advice.identities:
-        net = len(advice.mended) - len(advice.broken)
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
         out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
     out.print(line((trust(made.forecast), "dim")))
 

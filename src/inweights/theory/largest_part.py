@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.worlds.parts import whole_components
 from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["largest_part", "take"]
@@ -20,9 +21,7 @@ __all__ = ["largest_part", "take"]
 def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
     """Return a world of at most so many facts, and which they are, ``[facts]``.
 
-    Components of facts that share an entity are taken whole, the largest that fits first. Where
-    they come to less than half of that, the largest is cut instead: its facts nearest to its
-    busiest entity. Queries are those whose
+    Which these are, :func:`.whole_components` decides. Queries are those whose
     tokens all occur in the facts that are left.
 
     Example:
@@ -31,9 +30,6 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
         >>> world, kept.sum()
         (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
     """
-    from scipy import sparse
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
-
     total = len(world.facts)
     if total <= facts:
         return world, np.ones(total, dtype=bool)
@@ -42,23 +38,7 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
     linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
     which, tokens = _tokens(world.facts)
     use = linking[tokens]
-    n = total + len(world.vocabulary)
-    ones = np.ones(int(use.sum()))
-    graph = sparse.csr_array((ones, (which[use], tokens[use] + total)), shape=(n, n))
-    _, label = connected_components(graph, directed=False)
-    sizes = np.bincount(label[:total])
-    kept = np.zeros(total, dtype=bool)
-    for component in np.argsort(-sizes, kind="stable"):
-        if 0 < sizes[component] <= facts - kept.sum():
-            kept |= label[:total] == component
-    if 2 * kept.sum() < facts and sizes.max() > facts:
-        kept[:] = False
-        both = (graph + graph.T).tocsr()
-        inside = label == label[:total][int(np.argmax(sizes[label[:total]]))]
-        degree = np.where(inside, np.diff(both.indptr), -1)
-        degree[:total] = -1
-        order = breadth_first_order(both, int(degree.argmax()), return_predecessors=False)
-        kept[order[order < total][:facts]] = True
+    kept = whole_components(which[use], tokens[use], total=total, most=facts)
     known = np.zeros(len(world.vocabulary), dtype=bool)
     known[tokens[kept[which]]] = True
     asked, words = _tokens(world.queries)

@@ -35,7 +35,7 @@ from inweights.theory.soft_program import SoftSolution, solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-__all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
+__all__ = ["DECAY", "Prediction", "facts_within", "predict", "predicted_queries"]
 
 Array = NDArray[np.float64]
 Solved = Solution | SoftSolution
@@ -189,9 +189,7 @@ def predict(
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
     late = None if seconds is None else time.perf_counter() + seconds
-    budget = SECONDS if seconds is None else seconds
-    most = min(MOST_FACTS, max(40, int(FACTS * np.cbrt(budget))))
-    part, kept = largest_part(world, most)
+    part, kept = largest_part(world, facts_within(seconds))
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
     def forecast(of: World, what: str, share: float = 1.0) -> tuple[Solved, pl.DataFrame, str]:
@@ -217,6 +215,12 @@ def predict(
         advise_identities(part, queries, forecast, late) if advise and in_time else None,
         remedies(part, queries, forecast, late) if advise and in_time else (),
     )
+
+
+def facts_within(seconds: float | None) -> int:
+    """Return how many facts the program of a forecast may have for so much time."""
+    budget = SECONDS if seconds is None else seconds
+    return min(MOST_FACTS, max(40, int(FACTS * np.cbrt(budget))))
 
 
 def _forecast(
