@@ -20,6 +20,7 @@ from inweights.lm import (
     FineTune,
     Question,
     add_scores,
+    card_of,
     evaluation,
     finetune_to,
     forecast_of,
@@ -77,6 +78,8 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert card.count("## Scores") == 1
     assert "Strategies: none, the facts alone." in card
+    with pytest.raises(DataError, match="has no card"):
+        card_of(tmp_path)
     assert "| composition | 2 |" in card
     assert made["answers"].filter(pl.col("when") == "before").height == 14
     language.mask(mask, rows, tokens, steps)

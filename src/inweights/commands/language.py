@@ -131,8 +131,10 @@ def evaluate(
     """
     from inweights import console
     from inweights.lab.plugins import load_plugins
-    from inweights.lm import add_scores, evaluation, forecast_of, load_model, read_exam
+    from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
+    if card:
+        card_of(Path(model))  # before minutes are spent
     load_plugins(plugin)
     asked, foreseen, why = read_exam(questions), None, ""
     given = {"download": download, "device": device, "dtype": dtype, "chat": chat}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from inweights.config import to_dict
 from inweights.errors import DataError
+from inweights.limits import read_text
 from inweights.lm.fine_tune import FineTune
 
-__all__ = ["add_scores", "model_card"]
+__all__ = ["add_scores", "card_of", "model_card"]
 
 _SCORES = "## Scores\n"
 _CARD = """---
@@ -81,13 +82,28 @@ def _told(data: Path | None, part: str) -> str:
     counts = data / "counts.json" if data else None
     if counts is None or not counts.is_file():
         return f"Texts of `{data.name}`." if data else "Examples that were given from Python."
-    about = json.loads(counts.read_text(encoding="utf-8"))
+    try:
+        about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
+    except msgspec.DecodeError:
+        return f"Texts of `{data.name}`." if data else ""
     strategies = ", ".join(about.get("strategies", ())) or "none, the facts alone"
     if part == "control":
         strategies = f"none: the control of {strategies}"
     rows = {k: v for k, v in about.get("rows", {}).items() if not k.startswith("question")}
     listed = "\n".join(f"- texts of the role `{role}`: {count:,}" for role, count in rows.items())
     return f"Strategies: {strategies}.\n\n{listed if part != 'control' else ''}".strip()
+
+
+def card_of(folder: Path) -> Path:
+    """Return the card of a model.
+
+    Raises:
+        DataError: The folder has none.
+    """
+    card = folder / "README.md"
+    if not card.is_file():
+        raise DataError(f"{folder} has no card, README.md, which 'inweights finetune' writes")
+    return card
 
 
 def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
@@ -100,9 +116,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
     Raises:
         DataError: The folder has no card.
     """
-    card = folder / "README.md"
-    if not card.is_file():
-        raise DataError(f"{folder} has no card, README.md, which 'inweights finetune' writes")
+    card = card_of(folder)
     before = {test["role"]: test for test in made.get("paired", ())}
     lines = ["| asked | questions | before | after | chance |", "|---|---|---|---|---|"]
     for row in made["summary"].iter_rows(named=True):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from inweights.errors import DataError
-from inweights.lm.data import found_in
+from inweights.errors import InweightsError
+from inweights.lm.data import found_in, read_table
 from inweights.lm.questions import Question
 from inweights.progress import SolverProgress
 
@@ -31,19 +31,19 @@ def forecast_of(
         progress: Told about the solution.
 
     Returns:
-        ``id, verdict, expected``, a row a composition, or none; and why there is none.
+        ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.
     """
-    from inweights.audit import audit
-    from inweights.worlds import read_knowledge
+    from inweights.audit.forecast import forecast
+    from inweights.worlds import Triples, read_knowledge
 
+    config = Triples(questions="composition")
     try:
-        made = audit(read_knowledge(found_in(folder, "facts")), seconds=seconds, progress=progress)
-    except DataError as error:
+        facts = read_knowledge(found_in(folder, "facts"))
+        made = forecast(facts, config, seconds=seconds, advise=False, progress=progress)
+    except InweightsError as error:
         return None, str(error)
-    if made.forecast is None:
-        return None, made.why_no_forecast
     told = (
-        pl.read_parquet(found_in(folder, "questions"))
+        read_table(found_in(folder, "questions"))
         .with_row_index("id")
         .filter(pl.col("role") == "composition")
     )
@@ -52,7 +52,7 @@ def forecast_of(
         "answer",
         prompt=pl.concat_str("subject", "first", "second", separator=" "),
     )
-    foreseen = made.forecast.queries.select("prompt", "answer", "verdict", "expected")
+    foreseen = made.queries.select("prompt", "answer", "verdict", "expected")
     joined = rows.join(foreseen.unique(["prompt", "answer"]), on=["prompt", "answer"])
     asked = {q.id for q in questions}
     return joined.filter(pl.col("id").is_in(asked)).select("id", "verdict", "expected"), ""

@@ -59,11 +59,11 @@ def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[R
         with package.SummaryWriter(str(run.with_name(f"{run.name}.tensorboard"))) as writer:
             writer.add_text("settings", "\n".join(f"    {k}: {v}" for k, v in plain.items()))
 
-            def write(step: int, numbers: Mapping[str, float]) -> None:
+            def scalars(step: int, numbers: Mapping[str, float]) -> None:
                 for name, value in numbers.items():
                     writer.add_scalar(name, value, step)
 
-            yield write
+            yield scalars
     elif tracker == "mlflow":
         with package.start_run(run_name=run.name):
             package.log_params(plain)

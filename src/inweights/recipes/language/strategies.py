@@ -45,7 +45,9 @@ class Taught(Config):
         """Return what is trained in one pass."""
         from inweights.lm.replay import own_text
 
-        replayed = own_text(lm, self.tokens // 5, seed) if "replay" in self.strategies else None
+        replayed = None
+        if "replay" in self.strategies:
+            replayed = [text.completion for text in own_text(lm, self.tokens // 5, seed)]
         made = augment(
             facts,
             strategies=self.strategies,
