@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from tests.test_cli import call
 
-from inweights.commands.graphs import _settings
-from inweights.config import apply_overrides, as_overrides
+from inweights.commands.graphs import _path_star, _settings
+from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes import get_recipe
 from inweights.recipes.beyond.real_graphs import Settings
@@ -45,8 +45,51 @@ def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     assert other["folder"] != str(folder)
 
 
-def replaced(changes: dict[str, object]) -> Settings:
-    return apply_overrides(Settings(), as_overrides(Settings(), changes))
+@pytest.fixture
+def star_files(tmp_path: Path) -> tuple[Path, Path]:
+    """Six paths of 14 nodes, four to train and two to ask for."""
+    lines = [["r", *(f"{arm}-{step}" for step in range(1, 14))] for arm in range(6)]
+    text = [f"{line[-1]}={','.join(line)}\n" for line in lines]
+    files = tmp_path / "paths.txt", tmp_path / "asked.txt"
+    for file, part in zip(files, (text[:4], text[4:]), strict=True):
+        file.write_text("".join(part), encoding="utf-8")
+    return files
+
+
+def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
+    recipe = get_recipe("geometric-memory/fig3")
+    settings, _, _ = recipe.resolve("smoke", 1, _path_star(*star_files, [], "smoke"))
+    trials = recipe.plan(settings).trials
+    assert {trial.labels["condition"] for trial in trials} >= {"interleaved", "permuted"}
+    for trial in trials:
+        world = trial.world.build(0)
+        assert world.vocabulary["node"].size == 6 * 13 + 1
+        assert len(world.queries) == 2
+        assert trial.model.context >= 1 + 1 + trial.world.pauses + 14
+    for words, says in (
+        (["--held-out", str(star_files[1])], "--held-out goes with --paths"),
+        (["a.csv", "b.csv", "--paths", str(star_files[0])], "edges of one file, not of 2"),
+        (["--paths", "nowhere.txt"], "nowhere.txt"),
+    ):
+        code, _, err = call(capsys, "atlas", *words)
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert says in err
+
+
+@pytest.mark.slow
+def test_a_path_star_of_ones_own_becomes_a_page(runs, capsys, star_files) -> None:
+    paths, asked = map(str, star_files)
+    words = ["--paths", paths, "--held-out", asked, "--scale", "smoke", "--seeds", "1", "--json"]
+    code, out, _ = call(capsys, "atlas", *words)
+    assert code == 0
+    folder = Path(json.loads(out)["folder"])
+    final = pl.read_parquet(folder / "tables" / "final.parquet")
+    assert set(final["graph"]) == {"(6, 14)"}
+    assert (folder / "page.html").is_file()
+
+
+def replaced(changes: tuple[str, ...]) -> Settings:
+    return apply_overrides(Settings(), changes)
 
 
 def test_any_label_survives_the_settings() -> None:

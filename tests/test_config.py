@@ -21,7 +21,7 @@ from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.models import GPTConfig, TinyNNConfig
 from inweights.seeds import DATA_ORDER, INITIALISATION, WORLD, Streams
 from inweights.training import Curriculum, Phase, Schedule
-from inweights.worlds import TwoHop
+from inweights.worlds import Graph, TwoHop
 
 
 class Inner(Config):
@@ -239,7 +239,7 @@ def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
     assert identity(TwoHop(n=4)) == to_dict(TwoHop(n=4))
 
 
-@pytest.mark.parametrize("kind", [Phase, Schedule, GPTConfig, TinyNNConfig])
+@pytest.mark.parametrize("kind", [Phase, Schedule, GPTConfig, TinyNNConfig, Graph])
 def test_later_options_exist_and_are_off_by_default(kind: type[Config]) -> None:
     assert kind.later
     for name, neutral in kind.later.items():

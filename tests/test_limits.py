@@ -13,8 +13,8 @@ import pytest
 from inweights import limits
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
+from inweights.lab.group_size import capacity
 from inweights.lab.plan import Run
-from inweights.lab.task import capacity
 from inweights.lab.trial import Trial
 from inweights.models import GPTConfig
 from inweights.training import Curriculum
@@ -185,8 +185,8 @@ def test_parquet_is_counted_before_it_is_read(folder) -> None:
 def test_a_hub_that_all_facts_pass_through(capsys) -> None:
     rows = [f"a{i},to,hub\nhub,from{i},c{i}\n" for i in range(2000)]
     Path("hub.csv").write_text("".join(rows), encoding="utf-8")
-    text = refused(capsys, "predict", "hub.csv", "--max-memory", "1GB")
-    assert "the 4,000,000 questions that chain two of 4,000 facts" in text
+    assert main(["world", "triples", "--set", "path=hub.csv", "--max-memory", "1GB", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == {"composition": 20_000}  # of 4,000,000
 
 
 def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:

@@ -6,14 +6,14 @@ import errno
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from inweights.commands import app
 from inweights.errors import InweightsError
-from inweights.limits import at_most
+from inweights.limits import at_most, launched_by_torchrun
 
 __all__ = ["app", "main"]
 
@@ -33,7 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
         return 2
     try:
-        with _warnings_in_a_line(), at_most(limit) if limit is not None else nullcontext():
+        with (
+            _warnings_in_a_line(),
+            at_most(limit) if limit is not None else nullcontext(),
+            _joined() as first,
+        ):
+            if not first:
+                return 0
             code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except (CycloptsError, InweightsError) as error:
         if debug:
@@ -71,6 +77,15 @@ def _apart(given: Sequence[str]) -> tuple[list[str], str | None]:
 def _unicode(word: str) -> bool:
     """Whether it has no byte that the system could not decode."""
     return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def _joined() -> AbstractContextManager[bool]:
+    """Join the other processes of torchrun, if it started this one; the first does the command."""
+    if not launched_by_torchrun():
+        return nullcontext(True)
+    from inweights.lab.ranks import joined
+
+    return joined()
 
 
 @contextmanager

@@ -77,6 +77,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 #: The largest number that a size may be, unless something else is said.
 MOST = 65_536
+#: Types of which a value is what it is.
+_PLAIN = frozenset({int, float, str, bool, type(None)})
 C = TypeVar("C", bound=msgspec.Struct)
 
 
@@ -141,10 +143,12 @@ def identity(value: Any) -> Any:
         >>> identity({"world": Ring()}), identity(Ring(twisted=True))
         ({'world': {'nodes': 15}}, {'nodes': 15, 'twisted': True})
     """
-    if isinstance(value, Mapping):
-        return {str(key): identity(inner) for key, inner in value.items()}
+    if type(value) in _PLAIN:  # most are, and looking at them closer would take most of the time
+        return value
     if isinstance(value, list | tuple):
         return [identity(inner) for inner in value]
+    if isinstance(value, Mapping):
+        return {str(key): identity(inner) for key, inner in value.items()}
     if not isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, str_keys=True)
     about = type(value).__struct_config__

@@ -137,9 +137,10 @@ def forecast(
 
 def _publish(outcome: Outcome, folder: Path) -> None:
     """Add figures and the page; what draws them is loaded when something is drawn."""
+    from inweights.recipes.citations import citations
     from inweights.report.publish import publish
 
-    publish(outcome, folder)
+    publish(outcome, folder, citations(outcome.recipe))
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:

@@ -24,6 +24,7 @@ __all__ = [
     "check_file",
     "check_memory",
     "check_name",
+    "launched_by_torchrun",
     "memory_limit",
     "parse_bytes",
     "read_text",
@@ -202,3 +203,8 @@ def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:
         raise error(f"cannot read {path}: {why.strerror}") from None
     except UnicodeDecodeError as why:
         raise error(f"{path} is not text in UTF-8 ({why.reason}); save it as UTF-8") from None
+
+
+def launched_by_torchrun() -> bool:
+    """Whether this is one of several processes that torchrun started together."""
+    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"

@@ -48,8 +48,9 @@ def test_no_other_candidate_is_right(tmp_path: Path) -> None:
     asked = augment(facts(tmp_path, *rows, "bonn,in,germany", "bob,from,germany")).questions
     made = asked.filter(pl.col("role") == "composition")
     told = {(r["subject"], r["answer"]): r for r in made.iter_rows(named=True)}
-    assert told["ann", "italy"]["candidates"] == ["germany", "italy"]
-    assert told["bob", "germany"]["candidates"] == ["germany", "italy", "norway"]
+    # The bridge, at which a model may stop half-way, is one; Norway is right for Ann.
+    assert told["ann", "italy"]["candidates"] == ["germany", "italy", "rome"]
+    assert told["bob", "germany"]["candidates"] == ["bonn", "germany", "italy", "norway"]
     assert [r["stated"] for r in told.values()] == [False, False, True]  # by 'from'
     assert told["bob", "germany"]["facts"] == [2, 5]
 
@@ -67,9 +68,10 @@ def test_analogies(tmp_path: Path) -> None:
     assert made["facts"][0].to_list() == [1, 0, 3]
 
 
-def test_questions_with_one_candidate_are_left_out(tmp_path: Path) -> None:
-    asked = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy")).questions
-    assert asked.height == 0
+def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -> None:
+    made = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy"))
+    assert made.questions["candidates"].to_list() == [["italy", "rome"]]
+    assert made.alone == 2  # both reversals
 
 
 def test_large_sets_take_seconds(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from inweights.audit import augment, write_augmented
 from inweights.audit.strategies import STRATEGIES
+from inweights.audit.strategies.measured import MEASURED
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
@@ -177,3 +178,20 @@ def test_options_that_cannot_be(options, match: str) -> None:
 
 def test_every_strategy_says_what_was_measured() -> None:
     assert all(way.what and way.evidence for way in STRATEGIES.values())
+
+
+def test_auto_takes_what_the_measurements_speak_for() -> None:
+    known = knowledge([(0, 2, 1), (1, 0, 2), (3, 2, 4), (4, 0, 5)])
+    made = augment(known, strategies=["auto"], want=["composition", "reverse", "steps"])
+    assert made.strategies == ("derive", "reversals", "paraphrases")
+    for choice in made.choices:
+        rows = [row for row in MEASURED if row.asked == choice.asked]
+        (best,) = (row for row in rows if row.strategy == choice.strategy)
+        assert all((best.gain or 0) >= (row.gain or 0) for row in rows)
+        assert best.source in choice.why
+    # What is taken for one kind of question may cost another.
+    costs = ["but reversals, taken for others, -.24" in choice.why for choice in made.choices]
+    assert costs == [False, False, True]
+    with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
+        augment(known, strategies=["auto"], want=["step"])
+    assert {row.strategy for row in MEASURED} <= set(STRATEGIES)

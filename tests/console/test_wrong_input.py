@@ -149,6 +149,11 @@ TABLE: list[tuple[str, str]] = [
     ("verify --plugin NOWHERE/x.py", "there is no file"),
     ("describe fig2 --plugin PLUGIN", "ZeroDivisionError: division by zero"),
     ("world two-hop --plugin ''", "such as my_lab"),
+    ("audit @people --plugin nowhere", "nowhere"),
+    ("augment @people --out OUT --plugin nowhere", "nowhere"),
+    ("atlas karate-club --plugin nowhere", "nowhere"),
+    ("finetune @smollm2 OUT --out OUT --plugin nowhere", "nowhere"),
+    ("evaluate @smollm2 OUT --plugin nowhere", "nowhere"),
     ("run mine/rings --scale smoke", "unknown recipe 'mine/rings'"),
 ]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 from tests.runs.tiny import RECIPE
+from tests.worlds.test_sources import DUMP, TURTLE
 
 from inweights.audit import augment
 from inweights.audit.write import write_augmented
@@ -46,6 +47,8 @@ TEXTS = {
     ),
     "cases.json": json.dumps([CASE, CASE]),
     "two_hop.csv": TWO_HOP,
+    "facts.ttl": TURTLE,
+    "dump.json": "[\n" + ",\n".join(map(json.dumps, DUMP)) + "\n]\n",
     "edges.csv": "source,target\na,b\nb,c\nc,d\nd,a\n",
     "paths.txt": "a=b\nb=c\nb=\nc=a,b,c\n",
     "links.graphml": GRAPHML,

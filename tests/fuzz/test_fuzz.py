@@ -48,7 +48,7 @@ def test_mutated_commands_and_files() -> None:
     assert campaign(commands=40, files=40, seed=1) == []
 
 
-@given(NEAR, st.sampled_from(["csv", "tsv", "jsonl", "json"]))
+@given(NEAR, st.sampled_from(["csv", "tsv", "jsonl", "json", "ttl", "nt"]))
 def test_facts_are_read_or_refused(tmp_path_factory, text, kind) -> None:
     path = tmp_path_factory.mktemp("facts") / f"f.{kind}"
     path.write_text(text, encoding="utf-8", newline="")

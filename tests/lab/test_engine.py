@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab import executors, plan, task
+from inweights.lab import executors, group_size, plan, task
 from inweights.lab.collect import Effort, collect
 from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import Processes
@@ -51,7 +51,7 @@ def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
     whole = list(trained)
     trained.clear()
-    monkeypatch.setattr(task, "MAX_BYTES", 1)
+    monkeypatch.setattr(group_size, "MAX_BYTES", 1)
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
     assert set(trained) == {1}
     assert max(whole) >= 4

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -20,8 +22,10 @@ from inweights.lm import (
     ask_with_thought,
     encode,
     finetune,
+    general_knowledge,
     generate,
     hidden_states,
+    kept,
     load_model,
     log_likelihoods,
     preview,
@@ -31,6 +35,9 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.data import Encoded, batches
+from inweights.lm.general import _REPEATS
+from inweights.lm.load import _check_chat
+from inweights.lm.replay import replayed
 from inweights.lm.score import _cut
 
 FACTS = [
@@ -315,6 +322,43 @@ def test_generation_is_greedy(learnt) -> None:
     assert generate(lm, ["Rome is in", "Mozart was born in"]) == ["Italy", "Salzburg"]
     asked = [Question("0", "first_hop", "Rome is in", ("Peru", "Italia"), 1, ("italy",))]
     assert say(lm, asked)["exact"].to_list() == [True]
+
+
+def test_in_chat_prompts_are_turns(learnt) -> None:
+    chat = replace(learnt, chat=True)
+    (row,) = encode(chat, [Example("Rome is in", " Italy.")], end=True)
+    assert chat.tokenizer.decode(row.ids[: row.start]) == "user: Rome is in\nassistant: "
+    assert chat.tokenizer.decode(row.ids[row.start :]) == "Italy.<end>"
+    # Text of nobody, such as what is replayed, is no turn.
+    (row,) = encode(chat, [Example("", "Rome lies in Italy.")])
+    assert chat.tokenizer.decode(row.ids) == "Rome lies in Italy."
+    with pytest.raises(ConfigError, match="no chat template"):
+        _check_chat("a base model", SimpleNamespace(chat_template=None), True)
+
+
+def test_what_a_model_writes_itself_is_replayed(lm) -> None:
+    fact = [Example("Rome is in", " Italy.", 3)] * 20
+    more = replayed(lm, fact, FineTune(replay=0.5), 5)
+    assert more == replayed(load_model("@tiny"), fact, FineTune(replay=0.5), 5)
+    assert {(e.prompt, e.stage) for e in more} == {("", 3)}
+    assert sum(len(lm.tokens(e.completion)) for e in more) <= 0.5 * 20 * len("Rome is in Italy.")
+    assert replayed(lm, fact, FineTune(), 5) == []
+    with pytest.raises(ConfigError, match="replay is a share"):
+        FineTune(replay=-1.0)
+
+
+def test_damage_is_told(lm) -> None:
+    table = general_knowledge(lm, ["Ann"])
+    asked = table.filter(kind="question")
+    assert kept(table, table)["damage"] == []
+    right = table.with_columns(hit=pl.col("kind") == "question", spilled=False, repeats=False)
+    wrong = table.with_columns(hit=False, spilled=True, repeats=True, nats=pl.col("nats") + 1)
+    told = kept(right, wrong)
+    assert [len(told["damage"]), told["accuracy"], told["spilled"]] == [4, (1.0, 0.0), (0.0, 1.0)]
+    assert told["p"] == pytest.approx(2 * 0.5**asked.height)
+    assert told["perplexity"][1] == pytest.approx(math.e * told["perplexity"][0])
+    assert _REPEATS.search("Lyon. Lyon. Lyon.")
+    assert not _REPEATS.search("Rome, Lyon, Rome. It is in Rome")
 
 
 def test_rank_share_and_chance(learnt) -> None:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import types
 
 import polars as pl
 import pytest
+import torch
 from filelock import FileLock
 
 from inweights.console import language
-from inweights.errors import DataError
-from inweights.lm import FineTune, Question, evaluation, finetune_to, load_model, read_exam
+from inweights.errors import ConfigError, DataError
+from inweights.lm import (
+    FineTune,
+    Question,
+    add_scores,
+    evaluation,
+    finetune_to,
+    forecast_of,
+    load_model,
+    read_exam,
+)
 from inweights.worlds.new_folder import new_folder
 
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)
@@ -43,17 +55,38 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert tokens == done.tokens
     assert pl.read_parquet(tmp_path / "model" / "losses.parquet").equals(done.losses)
     assert not (tmp_path / "model.state").exists()
+    rights = {p.suffix: p.stat().st_mode for p in (tmp_path / "model").iterdir() if p.is_file()}
+    assert rights[".safetensors"] == rights[".json"]
     with pytest.raises(DataError, match="exists already"):
         finetune_to(tmp_path / "model", "@tiny", data, SHORT)
 
-    made = evaluation(load_model(tmp_path / "model"), read_exam(data), before=load_model("@tiny"))
-    assert set(made) == {"answers", "summary", "gap", "layers", "paired", "sets"}
+    asked = read_exam(data)
+    foreseen, why = forecast_of(data, asked)
+    assert foreseen is not None
+    assert why == ""
+    made = evaluation(
+        load_model(tmp_path / "model"), asked, before=load_model("@tiny"), forecast=foreseen
+    )
+    assert set(made) == {
+        *("answers", "summary", "gap", "layers", "paired", "sets", "general", "kept", "forecast"),
+    }
+    # The forecast is of the same questions as the answers.
+    assert made["forecast"]["questions"].sum() == sum(q.role == "composition" for q in asked)
+    add_scores(tmp_path / "model", made)
+    add_scores(tmp_path / "model", made)
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert card.count("## Scores") == 1
+    assert "Strategies: none, the facts alone." in card
+    assert "| composition | 2 |" in card
     assert made["answers"].filter(pl.col("when") == "before").height == 14
     language.mask(mask, rows, tokens, steps)
     language.finetuned(done, tmp_path / "model", json=False)
     language.evaluated(made, json=False)
     said = capsys.readouterr().out
     assert "by steps" in said
+    words = " ".join(said.split())
+    assert "of a network that is trained on these facts alone, not of this model" in words
+    assert "perplexity of the texts" in said
     assert "Compositionality gap" in said
     language.evaluated(made, json=True)
     assert json.loads(capsys.readouterr().out)["paired"][0]["questions"] == 2
@@ -61,18 +94,56 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["stages"][0]["updates"] == steps
 
 
-def test_an_interrupted_command_goes_on(data, tmp_path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
+    done = []
 
-    def halt(done: int, total: int, what: str) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
+    def halt(step: int, total: int, what: str) -> None:
+        done.append(step)
+        if len(done) == 3:
+            os.kill(os.getpid(), number)
 
+    before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt):
         finetune_to(tmp_path / "model", "@tiny", data, config, progress=halt)
+    assert signal.getsignal(number) is before
+    assert (tmp_path / "model.state").exists()
     assert not (tmp_path / "model").exists()
-    finetune_to(tmp_path / "model", "@tiny", data, config)
+    finetune_to(tmp_path / "model", "@tiny", data, config, progress=halt)
+    assert done == [1, 2, 3, *range(4, done[-1] + 1)]
     assert (tmp_path / "model" / "model.safetensors").exists()
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
+def test_adapters_are_kept_for_peft(data, tmp_path) -> None:
+    from peft import PeftModel
+
+    finetune_to(tmp_path / "model", "@tiny", data, FineTune(epochs=1, rate=1e-2))
+    merged, base = load_model(tmp_path / "model"), load_model("@tiny")
+    adapted = PeftModel.from_pretrained(base.model, tmp_path / "model" / "adapter")
+    ids = torch.tensor([merged.tokens("Ann was born in", start=True)])
+    with torch.no_grad():
+        one, other = merged.model(ids).logits, adapted(ids).logits
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_losses_go_to_a_tracker(data, tmp_path, monkeypatch) -> None:
+    calls = []
+    fake = types.SimpleNamespace(
+        init=lambda **about: calls.append(about["name"]),
+        log=lambda numbers, step: calls.append((step, numbers["loss"])),
+        finish=lambda: calls.append("finished"),
+    )
+    monkeypatch.setitem(sys.modules, "trackio", fake)
+    done = finetune_to(tmp_path / "model", "@tiny", data, SHORT, tracker="trackio")
+    losses = done.losses.select("step", "loss").rows()
+    assert calls == ["model", *losses, "finished"]
+    with pytest.raises(ConfigError, match="unknown tracker 'wandbb'"):
+        finetune_to(tmp_path / "other", "@tiny", data, SHORT, tracker="wandbb")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigError, match="pip install wandb"):
+        finetune_to(tmp_path / "other", "@tiny", data, SHORT, tracker="wandb")
 
 
 def test_two_at_once_on_one_folder(data, tmp_path) -> None:

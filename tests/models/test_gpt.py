@@ -32,6 +32,19 @@ def gpt(**settings: Any) -> GPT:
     return model
 
 
+def test_positions_may_start_on_a_scale_of_their_own() -> None:
+    config = GPTConfig(layers=1, width=8)
+    one, other = (
+        c.build(vocabulary=9, seeds=[0, 1], inits=[Init(), Init(std=0.5)])
+        for c in (config, GPTConfig(layers=1, width=8, position_std=1.0))
+    )
+    assert torch.equal(one.tokens.weight, other.tokens.weight)
+    scaled = one.positions.weight * torch.tensor([50.0, 2.0]).view(2, 1, 1)
+    torch.testing.assert_close(other.positions.weight, scaled)
+    with pytest.raises(ConfigError, match="no effect on positions = 'none'"):
+        GPTConfig(positions="none", position_std=1.0)
+
+
 def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
     """Logits ``[T, V]`` of replica ``r`` for one sequence."""
     config, weights = model.config, {n: p[r] for n, p in model.named_parameters()}

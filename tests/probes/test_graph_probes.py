@@ -20,7 +20,7 @@ from inweights.models import (
 )
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation, node_vectors
 from inweights.probes.named import named_geometry
-from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
+from inweights.probes.spectrum import edge_margin, geometric_margin, spectral_energy, zigzag
 from inweights.theory.node2vec import descend
 from inweights.theory.spectral import adjacency, eigenspaces, hop_distances, operator
 from inweights.theory.storage import untied_storage
@@ -30,6 +30,7 @@ from inweights.worlds import Graph, TwoHop, World, from_networkx
 #: Probes of (model, worlds of graphs).
 OF_GRAPHS = (
     cosines,
+    edge_margin,
     geometric_margin,
     graph_recall,
     hop_correlation,
@@ -295,6 +296,40 @@ def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
         np.testing.assert_allclose(rows["margin"], expected.mean(1), atol=1e-5)
         np.testing.assert_allclose(rows["worst"], expected.min(1), atol=1e-5)
         np.testing.assert_allclose(rows["positive"], (expected > 0).mean(1))
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_edge_margin_is_its_formula(loops: bool) -> None:
+    """Node by node, with idle tokens: no bias, neighbours against all but them and the node."""
+    world = Graph(shape="cycle", n=7, self_edges=loops, idle_tokens=3, edge_token=True).build()
+    near, config = Graph(shape="cycle", n=7).build(), TinyNNConfig(width=6, init=Init(std=0.7))
+    model = config.build(vocabulary=len(world.vocabulary), seeds=[5, 6])
+    with torch.no_grad():
+        model.middle.bias.fill_(3.0)  # type: ignore[union-attr]
+    a, table = adjacency(near), edge_margin(model, world)
+    for r, (rivals, count) in ((r, c) for r in (0, 1) for c in (("nodes", 7), ("vocabulary", 11))):
+        e = model.tokens.weight[r, :count].detach().double().numpy()  # type: ignore[union-attr,index]
+        w = model.middle.weight[r].detach().double().numpy().T  # type: ignore[union-attr,index]
+        right = np.linalg.svd(e)[2]
+        logits = e @ sum((v @ w @ v) * np.outer(v, v) for v in right[: min(e.shape)]).T @ e.T
+        found = []
+        for u in range(7):
+            rest = max(logits[u, j] for j in range(count) if j != u and (j > 6 or not a[u, j]))
+            said = [logits[u, j] - rest for j in range(7) if a[u, j]]
+            found.append((max(said), min(said)))
+        rows = table.filter(replica=r, rivals=rivals)
+        np.testing.assert_allclose(rows["margin"], np.mean(found, 0), atol=1e-5)
+        np.testing.assert_allclose(rows["worst"], np.min(found, 0), atol=1e-5)
+
+
+def test_no_node_is_its_own_neighbour() -> None:
+    """Vectors that are all alike but orthonormal pass no test by answering with themselves."""
+    world = Graph(shape="cycle", self_edges=True).build()
+    model = TinyNNConfig(width=15).build(vocabulary=15, seeds=[0])
+    with torch.no_grad():
+        model.tokens.weight.copy_(torch.eye(15))  # type: ignore[union-attr,operator]
+        model.middle.weight.copy_(torch.eye(15))  # type: ignore[union-attr,operator]
+    assert geometric_margin(model, world, draws=1)["margin"].to_list() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("shape", ["path-star", "grid", "cycle", "irregular"])

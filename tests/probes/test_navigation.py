@@ -10,7 +10,7 @@ from inweights.errors import DataError
 from inweights.models import GPTConfig, Model, Packed
 from inweights.probes.navigation import navigation, ridge_map, stepwise
 from inweights.training import answer_logits, answer_ranks, answers_of, scoring
-from inweights.worlds import Statements, Vocabulary, World
+from inweights.worlds import PathStar, Statements, Vocabulary, World
 
 ARMS, NODES, WIDTH = 40, 5, 16
 
@@ -113,6 +113,23 @@ class OneStep:
                 return state
 
         return Chain(1, vocabulary)
+
+
+def test_the_root_is_told_apart_among_both_directions() -> None:
+    """Only it has ten answers; inner nodes have two, one for each direction."""
+    world = PathStar(arms=10, nodes=4).build(0)
+    table = np.zeros((len(world.vocabulary),) * 2)
+    pairs = world.facts.matrix(world.facts.with_role("edge"))
+    root = np.bincount(pairs[0][:, 0]).argmax()
+    inner = pairs[0][:, 0] != root
+    table[pairs[0][inner, 0], pairs[1][inner, 0]] = table[root] = 1.0
+    table[root, pairs[1][~inner, 0]] = 0.0  # of the root every other node is said
+    found = stepwise(answering(world, table), world, roles=["edge", "reverse_edge"], apart=True)
+    assert found.select("role", "hub").rows() == [
+        ("edge", False), ("edge", True), ("reverse_edge", False)
+    ]  # fmt: skip
+    assert found["recall"].to_list() == [1.0, 0.0, 1.0]
+    assert found.filter(hub=True)["statements"].item() == 10 == (~inner).sum()
 
 
 def test_every_place_of_an_answer_is_judged_given_those_before() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import pytest
 
-from inweights.recipes.beyond import geometry_first, what_mends_long_paths
-from inweights.recipes.beyond import when_does_geometry_navigate as navigate
+from inweights.recipes.beyond import geometry_first
+from inweights.recipes.beyond import how_far_geometry_carries as carry
 
 
 def table(columns: str, *rows: tuple[Any, ...]) -> pl.DataFrame:
@@ -56,38 +55,50 @@ def test_geometry_first_reads_the_first_node_and_the_worse_direction() -> None:
     ]
 
 
-def test_what_mends_long_paths_names_what_is_shown() -> None:
-    derived = what_mends_long_paths.derive(ends("pressure nodes seed", (("p", 8, 0), 0.65, 0.75)))
-    assert values(derived["table"], ENDS) == [(0.65, 0.3, 0.8, 0.5, 0.4, 0.75, 0.25)]
-    assert values(derived["shown"], "pressure nodes of value") == [
-        ("p", 8, "found by the model", 0.65),
-        ("p", 8, "by an affine map", 0.75),
-        ("p", 8, "nearest first node", 0.4),
-        ("p", 8, "edges recalled", 0.5),
+def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
+    """Reach grows by a node for each doubling of arms and by two from decay 1 to 4."""
+    cells = [(a, w, d, a != 8) for a in (2, 4, 8) for w in (16, 32) for d in (1.0, 4.0)]
+    runs = []
+    for arms, width, decay, fitted in cells:
+        reach = {2: 4, 4: 5, 8: 6}[arms] + (2 if decay == 4 else 0)
+        if (arms, width, decay) == (8, 16, 4.0):
+            reach -= 3
+        for nodes in range(4, 10):  # what is found again beyond a gap does not count
+            found = 0.9 if nodes <= reach or nodes == 9 > reach + 1 else 0.89
+            runs.append(((arms, width, decay, nodes, 0, carry.EDGES, fitted), 0.1, found))
+    runs.append(((9, 16, 4.0, 8, 0, carry.PATHS, False), 0.6, 0.7))
+    derived = carry.derive(ends("arms width decay nodes seed stage fitted", *runs))
+    by = {"by": carry.AFFINE}
+    per = "per_arms per_width per_decay"
+    assert values(derived["law"], per, **by) == [(1.0, 0.0, 1.0)]
+    assert values(derived["judged"], "width decay reach foretold error", **by) == [
+        (16, 1.0, 6.0, 6.0, 0.0),
+        (16, 4.0, 5.0, 8.0, -3.0),
+        (32, 1.0, 6.0, 6.0, 0.0),
+        (32, 4.0, 8.0, 8.0, 0.0),
     ]
+    # The mean of the fitted cells is 5.5: off by .5, .5, .5 and 2.5, and the law by 3 once.
+    assert values(derived["hits"], "within gain", **by) == [(0.75, 0.25)]
+    # Nothing is nearest at any length: one less than the shortest.
+    assert set(derived["judged"].filter(by=carry.NEAREST)["reach"]) == {3.0}
+    assert values(derived["read"], ENDS) == [(0.6, 0.3, 0.8, 0.5, 0.4, 0.7, 0.25)]
+    assert values(derived["shown"], "what value", arms=2, panel="width 16, decay 1.0") == [
+        ("reach", 4.0),
+        ("foretold", 4.0),
+    ]
+    shown = values(derived["profile"], "of value", cell="2 arms, decay 1.0", nodes=5)
+    assert shown == [(carry.AFFINE, 0.89), (carry.NEAREST, 0.4), ("edges", 0.5)]
 
 
-def test_the_map_counts_its_base_once() -> None:
-    runs = (
-        ((navigate.STEPS, 250, 4, 0), 0.9, 0.8),  # the base, twice
-        ((navigate.ARMS, 200, 4, 0), 0.9, 0.8),
-        ((navigate.ARMS, 50, 4, 0), 0.3, 0.8),
-        ((navigate.WIDTH, 16, 6, 0), 0.5, 0.1),
-    )
-    derived = navigate.derive(ends("swept setting nodes seed", *runs))
-    assert values(derived["table"], "row", nodes=4, swept=navigate.ARMS) == [
-        ("200 arms",),
-        ("50 arms",),
+def test_the_law_foretells_no_more_than_can_be_seen() -> None:
+    """Twice the arms, two nodes more: 10 at 8 arms, where 8 nodes are the longest tried."""
+    runs = [
+        ((arms, width, decay, nodes, 0, carry.EDGES, arms < 8), 0.1, 1.0 * (nodes <= reach))
+        for arms, reach in ((2, 6), (4, 8), (8, 8))
+        for width in (16, 32)
+        for decay in (1.0, 4.0)
+        for nodes in range(4, 9)
     ]
-    assert values(derived["short"], "setting") == [(250,), (200,), (50,)]
-    # Of (.9, .8), (.3, .8), (.5, .1), each once: sums of squares .56/3 and .98/3, products .14/3.
-    expected = 0.14 / (0.56 * 0.98) ** 0.5
-    assert derived["agreement"]["correlation"].to_list() == pytest.approx([expected])
-    shown = values(derived["shown"], "row length value", of="hardest")
-    assert shown == [
-        ("50 arms", "4 nodes", 0.3),
-        ("200 arms", "4 nodes", 0.9),
-        ("16 width", "6 nodes", 0.5),
-        ("250 edge steps", "4 nodes", 0.9),
-    ]
-    assert set(derived["shown"]["of"]) == {"hardest", "ridge", "nearest", "edges"}
+    derived = carry.derive(ends("arms width decay nodes seed stage fitted", *runs))
+    judged = values(derived["judged"], "reach foretold error", by=carry.AFFINE)
+    assert judged == [(8.0, 8.0, 0.0)] * 4

@@ -240,6 +240,13 @@ def test_fig16_ends_with_the_leaf() -> None:
     edges = table("graph condition split seed recall", *recall)
     derived = fig16.derive({"paths": paths(labels), "edges": edges})
     assert values(derived["final"], "step exact hardest") == [(20, 0.4, 0.9)]
+    assert derived["judged"].equals(derived["final"])
+    unsure = paths(labels).with_columns(
+        exact=pl.when(pl.col("part") == "facts").then(0.9).otherwise("exact")
+    )
+    judged = fig16.derive({"paths": unsure, "edges": edges})["judged"]
+    assert judged["exact"].is_nan().all()
+    assert judged["hardest"].is_nan().all()
     assert values(derived["curves"], "panel step exact")[1:] == [
         ("a, random", 10, 0.5),
         ("a, random", 20, 0.4),
@@ -295,16 +302,16 @@ def test_fig36_measures_the_loss_from_the_peak() -> None:
 def test_e1_parts_frozen_and_learnt() -> None:
     held = [[1.0, 0.1], [1.0, 0.3], [1.0, 0.2]]
     names = (e1.LEARNT, "frozen")
-    edges = [(name, 0, recall) for name in names for recall in (0.5, 0.9)]
+    edges = [(name, 0, *row) for name in names for row in ((False, 0.5), (True, 0.2), (False, 0.9))]
     derived = e1.derive(
         {
             "paths": pl.concat(paths({"embeddings": name}, held) for name in names),
-            "edges": table("embeddings seed recall", *edges),
+            "edges": table("embeddings seed hub recall", *edges),
         }
     )
     for name, part in zip(names, ("learnt", "frozen"), strict=True):
-        assert values(derived[part], "embeddings step hardest best trained recall") == [
-            (name, 20, 0.2, 0.3, 1.0, 0.7)
+        assert values(derived[part], "embeddings step hardest best trained recall root") == [
+            (name, 20, 0.2, 0.3, 1.0, 0.7, 0.2)
         ]
     assert values(derived["curves"], "series accuracy", step=20, embeddings="frozen") == [
         ("hardest token, held out", 0.2),

@@ -11,8 +11,17 @@ import pytest
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes.beyond import real_graphs
+from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import fig1, fig5, fig6, fig7, fig8, fig9, filming
-from inweights.recipes.geometric_memory.common import FROZEN, GPT, NN, NODE2VEC
+from inweights.recipes.geometric_memory.common import (
+    BF16,
+    CODE,
+    FROZEN,
+    GPT,
+    NN,
+    NODE2VEC,
+    PLAIN,
+)
 from inweights.worlds import Graph
 
 Rows = list[tuple[Any, ...]]
@@ -124,6 +133,26 @@ def test_real_graphs_are_made_again_from_their_edges() -> None:
     assert rows(made["stored"], "edges trained") == [(0.8, False), (0.6, True)]
 
 
+def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() -> None:
+    course = table(
+        "condition step spearman", (CODE, 0, 0.0), (CODE, 9, -0.5), (PLAIN, 9, -0.2),
+        graph="grid", architecture=GPT, seed=3,
+    )  # fmt: skip
+    shared = pl.concat([course.drop("condition").head(1), course], how="diagonal")
+    made = gm.judged({"correlation": course, "shared": shared, "plain": course.drop("condition")})
+    assert rows(made["correlation"], "step spearman") == [(0, 0.0), (9, -0.5)]
+    assert made["shared"].height == 3
+    assert made["plain"].height == 3
+    assert rows(made["conditions"], "condition spearman") == [(CODE, -0.5), (PLAIN, -0.2)]
+
+
+def test_equally_close_pairs_share_a_rank() -> None:
+    """Both far pairs are equally close but for a rounding; a decimal place would part them."""
+    pairs = ((1, 0.9), (2, 0.0500005), (3, 0.0500004), (2, 0.05000045), (3, -0.4))
+    found = gm.far_correlation(table("hops cosine", *pairs, graph="grid", seed=3), ["graph"])
+    assert close(rows(found, "far"), (-1 / np.sqrt(3),))
+
+
 def test_fig5_ends_and_best_steps() -> None:
     """TinyGPT is best on the way, at step 10 of 20; the list at its start, of 5 steps."""
     course = table(
@@ -183,13 +212,21 @@ def figure6() -> dict[str, pl.DataFrame]:
         EARLY_NN: {0: 0.0, 1: 0.2, 2: 0.3, 20: 0.5, 21: 0.5},
         LATE_NODE2VEC: {0: 0.0, 10: 0.1, 20: 0.4, 30: 0.6},
     }
-    least = courses("margin", margin).with_columns(over=pl.lit("min"))
+    least = courses("margin", margin).with_columns(over=pl.lit("min"), rivals=pl.lit("nodes"))
+    least = least.with_columns(condition=pl.lit(BF16))
+    others = (
+        least.with_columns(margin=5.0, over=pl.lit("max")),
+        least.with_columns(margin=5.0, rivals=pl.lit("vocabulary")),
+        least.filter(pl.col("horizon") == fig6.LATE).with_columns(
+            margin=7.0, condition=pl.lit(CODE)
+        ),
+    )
     first = courses("energy", energy).with_columns(space=0, null_mean=0.1, null_high=0.2)
     second = first.with_columns(energy=1 - pl.col("energy"), space=1)
     return fig6.derive(
         {
             "recall": courses("recall", recall),
-            "margin": pl.concat([least, least.with_columns(margin=5.0, over=pl.lit("max"))]),
+            "margin": pl.concat([least, *others]),
             "energy": pl.concat([first, second]),
             "correlation": courses("spearman", {LATE_GPT: {0: 0.0, 5: -0.8, 10: -0.6}}),
         }
@@ -212,11 +249,14 @@ def test_fig6_first_steps_and_half_times(figure6) -> None:
 
 
 def test_fig6_margins_soon_and_at_the_end(figure6) -> None:
-    kept = "horizon step margin stored"
-    assert rows(figure6["soon"], kept) == [("late", 100, 0.5, 1.0), (fig6.SLOW, 100, 0.0, 0.0)]
-    assert rows(figure6["end"], kept) == [("late", 200, -0.3, 0.0), (fig6.SLOW, 200, 0.6, 1.0)]
+    kept, judged = "horizon step margin stored", {"condition": BF16}
+    soon = [("late", 100, 0.5, 1.0), (fig6.SLOW, 100, 0.0, 0.0)]
+    assert rows(figure6["soon"], kept, **judged) == soon
+    end = [("late", 200, -0.3, 0.0), (fig6.SLOW, 200, 0.6, 1.0)]
+    assert rows(figure6["end"], kept, **judged) == end
+    assert rows(figure6["end"], kept, condition=CODE) == [("late", 200, 7.0, 1.0)]
     usual, slow = "β₂ = .999, the default", "β₂ = .9995"
-    assert rows(figure6["margins"], "moment margin") == [
+    assert rows(figure6["margins"], "moment margin", **judged) == [
         (usual, 0.5), (usual, -0.3), (slow, 0.0), (slow, 0.6),
     ]  # fmt: skip
 
@@ -257,7 +297,12 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
                     energies(0.9, 0.1, axis="initial scale", value="1.0"),
                 ]
             ),
-            "deeper": energies(0.3, 0.35, architecture=GPT),
+            "deeper": pl.concat(
+                [
+                    energies(0.3, 0.35, architecture=GPT, condition=CODE),
+                    energies(0.5, 0.35, architecture=GPT, condition=PLAIN),
+                ]
+            ),
         }
     )
     values = "axis value top"
@@ -265,16 +310,17 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
         ("width", "2", 0.55), ("width", "8", 0.6), ("width", "17", 0.8),
         ("initial scale", "0.02", 0.7), ("initial scale", "1.0", 0.9),
     ]  # fmt: skip
-    model = [("model", NODE2VEC, 0.9), ("model", GPT, 0.3)]
+    model = [("model", NODE2VEC, 0.9), ("model", GPT, 0.3), ("model", fig7.PLAIN_GPT, 0.5)]
     assert rows(made["top"], values) == swept + model
     assert rows(made["swept"], values) == swept
     assert rows(made["wide"], values) == [("width", "17", 0.8)]
     assert rows(made["dimensions"], "value dimensions extra") == [
         ("2", 4.0, 2.0), ("8", 2.0, 0.0), ("17", 4.0, 2.0), ("0.02", 2.0, 0.0), ("1.0", 2.0, 0.0),
-        (NODE2VEC, 2.0, 0.0), (GPT, 0.0, -2.0),
+        (NODE2VEC, 2.0, 0.0), (GPT, 0.0, -2.0), (fig7.PLAIN_GPT, 2.0, 0.0),
     ]  # fmt: skip
     assert rows(made["spectra"], "value number energy") == [
         (NODE2VEC, 1, 0.9), (NODE2VEC, 2, 0.1), (GPT, 1, 0.3), (GPT, 2, 0.35),
+        (fig7.PLAIN_GPT, 1, 0.5), (fig7.PLAIN_GPT, 2, 0.35),
         ("random vectors", 1, 0.2), ("random vectors", 2, 0.2),
     ]  # fmt: skip
 
@@ -339,10 +385,17 @@ def test_fig9_is_held_beside_random_vectors() -> None:
                 graph="grid",
             ),
             "margin": table(
-                "graph self_edges over margin p",
-                ("cycle", False, "min", 0.2, 0.05),
-                ("cycle", True, "max", -0.1, 0.06),
-                ("grid", False, "min", 0.0, 0.01),
+                "graph self_edges over margin rivals condition",
+                ("cycle", False, "min", 0.2, "nodes", BF16),
+                ("cycle", False, "min", 0.3, "vocabulary", BF16),
+                ("cycle", True, "max", -0.1, "nodes", CODE),
+                ("grid", False, "min", 0.0, "nodes", BF16),
+            ),
+            "own_margin": table(
+                "graph self_edges over p condition",
+                ("cycle", False, "min", 0.05, BF16),
+                ("cycle", False, "min", 0.06, CODE),
+                ("cycle", True, "max", 0.01, BF16),
             ),
             "recall": table("model recall", (fig9.TIED, 0.1), (fig9.UNTIED, 0.9), (NN, 1.0)),
         }
@@ -364,8 +417,11 @@ def test_fig9_is_held_beside_random_vectors() -> None:
         (f"{fig9.UNTIED}, grid", "without", 1, 0.4),
         (f"{NN}, grid", loops, 5, 0.3),
     ]
-    judged = "condition over margin stored beats_chance"
-    first = ("without", "min", 0.2, 1.0, 1.0)
-    assert rows(made["cycle_margins"], judged) == [first, (loops, "max", -0.1, 0.0, 0.0)]
-    assert rows(made["least"], judged) == [first, ("without", "min", 0.0, 0.0, 1.0)]
+    judged = "condition self_edges over margin stored"
+    first = (BF16, False, "min", 0.2, 1.0)
+    assert rows(made["cycle_margins"], judged) == [first, (CODE, True, "max", -0.1, 0.0)]
+    assert rows(made["least"], f"loops {judged}") == [
+        ("without", *first), ("without", BF16, False, "min", 0.0, 0.0),
+    ]  # fmt: skip
+    assert rows(made["cycle_own"], "p beats_chance") == [(0.05, 1.0)]
     assert rows(made["stored"], "model") == [(fig9.UNTIED,), (NN,)]

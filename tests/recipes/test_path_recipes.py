@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import msgspec
 import pytest
 from torch import Tensor
 
-from inweights.config import identity
+from inweights.config import apply_overrides, identity
 from inweights.lab import Curriculum, Trial
-from inweights.lab.engine import execute
 from inweights.models import GPTConfig, MambaConfig
 from inweights.probes.paths import path_accuracy
-from inweights.recipes.beyond import geometry_first, what_mends_long_paths
+from inweights.recipes.beyond import geometry_first
 from inweights.recipes.derived import whole
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.geometric_memory.paths import MINI, PathStarTraining, Way
-from inweights.runs import RunStore
 from inweights.training import train
 from inweights.training.flat_parameters import FlatParameters
 
@@ -88,19 +85,31 @@ def test_controls_have_to_memorise_without_a_geometry() -> None:
     }
 
 
-def test_pressure_is_put_on_phases() -> None:
-    mend = what_mends_long_paths
-    settings = mend.Settings(pressure=mend.Pressure(edges=3.0, settle=7, paths=2.0))
-    decays = {
-        where: [phase.optimizer.weight_decay for phase in settings.curriculum(where).phases]
-        for where in (mend.NOWHERE, mend.EDGES, mend.BOTH)
+def test_pressure_is_on_edges_that_are_learnt_alone() -> None:
+    star = msgspec.structs.replace(MINI, pressure=3.0, settle=7, task_tokens=False)
+    told = {
+        how: [(phase.optimizer.weight_decay, phase.steps) for phase in star.curriculum(how).phases]
+        for how in (paths.GEOMETRY, paths.ALONE, paths.INTERLEAVED)
     }
-    assert decays == {
-        mend.NOWHERE: [0.1, 0.1, 0.1],
-        mend.EDGES: [3.0, 0.1, 0.1],
-        mend.BOTH: [3.0, 0.1, 2.0],
+    assert told == {
+        paths.GEOMETRY: [(3.0, MINI.edges), (0.1, 7), (0.1, MINI.paths)],
+        paths.ALONE: [(3.0, MINI.edges), (0.1, 7)],
+        paths.INTERLEAVED: [(0.1, MINI.together)],
     }
-    assert [phase.steps for phase in settings.curriculum(mend.BOTH).phases] == [300, 7, 1000]
+    assert {"pressure", "settle"} <= set(identity(star))
+    assert not {"pressure", "settle", "task_tokens"} & set(
+        identity(msgspec.structs.replace(MINI, task_tokens=False))
+    )
+
+
+def test_the_papers_recipes_say_which_task_it_is() -> None:
+    for how in WAYS:
+        world = MINI.trial({}, how=how).world.build(0)
+        assert world.vocabulary.text(world.queries.prompt(0)).split()[0] == "<path>"
+        assert all(
+            world.vocabulary.text(world.facts.prompt(int(i))).split()[0] == "<edge>"
+            for i in world.facts.with_role("edge")
+        )
 
 
 def test_the_embeddings_stand_still() -> None:
@@ -120,13 +129,10 @@ def test_the_embeddings_stand_still() -> None:
 
 
 @pytest.mark.parametrize("change", ["tied=false", 'positions="sinusoidal"'])
-def test_other_models_can_be_frozen(change: str, tmp_path: Path) -> None:
+def test_other_models_can_be_frozen(change: str) -> None:
     """A head of its own moves in the last phase; positions need not be parameters."""
-    overrides = [f"course.model.{change}", "nodes=[3]"]
-    recipe = what_mends_long_paths.RECIPE
-    outcome = execute(recipe, "smoke", overrides=overrides, store=RunStore(tmp_path))
-    assert len(outcome.tables["table"]) == 6
-    trial = recipe.plan(recipe.resolve("smoke", 1, overrides)[0]).trials[-1]
+    star = apply_overrides(MINI, [f"model.{change}"])
+    trial = msgspec.structs.replace(star, settle=4).trial({}, how=paths.GEOMETRY)
     phases, (before, after) = trial.learner.phases, ends(trial)
     assert [phase.freezes for phase in phases] == [(), (), ("tokens.*",)]
     moved = {name for name in before if not before[name].equal(after[name])}

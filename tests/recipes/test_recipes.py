@@ -11,9 +11,10 @@ from tests.recipes.stated import RECORD, stated
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lab import judge
+from inweights.lab.describe import settings as settings_of
+from inweights.lab.describe import split_ours
 from inweights.lab.plan import asked_of
 from inweights.recipes import get_recipe, recipe_names, register
-from inweights.report import draw
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
@@ -49,6 +50,9 @@ def test_recipe_is_well_stated(name: str) -> None:
     assert len(set(ids)) == len(ids)
     assert recipe.claims
     assert all(claim.text.endswith(".") for claim in recipe.claims)
+    names, _ = split_ours(recipe.ours)
+    known = [f"{one.path}." for one in settings_of(recipe)]
+    assert all(any(path.startswith(f"{name}.") for path in known) for name in names), names
     for scale in recipe.scales:
         settings, seeds, config = recipe.resolve(scale)
         work = asked_of(recipe.plan(settings), seeds[:1])
@@ -78,6 +82,7 @@ def smoke(tmp_path_factory):
 LONG = (
     "beyond/where-the-bridge-holds",
     "beyond/does-the-bridge-help",
+    "beyond/which-diet-teaches",
     "beyond/geometry-first",
     "feature-resemblance/table2",
     "geometric-memory/fig23-24",
@@ -95,9 +100,8 @@ def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     recipe = outcome.recipe
     assert outcome.folder.complete
     outcome.folder.verify()
-    for figure in recipe.figures:
-        if all(outcome.tables[source].height for source in figure.sources):
-            draw(figure, outcome.tables)
+    drawn = {path.name for path in (outcome.folder.path / "figures").iterdir()}
+    assert drawn == {f"{f.id}.{kind}" for f in recipe.figures for kind in ("png", "svg")}
     page = (outcome.folder.path / "page.html").read_text(encoding="utf-8")
     assert recipe.title in html.unescape(page)
     again = iw.run(name, "smoke", runs=outcome.folder.path.parents[2])

@@ -14,7 +14,7 @@ from inweights.report.figures import draw
 from inweights.report.html import preview, script_json, tree
 from inweights.report.interactive import interactive
 from inweights.report.page import build_page
-from inweights.report.save import inline_svg
+from inweights.report.save import Still
 
 HOSTILE = '<script>alert("x")</script>&\'`'
 
@@ -200,7 +200,7 @@ def test_json_cannot_end_its_script():
 
 def test_inline_figures_do_not_share_ids():
     picture = draw(made_up.figures()[0], made_up.tables())
-    markup = inline_svg(picture, "one", "label")
+    markup = Still(picture, "one").inline("label")
     assert all(found.startswith("one-") for found in re.findall(r'\bid="([^"]*)"', markup))
     used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', markup))
     assert used <= set(re.findall(r'\bid="([^"]*)"', markup))

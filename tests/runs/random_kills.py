@@ -1,9 +1,10 @@
 """A program that kills runs at random moments, alone and two on one config, and lets them go on.
 
-``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED]`` compares the tables of each run
-that went on with those of one that nothing disturbed, bit for bit, and prints how many processes
-it killed, and in how many trials. Moments are drawn from the first on, beyond the time that a
-whole run takes.
+``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS]`` compares the tables of each
+run that went on with those of one that nothing disturbed, bit for bit, and prints how many
+processes it killed, and in how many trials. Moments are drawn from the first on, beyond the time
+that a whole run takes. ``tests/trainings`` is a recipe that trains, with a checkpoint twenty times
+a second.
 """
 
 from __future__ import annotations
@@ -18,19 +19,30 @@ from functools import partial
 from pathlib import Path
 
 from tests.forks import end, forked, start
+from tests.lab.small import Trainings, recipe, trainings
 from tests.runs.kills import publish, resumed
 from tests.runs.tiny import RECIPE
 
+from inweights.lab.collect import Effort
 from inweights.lab.engine import execute
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
+from inweights.training import Checkpoint
+
+TRAINED = recipe("tests/trainings", Trainings(kinds=3, steps=600), trainings, 4)
+OURS = {one.name: one for one in (RECIPE, TRAINED)}
+#: The second one is this module, so that processes that train keep as many checkpoints.
+PLUGINS = ("tests.lab.small", "tests.runs.random_kills")
+assert Checkpoint.__init__.__kwdefaults__
+Checkpoint.__init__.__kwdefaults__["every_seconds"] = 0.05
 
 
-def main(root: str, name: str, kills: str, seed: str = "0") -> None:
-    recipe = RECIPE if name == RECIPE.name else get_recipe(name)
+def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> None:
+    recipe = OURS.get(name) or get_recipe(name)
     reference = Path(root) / "reference"
     began = time.monotonic()
-    whole = partial(execute, recipe, "smoke", publish=publish)
+    effort = Effort(jobs=int(jobs), plugins=PLUGINS)
+    whole = partial(execute, recipe, "smoke", publish=publish, effort=effort)
     assert forked(lambda: whole(store=RunStore(reference))) == 0
     usual = time.monotonic() - began
     rng = random.Random(seed)

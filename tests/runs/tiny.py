@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from inweights.config import Config
+from inweights.config import Config, check_size
 from inweights.lab import SCALES, Computation, Plan, Recipe
 
 
@@ -12,6 +12,9 @@ class Settings(Config):
     """Settings of the tiny recipe."""
 
     rows: int = 3
+
+    def __post_init__(self) -> None:
+        check_size("rows", self.rows, most=500)  # beyond that a power is no float
 
 
 def powers(base: int, rows: int) -> pl.DataFrame:

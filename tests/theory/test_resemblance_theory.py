@@ -173,6 +173,23 @@ def test_the_closed_form_is_the_one_of_the_facts_without_one_over_k() -> None:
     assert differences[2] < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("world", "roles"),
+    [
+        (Analogy(n=400), {"category": 2.0, "similarity": 1.0, "attribution": 3.0}),
+        (AnalogicalTwoHop(n=400), {"first_hop": 2.0, "identity": 1.0, "second_hop": 3.0}),
+    ],
+)
+def test_any_course_has_a_closed_form(world: Any, roles: dict[str, float]) -> None:
+    """Which entity has the further label is told by the role; the facts have terms in 1/K, too."""
+    built = world.build()
+    facts = linear_cosines(built, entity_pairs(built)[:1], roles, steps=200)
+    closed = curriculum_cosine(roles, noise=noise(400, steps=200))
+    assert facts[0] == pytest.approx(closed, abs=1 / 400)
+    named = curriculum_cosine(dict.fromkeys(roles, 1.0), noise=0.01)
+    assert named == curriculum_cosine("joint", rho=1.0, noise=0.01)
+
+
 def test_partial_identities_and_their_own_relation() -> None:
     for own in (False, True):
         world = AnalogicalTwoHop(n=50, identity=0.4, own_relation=own).build()
@@ -202,6 +219,14 @@ def test_published_similarities() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="did you mean 'joint'"):
         curriculum_cosine("joints")  # type: ignore[arg-type]
+    for course, says in (
+        ({"similarly": 1.0}, "did you mean 'similarity'"),
+        ({"category": 1.0, "identity": 1.0}, "unknown role 'identity'"),
+        ({"category": -1.0}, "not -1.0 \\('category'\\)"),
+        ({"category": 0.0}, "none counts"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            curriculum_cosine(course)
     for rho in (0.5, float("nan")):
         with pytest.raises(ConfigError, match="at least 1, not"):
             curriculum_cosine("joint", rho=rho)

@@ -16,15 +16,18 @@ from tests.world_case import WorldCase
 from tests.worlds.edge_text import write_edges
 
 from inweights.errors import ConfigError, DataError
+from inweights.theory.spectral import adjacency
 from inweights.worlds import FACT_ROLES, EdgeList, Graph, World, from_networkx, read_edges
 from inweights.worlds.classics import CLASSICS
+
+TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
 
 
 class TestGraphWithPaths(WorldCase):
     configs = [
         Graph(paths=True),
         Graph(shape="tree-star", arms=3, nodes=4, branches=2, paths=True, self_edges=True),
-        Graph(paths=True, edges="forward", shuffled=False),
+        Graph(paths=True, edges="forward", shuffled=False, idle_tokens=3, edge_token=True),
     ]
 
     def test_no_prompt_twice(self, config: Any) -> None:
@@ -107,6 +110,21 @@ def test_directions() -> None:
     assert pairs(backward, "reverse_edge") == pairs(both, "reverse_edge")
     selves = Graph(shape="cycle", self_edges=True).build()
     assert sorted(pairs(selves, "self_edge")) == [(i, i) for i in range(15)]
+
+
+def test_a_token_of_edges_and_idle_ones_change_nothing_else() -> None:
+    plain, told = (Graph(self_edges=True, **more).build(4) for more in ({}, TOLD))
+    assert told.vocabulary.names[17:] == ("<edge>", "<idle1>", "<idle2>")
+    assert told.vocabulary.names[:17] == plain.vocabulary.names
+    for role in plain.facts.role_names:
+        (asked, said), (bare, expected) = (
+            world.facts.matrix(world.facts.with_role(role)) for world in (told, plain)
+        )
+        assert asked[:, 1:].tolist() == bare.tolist()
+        assert (asked[:, 0] == 17).all()
+        assert said.tolist() == expected.tolist()
+    assert np.array_equal(adjacency(told), adjacency(plain))
+    assert Graph(**TOLD).written_out().edge_token
 
 
 def test_paths_walk_along_edges_from_the_root() -> None:

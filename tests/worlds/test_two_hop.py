@@ -311,6 +311,9 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     (folder / "world.json").write_text(text.replace('"first_hop"', '"first"'))
     with pytest.raises(DataError, match="is damaged"):
         load_world(folder)
+    (folder / "world.json").write_text(text.replace('"name": "two-hop"', '"name": true'))
+    with pytest.raises(DataError, match="is damaged: Expected `str`, got `bool`"):
+        load_world(folder)
     (folder / "world.json").write_text(text[: len(text) // 2])
     with pytest.raises(DataError, match="is damaged"):
         load_world(folder)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inweights.config import to_dict
+from inweights.lab.describe import split_ours
 from inweights.lab.verdict import ClaimResult
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
@@ -113,7 +114,10 @@ def _settings(entry: Entry) -> Iterator[str]:
     yield from table(["setting", *scales], rows)
     if recipe.ours:
         yield from ("", "Not given by the paper, our choice:", "")
-        yield from (f"- {words(choice)}" for choice in recipe.ours)
+        names, sentences = split_ours(recipe.ours)
+        if names:
+            yield f"- {', '.join(code(name) for name in names)}"
+        yield from (f"- {words(choice)}" for choice in sentences)
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

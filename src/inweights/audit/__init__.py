@@ -3,6 +3,8 @@
 from inweights.audit.audit import Audit, audit
 from inweights.audit.augment import Augmented, augment
 from inweights.audit.findings import Finding, findings, headline, outlook
+from inweights.audit.forecast import forecast
+from inweights.audit.mend import Mended, mend, write_mended
 from inweights.audit.questions import held_out
 from inweights.audit.tokens import token_counter
 from inweights.audit.write import write_augmented
@@ -11,12 +13,16 @@ __all__ = [
     "Audit",
     "Augmented",
     "Finding",
+    "Mended",
     "audit",
     "augment",
     "findings",
+    "forecast",
     "headline",
     "held_out",
+    "mend",
     "outlook",
     "token_counter",
     "write_augmented",
+    "write_mended",
 ]

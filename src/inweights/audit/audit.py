@@ -11,23 +11,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from inweights.audit.forecast import forecast as forecast_of
 from inweights.errors import ConfigError, InweightsError
 from inweights.progress import Progress, SolverProgress
-from inweights.theory import Prediction, predict
+from inweights.theory import Prediction
 from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.knowledge_questions import KINDS
-from inweights.worlds.triples import identities_of, world_of
+from inweights.worlds.knowledge_remarks import literals
+from inweights.worlds.triples import identities_of
 
 __all__ = ["Audit", "audit"]
 
-#: Sets with more entities than this are not forecast: the program's time grows with their cube.
-FORECAST = 400
-#: Nor those with more facts: dense sets contradict themselves for a network without attention, and
-#: the proof of it takes half a minute at 5,000 facts.
-FORECAST_FACTS = 2_000
 #: Chains that are listed at most. Beyond, those of some subjects stand for all.
 LISTED = 1_000_000
-_PART = " (inweights predict gives that of a part)"
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 #: Seed of the choice of subjects.
 _SEED = 0
@@ -59,8 +54,10 @@ class Audit:
             ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
             is part of the subject's, or the other way round: answers that may be read off the name.
-        entity_positions: How many entities only begin triples, only end them, or do both.
-        forecast: What :func:`inweights.predict` says, or none.
+        entity_positions: How many entities only begin triples, only end them, or do both; and how
+            many dates and numbers end triples, which are no entities.
+        forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
+            none.
         why_no_forecast: Why there is none.
         seconds: Time taken.
     """
@@ -91,7 +88,7 @@ def audit(
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
-        forecast: Whether to forecast every composition, where the set is small enough.
+        forecast: Whether to forecast what follows, from a part where there are many facts.
         seconds: Time limit of the forecast.
         progress: Told about the forecast.
         watch: Told about the rest: parts done, all parts, and what comes next.
@@ -129,14 +126,11 @@ def audit(
     prediction, why = None, "not asked for"
     if forecast and not counts.height:
         why = "no two facts chain"
-    elif forecast and len(knowledge.entities) > FORECAST:
-        why = f"{len(knowledge.entities)} entities; a forecast covers up to {FORECAST}{_PART}"
-    elif forecast and len(knowledge) > FORECAST_FACTS:
-        why = f"{len(knowledge):,} facts; a forecast covers up to {FORECAST_FACTS:,}{_PART}"
     elif forecast:
         begin(4)
         try:
-            prediction, why = _forecast(knowledge, seconds, progress), ""
+            prediction = forecast_of(knowledge, seconds=seconds, progress=progress)
+            why = ""
         except InweightsError as error:
             why = str(error)
     return Audit(
@@ -148,15 +142,11 @@ def audit(
         transfers=transfers,
         leaks=leaks,
         name_overlap=overlap,
-        entity_positions=_entity_positions(facts),
+        entity_positions=_entity_positions(knowledge),
         forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
     )
-
-
-def _forecast(knowledge: Knowledge, seconds: float, progress: SolverProgress | None) -> Prediction:
-    return predict(world_of(knowledge, kinds=KINDS), seconds=seconds, progress=progress)
 
 
 def _relations(facts: pl.DataFrame) -> pl.DataFrame:
@@ -260,12 +250,16 @@ def _bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
     )
 
 
-def _entity_positions(facts: pl.DataFrame) -> dict[str, int]:
-    subjects, objects = set(facts["subject"]), set(facts["object"])
+def _entity_positions(knowledge: Knowledge) -> dict[str, int]:
+    subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
+    found = literals(knowledge.entities, knowledge.triples)
+    ends = len(objects - subjects)
+    plain = int(found[list(objects - subjects)].sum())
     return {
         "subject only": len(subjects - objects),
-        "object only": len(objects - subjects),
+        "object only": ends - plain,
         "both": len(subjects & objects),
+        "literal": plain,
     }
 
 

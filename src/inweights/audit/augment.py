@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from inweights.audit.questions import held_out
+from inweights.audit.questions import chains_of, with_left_out
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
+from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
@@ -51,6 +52,11 @@ class Augmented:
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
         strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
+        chains: Chains of two facts, of which some are asked where there are many, or where no wrong
+            candidate is known.
+        alone: Those that were left out as there is no candidate but the answer.
+        choices: What ``auto`` took for each kind of question, and why.
+        facts: ``subject, relation, object``, a row a fact.
     """
 
     train: pl.DataFrame
@@ -61,6 +67,10 @@ class Augmented:
     tokens: dict[str, int] = field(default_factory=dict)
     strategies: tuple[str, ...] = ()
     dropped: int = 0
+    chains: int = 0
+    alone: int = 0
+    choices: tuple[Choice, ...] = ()
+    facts: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -79,12 +89,13 @@ def augment(
     knowledge: Knowledge,
     *,
     strategies: Sequence[str] = (),
+    want: Sequence[str] = ("recall", "composition"),
     wording: Wording | None = None,
     wordings: int = 3,
     hops: int = 2,
     most: int = 10_000,
     hold_out: float = 0.0,
-    replay: Path | None = None,
+    replay: Path | Sequence[str] | None = None,
     budget: int = 0,
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
@@ -96,14 +107,16 @@ def augment(
     Args:
         knowledge: The facts.
         strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: what is told besides
-            each fact once.
+            each fact once. ``auto`` takes those that the measurements speak for.
+        want: What ``auto`` is to have answered: names of
+            :data:`inweights.audit.strategies.measured.ASKED`.
         wording: Templates; those of the file, or plain ones, if left out.
         wordings: In how many wordings a strategy says the same, as far as there are so many.
         hops: Facts of a chain that ``derive`` states the end of, at most.
         most: Chains of each length that strategies tell, at most.
         hold_out: Share of the bridges whose chains no strategy tells, so that what is learnt beyond
             memory can be measured.
-        replay: A file of text, a line a text, for the strategy ``replay``: as much as
+        replay: A file of text, a line a text, or its lines, for the strategy ``replay``: as much as
             a quarter of all other text, at most.
         budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
             what strategies add in a drawn order, then all of it again. 0: each row once.
@@ -129,7 +142,9 @@ def augment(
         >>> made.train.filter(role="derived")["text"][0], made.questions["told"][0].to_list()
         ('Mozart has a birthplace whose country is Austria.', ['derived'])
     """
-    chosen = strategies_of(strategies)
+    choices = choose(want) if "auto" in strategies else []
+    found = [choice.strategy for choice in choices if choice.strategy]
+    chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
     if curriculum not in ("joint", "sa"):
         raise unknown_name("curriculum", curriculum, ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
@@ -164,7 +179,7 @@ def augment(
     control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage))
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     tell(2, 3, "questions")
-    asked = held_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
+    asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
     questions = _marked(asked, rows, knowledge)
     return Augmented(
         train=train,
@@ -175,6 +190,10 @@ def augment(
         tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
+        chains=chains_of(knowledge, 0)[1],
+        alone=alone,
+        choices=tuple(choices),
+        facts=knowledge.frame().select("subject", "relation", "object"),
     )
 
 

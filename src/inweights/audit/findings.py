@@ -55,7 +55,7 @@ def outlook(audit: Audit) -> pl.DataFrame:
     counted = ("questions", "follow", "tied", "fail", "mended", "lost")
     if audit.forecast is None:
         return pairs.with_columns(pl.lit(None, dtype=pl.Int64).alias(k) for k in counted)
-    world, advice = audit.forecast.solution.program.world, audit.forecast.advice
+    world, advice = audit.forecast.world, audit.forecast.advice
     rows = audit.forecast.queries.filter(pl.col("role") == "composition")
     start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
     asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
@@ -138,10 +138,11 @@ def _bridges(audit: Audit) -> list[Finding]:
         return [Finding("good", "Every bridge has its identity statement", "b → b is stated.")]
     advice = audit.forecast.advice if audit.forecast else None
     few = ""
-    if advice and advice.identities:
-        net = len(advice.mended) - len(advice.broken)
-        few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net; "
-        few += f"all {advice.most[0]} that could help bring {advice.most[1]:,}. "
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
+        few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net"
+        more = advice.most[0] > len(advice.identities)
+        few += f"; all {advice.most[0]} that could help {advice.most[1]:,}. " if more else ". "
     text = (
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
         "models that are trained from scratch; a pretrained one gained nothing that could be "
@@ -221,6 +222,7 @@ def _remarks(audit: Audit) -> list[Finding]:
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
         "blank": ("act", "name", "for nothing"),
+        "literal": ("act", "literal", "(date or number) that facts chain through"),
         "alias": ("act", "set", "of names that may be one entity each"),
         "one-sided": ("note", "end", "of relations where some entities chain no further"),
         "inverse": ("note", "pair", "of relations that say the same, turned"),
@@ -275,6 +277,8 @@ def _theory(audit: Audit) -> list[Finding]:
         )
     ] if lost.height else []  # fmt: skip
     text = trust(audit.forecast)
+    if not lost.height and audit.forecast.why:
+        found = [Finding("note", "What the forecast is of", audit.forecast.why)]
     text = f"{text[:1].upper()}{text[1:]}. The certificate ({solution.status}, gap "
     text += f"{solution.gap:.1e}) is of the program, not of any training."
     return [*found, Finding("note", "What the forecast is worth", text)]

@@ -11,9 +11,12 @@ import polars as pl
 
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.knowledge_questions import spread_chains
+from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.wording import Wording
+from inweights.worlds.world import Ids
 
-__all__ = ["CANDIDATES", "QUESTIONS", "held_out"]
+__all__ = ["CANDIDATES", "QUESTIONS", "held_out", "with_left_out"]
 
 #: Questions of each kind, at most; which ones is decided by the seed.
 QUESTIONS = 10_000
@@ -55,7 +58,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         A row a question: ``role`` (``composition``: ``subject``, ``first``, ``second``, through
         ``bridge``; ``analogy``: what ``bridge``, which has the same value of ``first`` as
         ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
-        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind; no other is right),
+        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
+        composition; no other is right; a question that has no other than the answer is left out),
         ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
         ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on).
 
@@ -65,6 +69,14 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         >>> asked.group_by("role", maintain_order=True).len().rows()
         [('composition', 70), ('reversal', 53)]
     """
+    return with_left_out(facts, words, seed=seed, reverse=reverse)[0]
+
+
+def with_left_out(
+    facts: Knowledge, words: Wording, *, seed: int, reverse: bool
+) -> tuple[pl.DataFrame, int]:
+    """Return what :func:`held_out` does, and how many have no candidate but the answer."""
+    left_out = 0
     names = facts.entities
     values: defaultdict[int, dict[str, None]] = defaultdict(dict)
     subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
@@ -90,6 +102,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
                 accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
                 stated = asked.role == "composition" and (s, o) in stated_pairs
                 kept.append((asked, candidates, accepted, stated))
+            else:
+                left_out += 1
             if len(kept) == QUESTIONS:
                 break
         for asked, candidates, accepted, stated in sorted(kept, key=lambda q: q[0].facts):
@@ -98,7 +112,7 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
                  candidates.index(asked.answer), accepted, stated, list(asked.facts),
                  asked.subject, asked.first, asked.bridge, asked.second)
             )  # fmt: skip
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), left_out
 
 
 def _compositions(
@@ -106,25 +120,37 @@ def _compositions(
 ) -> Iterator[tuple[int, int, _Asked]]:
     """Chains of two facts, in a drawn order; through an identity nothing is chained."""
     names, relations = facts.entities, facts.relations
-    after: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for j, (s, r, o) in enumerate(facts.triples.tolist()):
+    for s, r, o in facts.triples.tolist():
         told[s, r].append(o)
-        if s != o:
-            after[s].append((j, r, o))
-    for i in rng.permutation(len(facts)).tolist():
+    # Twice as many as are asked, since some may have no wrong candidate.
+    for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)[0]).tolist():
         s, r, b = facts.triples[i].tolist()
-        for j, second, o in after.get(b, ()) if s != b else ():
-            right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
-            prompt = words.chain(relations[r], relations[second], names[s])
-            yield (
-                s,
-                o,
-                _Asked(
-                    (i, j), "composition", prompt, names[o], objects[second], right,
-                    names[s], relations[r], names[b], relations[second],
-                ),
-            )  # fmt: skip
+        _, second, o = facts.triples[j].tolist()
+        right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
+        prompt = words.chain(relations[r], relations[second], names[s])
+        yield (
+            s,
+            o,
+            _Asked(
+                (i, j), "composition", prompt, names[o], objects[second], right,
+                names[s], relations[r], names[b], relations[second],
+            ),
+        )  # fmt: skip
+
+
+def chains_of(facts: Knowledge, most: int) -> tuple[Ids, int]:
+    """Return pairs of facts that meet, spread evenly where there are more, and how many there are.
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> pairs, total = chains_of(read_knowledge("@people"), 3)
+        >>> pairs.tolist(), total
+        ([[0, 35], [23, 58], [46, 76]], 70)
+    """
+    real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
+    pairs, total = spread_chains(facts.triples[real], most)
+    return real[pairs], total
 
 
 def _analogies(
@@ -138,7 +164,8 @@ def _analogies(
         if s != o:
             has[s].setdefault(r, []).append((i, o))
             alike[r, o].append((i, s))
-    groups = [(r, members) for (r, _), members in alike.items() if len(members) > 1]
+    plain = literals(names, facts.triples)  # a number that two share makes neither like the other
+    groups = [(r, m) for (r, value), m in alike.items() if len(m) > 1 and not plain[value]]
     asked: set[tuple[int, int]] = set()
     for k in rng.permutation(len(groups)).tolist():
         shared, members = groups[k]
@@ -168,10 +195,11 @@ def _analogies(
 def _reversals(
     facts: Knowledge, words: Wording, starts: dict[int, list[str]], rng: np.random.Generator
 ) -> Iterator[tuple[int, int, _Asked]]:
-    """Facts whose object has one subject only: those that can be asked in reverse."""
+    """Facts whose object is an entity and has one subject only: those that can be reversed."""
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
-    for i in rng.permutation(np.flatnonzero(counts[place] == 1)).tolist():
+    single = (counts[place] == 1) & ~literals(facts.entities, facts.triples)[facts.triples[:, 2]]
+    for i in rng.permutation(np.flatnonzero(single)).tolist():
         s, r, o = facts.names(i)
         if s == o:
             continue
@@ -184,9 +212,12 @@ def _reversals(
 def _among(asked: _Asked, rng: np.random.Generator) -> list[str]:
     """The answer among wrong candidates of its kind, in alphabetical order."""
     right, names = {asked.answer, *asked.right}, asked.others
+    bridge = asked.bridge if asked.role == "composition" else None
     picked: Iterable[str] = names
     if len(names) > CANDIDATES + len(right):
         drawn = rng.choice(len(names), size=CANDIDATES + len(right), replace=False)
         picked = [names[i] for i in drawn.tolist()]
-    wrong = [name for name in picked if name not in right]
-    return sorted([*wrong[: CANDIDATES - 1], asked.answer])
+    wrong = [name for name in picked if name not in right and name != bridge]
+    # What a model says that stops half-way is a candidate, too.
+    halfway = [bridge] if bridge is not None and bridge not in right else []
+    return sorted([*halfway, *wrong[: CANDIDATES - 1 - len(halfway)], asked.answer])

@@ -65,7 +65,7 @@ metadata:
 def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
     """Write everything to a folder, whole or not at all; the same data gives the same bytes.
 
-    ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
+    ``facts``, ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
     ``questions``, as Parquet and JSONL; a card with which ``datasets.load_dataset`` reads them;
     ``counts.json``; ``lm_eval/`` with one task for each kind of question, and where some are
     answered by direct statement one more for these.
@@ -74,7 +74,7 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
         DataError: The folder exists already, or cannot be written.
     """
     with new_folder(folder) as work:
-        parts = {"questions": augmented.questions}
+        parts = {"questions": augmented.questions, "facts": augmented.facts}
         for name, table in (("train", augmented.train), ("control", augmented.control)):
             parts |= {f"{name}{form}": _form(table, columns) for form, columns in FORMS.items()}
         for name, table in parts.items():
@@ -94,6 +94,7 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             "words": augmented.words,
             "tokens": augmented.tokens,
             "dropped": augmented.dropped,
+            "alone": augmented.alone,
         }
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(

@@ -22,6 +22,7 @@ __all__ = [
     "Overrides",
     "Place",
     "Plugins",
+    "Query",
     "Runs",
     "Seeds",
     "Strict",
@@ -58,6 +59,7 @@ Whole = Annotated[int, Parameter(converter=_whole)]
 _PLUGIN = "A Python module or file of your own to load first; may be repeated."
 _DRY = "Only say what it would take: runs, steps, minutes, memory, and what is stored already."
 _HUB = "Allow a hub name to be fetched; else only what is on this disk is read."
+_QUERY = "SQL that gives subject, relation and object, where the facts are in a database."
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out."
 Json = Annotated[Flag, Parameter(help="Print JSON in place of text.")]
 Device = Annotated[str, Parameter(help="cpu or cuda.")]
@@ -69,6 +71,7 @@ On = Annotated[str, Parameter(help=_ON)]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
 Place = Annotated[str, Parameter(name="--store")]
 Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=(), help=_PLUGIN)]
+Query = Annotated[str, Parameter(help=_QUERY)]
 Runs = Annotated[Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUNS, or ./runs.")]
 Seeds = Annotated[
     str | None, Parameter(help="Number of replicates, or which: 8, 900..907 or 7,8,9.")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from inweights.commands.base import (
+    Download,
     Flag,
     Json,
     Overrides,
     Plugins,
+    Query,
     Whole,
     app,
 )
@@ -66,6 +69,8 @@ def predict(
     gap: float = 1e-3,
     seconds: float = 60.0,
     tie: float = 0.02,
+    query: Query = "",
+    download: Download = False,
     advise: Annotated[
         bool,
         Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
@@ -87,8 +92,7 @@ def predict(
     Parameters
     ----------
     world
-        A kind of world, such as two-hop; a folder with a world; or a file of facts: CSV or TSV
-        with subject, relation, object, or JSONL.
+        A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights audit'.
     set
         Change a setting of the world, as in --set n=10; may be repeated.
     seed
@@ -118,26 +122,26 @@ def predict(
         Also write one HTML file that opens offline: what surprises first.
     """
     from inweights import console
+    from inweights.audit import forecast as forecast_facts
+    from inweights.config import apply_overrides
     from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
-    from inweights.worlds import open_world
+    from inweights.worlds import Triples, open_world
+    from inweights.worlds.knowledge import is_source
 
     load_plugins(plugin)
     began = time.perf_counter()
-    if world.startswith("@") or Path(world).is_file():
-        set = ("questions=all", *set)  # noqa: A001
-    made = open_world(world, set, seed)
+    options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}
+    options["advise"] = advise
+    if is_source(world):
+        given = Triples(path=world, questions="all", query=query, download=download)
+        config = apply_overrides(given, set)
+        make = partial(forecast_facts, config.read(), config, seed=seed)
+    else:
+        make = partial(forecast, open_world(world, set, seed))
+    left = max(seconds / 4, seconds - (time.perf_counter() - began))
     with console.solving(gap) as progress:
-        prediction = forecast(
-            made,
-            answers=answers,  # type: ignore[arg-type]
-            decay=decay,
-            gap=gap,
-            seconds=max(seconds / 4, seconds - (time.perf_counter() - began)),
-            tie=tie,
-            advise=advise,
-            progress=progress,
-        )
+        prediction = make(seconds=left, progress=progress, **options)
     if intervals:
         with console.progress() as watch:
             prediction = prediction.with_intervals(
@@ -162,7 +166,11 @@ def audit(
     forecast: bool = True,
     seconds: float = 60.0,
     page: Path | None = None,
+    fix: Path | None = None,
+    query: Query = "",
+    download: Download = False,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Audit facts of your own: what can be composed, what stands in the way, what to add.
 
@@ -170,25 +178,34 @@ def audit(
     ----------
     facts
         A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
-        in stages); a Hugging Face dataset folder; TwoHopFact, SOCRATES or MQuAKE; or @people,
-        @chemistry.
+        in stages); JSON of Wikidata; Turtle or N-Triples; a Hugging Face dataset folder, or a hub
+        name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
+        @people, @chemistry.
     forecast
-        Forecast every composition, where the set is small enough.
+        Forecast what follows, from a part where there are more facts than the time allows.
     seconds
-        Time limit of each solution of the forecast.
+        Time limit of the forecast.
     page
         Also write one HTML file that opens offline.
+    fix
+        Also write a mended copy, and a list of what was done to it, into this new folder.
     """
     from inweights import console
     from inweights.audit import audit as examine
+    from inweights.audit import mend, write_mended
+    from inweights.lab.plugins import load_plugins
     from inweights.worlds import read_knowledge
 
-    knowledge = read_knowledge(facts)
+    load_plugins(plugin)
+    knowledge = read_knowledge(facts, query=query, download=download)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
         )
-    console.audit(made, json=json, page=page, name=facts)
+    mended = mend(knowledge) if fix else None
+    if fix and mended:
+        write_mended(mended, fix)
+    console.audit(made, json=json, page=page, name=facts, mended=mended, folder=fix)
     return 0
 
 
@@ -199,6 +216,7 @@ def augment(
     *,
     out: Path,
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    want: Annotated[tuple[str, ...], Parameter(negative=())] = ("recall", "composition"),
     wordings: Whole = 3,
     hops: Whole = 2,
     most: Whole = 10_000,
@@ -208,8 +226,11 @@ def augment(
     curriculum: str = "joint",
     wording: Path | None = None,
     tokenizer: Path | None = None,
+    query: Query = "",
+    download: Download = False,
     seed: Whole = 0,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Write training data from facts of your own, with held-out questions and a control.
 
@@ -221,7 +242,9 @@ def augment(
         Folder to write.
     strategy
         What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
-        identities or replay; may be repeated.
+        identities or replay; may be repeated. auto takes those that measurements speak for.
+    want
+        What auto is to have answered: recall, reverse, composition, steps; may be repeated.
     wordings
         In how many wordings a strategy says the same.
     hops
@@ -246,13 +269,16 @@ def augment(
     from inweights import console
     from inweights.audit import augment as make
     from inweights.audit import token_counter, write_augmented
+    from inweights.lab.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
-    knowledge = read_knowledge(facts)
+    load_plugins(plugin)
+    knowledge = read_knowledge(facts, query=query, download=download)
     with console.progress() as watch:
         made = make(
             knowledge,
             strategies=strategy,
+            want=want,
             wording=Wording.read(wording) if wording else None,
             wordings=wordings,
             hops=hops,

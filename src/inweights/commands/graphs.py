@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inweights.commands.base import (
     Device,
@@ -12,6 +12,7 @@ from inweights.commands.base import (
     Fresh,
     Json,
     Overrides,
+    Plugins,
     Runs,
     Seeds,
     Whole,
@@ -39,9 +40,12 @@ def atlas(
     tensor: str | None = None,
     model: str | None = None,
     prompt: str | None = None,
+    paths: Path | None = None,
+    held_out: Path | None = None,
     download: Download = False,
     out: Path | None = None,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
 
@@ -50,6 +54,9 @@ def atlas(
 
     With --embedding or --model nothing is trained: the page shows vectors that are there already,
     and numbers beside those of shuffled names.
+
+    With --paths a Transformer learns edges and paths of a path-star of your own and is asked for
+    paths that it never saw: it is the recipe geometric-memory/fig3, controls included.
 
     Parameters
     ----------
@@ -75,25 +82,34 @@ def atlas(
         hidden states at the nodes' names, layer by layer.
     prompt
         What the model reads; ends in {name}. "This is {name}" if left out.
+    paths
+        File of paths that are trained, a line leaf=root,...,leaf each; edges are their steps, its
+        lines u=v, or those of one graph that is named beside it.
+    held_out
+        File of paths that are asked for; a quarter of --paths, by seed, if left out.
     out
         Page of --embedding or --model; atlas.html if left out.
     """
     from inweights import console, laboratory
-    from inweights.config import as_overrides
     from inweights.errors import ConfigError
+    from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import parse_seeds
-    from inweights.recipes.beyond.real_graphs import Settings
 
+    load_plugins(plugin)
+    asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
+    if held_out is not None and paths is None:
+        raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
     found: dict[str, Graph] = {}
-    for given in graphs:
+    for given in graphs if paths is None else ():
         name, graph = _graph(given)
         if name in found:
             raise ConfigError(f"two graphs are called '{name}'; rename a file")
         found[name] = graph
-    if not found:
+    if not found and paths is None:
         raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
-    asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
     if embedding is not None or model is not None:
+        if paths is not None:
+            raise ConfigError("--paths trains a model; leave --embedding and --model out")
         from inweights.commands.embedded import refuse_training, show
 
         refuse_training(seeds=seeds, set=set, runs=runs, fresh=fresh)
@@ -111,17 +127,27 @@ def atlas(
         )
     if needless := [name for name, value in asked.items() if value is not None]:
         raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
+    words = ["atlas", *graphs, "--scale", scale]
+    if paths is None:
+        recipe, changes = "beyond/real-graphs", _settings(found)
+    else:
+        recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
+        words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
+    words += ["--seeds", seeds] if seeds else []
+    words += [word for change in set for word in ("--set", change)]
+    words += [word for module in plugin for word in ("--plugin", module)]
     with console.progress() as progress:
         outcome = laboratory.run(
-            "beyond/real-graphs",
+            recipe,
             scale,
             seeds=parse_seeds(seeds) if seeds else None,
-            command=_words(graphs, scale, seeds, set),
-            overrides=[*as_overrides(Settings(), _settings(found)), *set],
+            command=words,
+            overrides=[*changes, *set],
             runs=runs,
             device=device,
             jobs=jobs or console.cores(device, scale),
             fresh=fresh,
+            plugins=plugin,
             progress=progress,
         )
     console.outcome(outcome, json=json)
@@ -154,15 +180,6 @@ def explore(
     console.written_page(file, json=json)
 
 
-def _words(
-    graphs: Sequence[str], scale: str, seeds: str | None, changes: Sequence[str]
-) -> list[str]:
-    """The command that makes this page again."""
-    words = ["atlas", *graphs, "--scale", scale]
-    words += ["--seeds", seeds] if seeds else []
-    return words + [word for change in changes for word in ("--set", change)]
-
-
 def _graph(given: str) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from typing import get_args
@@ -185,14 +202,42 @@ def _graph(given: str) -> tuple[str, Graph]:
     raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
 
 
-def _settings(graphs: dict[str, Graph]) -> dict[str, Any]:
+def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     """The graphs as changes of the recipe's settings.
 
     Associative storage needs about as much width as a graph has nodes.
     """
+    from inweights.config import as_overrides
     from inweights.recipes.beyond.real_graphs import Settings
 
     nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
     width = 1 << (nodes - 1).bit_length()
     wider = {"width": width} if width > Settings().width else {}
-    return {"graphs": [], "own": graphs, **wider}
+    return as_overrides(Settings(), {"graphs": [], "own": graphs, **wider})
+
+
+def _path_star(
+    paths: Path, held_out: Path | None, edges: Sequence[str], scale: str
+) -> tuple[str, ...]:
+    """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
+    from msgspec import structs
+
+    from inweights.config import as_overrides, to_dict
+    from inweights.errors import ConfigError
+    from inweights.models.configs import GPTConfig
+    from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
+    from inweights.worlds import read_path_star
+
+    if len(edges) > 1:
+        raise ConfigError(f"--paths takes the edges of one file, not of {len(edges)}")
+    own = read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
+    own.build()  # which says what is wrong before anything is trained
+    settings: Settings = RECIPE.resolve(scale)[0]
+    star, nodes = settings.stars[0], len(own.paths[0])
+    model = star.model
+    if isinstance(model, GPTConfig):  # reads a task token, the leaf, pauses and the path
+        longest = nodes + star.pauses + 2
+        model = structs.replace(model, context=max(model.context, longest))
+    arms = len(own.paths) + len(own.held_out)
+    star = structs.replace(star, arms=arms, nodes=nodes, model=model)
+    return as_overrides(settings, {"stars": [to_dict(star)], "own": own})

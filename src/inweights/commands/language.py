@@ -7,8 +7,10 @@ from pathlib import Path
 from inweights.commands.base import (
     Device,
     Download,
+    Flag,
     Json,
     Overrides,
+    Plugins,
     Whole,
     app,
 )
@@ -29,7 +31,10 @@ def finetune(
     device: Device = "cpu",
     dtype: str = "float32",
     download: Download = False,
+    chat: Flag = False,
+    tracker: str = "",
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
 
@@ -44,19 +49,25 @@ def finetune(
     out
         Folder to write; must not exist.
     part
-        train, or control: the same tokens without identities.
+        train, or control: the same tokens of the facts alone.
     set
         Change a setting, as in --set method=full or --set epochs=20; may be repeated.
     seed
         Root seed.
     dtype
         Type of the weights: float32, bfloat16 or float16.
+    chat
+        Tell it in its chat template, for instruct models; then evaluate it with --chat, too.
+    tracker
+        Send losses to tensorboard, wandb, trackio or mlflow, too.
     """
     from inweights import console
     from inweights.config import apply_overrides
-    from inweights.lm import FineTune, finetune_to
+    from inweights.lab.plugins import load_plugins
+    from inweights.lm import DEFAULT, finetune_to
 
-    config = apply_overrides(FineTune(), set)
+    load_plugins(plugin)
+    config = apply_overrides(DEFAULT, set)
     with console.progress() as progress:
         done = finetune_to(
             out,
@@ -68,6 +79,8 @@ def finetune(
             download=download,
             device=device,
             dtype=dtype,
+            chat=chat,
+            tracker=tracker,
             show=None if json else console.mask,
             progress=progress,
         )
@@ -86,7 +99,12 @@ def evaluate(
     device: Device = "cpu",
     dtype: str = "float32",
     download: Download = False,
+    chat: Flag = False,
+    forecast: bool = True,
+    seconds: float = 60.0,
+    card: Flag = False,
     json: Json = False,
+    plugin: Plugins = (),
 ) -> int:
     """Ask a language model what it was told and what follows: by candidates and in its own words.
 
@@ -102,19 +120,35 @@ def evaluate(
         Also let it answer in its own words.
     dtype
         Type of the weights: float32, bfloat16 or float16.
+    chat
+        Ask in its chat template, for instruct models that were told so.
+    forecast
+        Put the forecast of the same questions beside the answers, where the set is small enough.
+    seconds
+        Time limit of the forecast.
+    card
+        Write the scores into the card of the model, README.md in its folder.
     """
     from inweights import console
-    from inweights.lm import evaluation, load_model, read_exam
+    from inweights.lab.plugins import load_plugins
+    from inweights.lm import add_scores, evaluation, forecast_of, load_model, read_exam
 
-    asked = read_exam(questions)
-    given = {"download": download, "device": device, "dtype": dtype}
+    load_plugins(plugin)
+    asked, foreseen, why = read_exam(questions), None, ""
+    given = {"download": download, "device": device, "dtype": dtype, "chat": chat}
+    if forecast and questions.is_dir():
+        with console.solving(1e-3) as solving:
+            foreseen, why = forecast_of(questions, asked, seconds=seconds, progress=solving)
     with console.progress() as progress:
         made = evaluation(
             load_model(model, **given),
             asked,
             before=load_model(before, **given) if before else None,
             words=words,
+            forecast=foreseen,
             progress=progress,
         )
-    console.evaluated(made, json=json)
+    if card:
+        add_scores(Path(model), made)
+    console.evaluated(made, why=why, json=json)
     return 0

@@ -8,6 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies import MEASURED_ON, STRATEGIES
+from inweights.audit.strategies.measured import ASKED
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 from inweights.theory.trust import trust
@@ -15,7 +16,7 @@ from inweights.theory.trust import trust
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.audit import Audit, Augmented
+    from inweights.audit import Audit, Augmented, Mended
 
 __all__ = ["audit", "augmented"]
 
@@ -25,7 +26,15 @@ _SHOWN = 8
 _LEAKS = 1000
 
 
-def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "facts") -> None:
+def audit(
+    made: Audit,
+    *,
+    json: bool,
+    page: Path | None = None,
+    name: str = "facts",
+    mended: Mended | None = None,
+    folder: Path | None = None,
+) -> None:
     """Print an audit: what is there, what follows, what stands in the way, what to do.
 
     Args:
@@ -33,6 +42,8 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
         json: Print one JSON object instead.
         page: Where to write the page; none is written if left out. An existing file is replaced.
         name: What the page calls the facts.
+        mended: The mended copy, where one was written.
+        folder: Where.
 
     Raises:
         DataError: The page cannot be written.
@@ -41,7 +52,7 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     if page is not None:
         _write_page(made, page, name)
     if json:
-        print_json(_plain(made))
+        print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
     out.print(line((headline(made), "bold")))
     _findings(made, "act", "good")
@@ -49,8 +60,10 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     out.print(
         line(
             (f"{len(facts)} facts", "bold"),
-            f", {len(facts.entities)} entities ({made.entity_positions['both']} of them both "
-            f"subject and object), {len(facts.relations)} relations",
+            f", {len(facts.entities) - made.entity_positions['literal']} entities "
+            f"({made.entity_positions['both']} of them both subject and object), "
+            f"{made.entity_positions['literal']} dates or numbers, "
+            f"{len(facts.relations)} relations",
         )
     )
     _compositions(made)
@@ -58,8 +71,20 @@ def audit(made: Audit, *, json: bool, page: Path | None = None, name: str = "fac
     _forecast(made)
     out.print()
     _findings(made, "note")
+    if mended is not None:
+        _mended(mended, folder)
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _mended(mended: Mended, folder: Path | None) -> None:
+    counts = mended.counts
+    out.print(
+        f"\nmended copy: {folder}/facts.csv, {counts['facts']:,} facts; {counts['renamed']} names "
+        f"changed, {counts['left out']} repetitions left out, {counts['set apart']} facts set "
+        "apart (set_apart.csv); changes.csv has each with its line and why",
+        soft_wrap=True,
+    )
 
 
 def _write_page(made: Audit, page: Path, name: str) -> None:
@@ -76,8 +101,11 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             {
                 "folder": str(folder),
                 "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
+                "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
+                "chains": made.chains,
+                "alone": made.alone,
                 "counts": made.counts,
                 "words": made.words,
                 "tokens": made.tokens,
@@ -98,12 +126,23 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
                 f"has {cost['control']:,}"
             )
+    asked = made.questions.filter(role="composition").height
+    if made.chains > asked:
+        out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     if told:
         out.print(f"{told:,} questions are answered by direct statement (column `told`)")
     if made.dropped:
         out.print(f"{made.dropped:,} questions are left out: a text to train on has their prompt")
-    for name in made.strategies:
+    if made.alone:
+        out.print(f"{made.alone:,} questions are left out: nothing but the answer can be chosen")
+    itself = int(made.questions["itself"].sum())
+    if itself:
+        out.print(f"{itself:,} questions have their subject for an answer (column `itself`)")
+    for choice in made.choices:
+        taken = choice.strategy or "nothing"
+        out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
+    for name in made.strategies if not made.choices else ():
         out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
     if made.strategies:
         out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))
@@ -179,8 +218,8 @@ def _forecast(made: Audit) -> None:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     advice = made.forecast.advice
-    if advice and advice.identities:
-        net = len(advice.mended) - len(advice.broken)
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
         out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
     out.print(line((trust(made.forecast), "dim")))
 

@@ -66,7 +66,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         json: Print one JSON object instead.
         full: Whether every setting is listed, with all of its meaning.
     """
-    from inweights.lab.describe import settings
+    from inweights.lab.describe import settings, split_ours
 
     found = settings(recipe, part)
     if json:
@@ -85,10 +85,12 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
     _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
     if part:
         return
-    if recipe.ours:
-        out.print(line("\n", ("Ours, not the paper's", "bold")))
-        whole = full or sum(1 + len(text) // WIDTH for text in recipe.ours) <= _OURS
-        for text in recipe.ours:
+    names, sentences = split_ours(recipe.ours)
+    if names or sentences:
+        mark = "; settings that are marked *, and:" if names else ""
+        out.print(line("\n", ("Ours, not the paper's", "bold"), mark))
+        whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
+        for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
     told = f"inweights describe {recipe.name} PART, or --full; run it with --set KEY=VALUE"
     out.print(line((f"\n{told}", "dim")))
@@ -138,7 +140,7 @@ def _rows(found: Sequence[Setting], main: str) -> list[Row]:
         value = _written(one.values[main]) if main in one.values else "–"
         others = {s: _written(v) for s, v in one.values.items() if s != main}
         differ = ", ".join(f"{s}: {v}" for s, v in others.items() if v != value)
-        rows.append((one.path, value, differ, one.meaning))
+        rows.append((f"{one.path} *" if one.ours else one.path, value, differ, one.meaning))
     return rows
 
 
@@ -154,10 +156,12 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
         part = f"{head}.{rest.partition('.')[0]}" if "." in rest else head
         if part not in parts:
             parts[part] = len(rows)
-            rows.append((f"{part}.…", "", "", ""))
+            rows.append((f"{part}.… *", "", "", ""))
         place = parts[part]
-        names = ", ".join(filter(None, (rows[place][3], row[0].removeprefix(f"{part}."))))
-        rows[place] = (f"{part}.…", "", "", names)
+        ours = " *" if rows[place][0].endswith("*") and row[0].endswith("*") else ""
+        name = row[0].removeprefix(f"{part}.")
+        name = name.removesuffix(" *") if ours else name
+        rows[place] = (f"{part}.…{ours}", "", "", ", ".join(filter(None, (rows[place][3], name))))
     return rows
 
 

@@ -21,6 +21,8 @@ __all__ = ["plain_forecast", "prediction"]
 
 #: Queries of each outcome, patterns and facts that are shown unless all are asked for.
 _SHOWN, _PATTERNS = 3, 12
+#: Facts that are let go in the JSON object; Python has them all.
+_LET_GO = 1000
 #: What surprises first: what is said that nobody told, then what goes wrong.
 _MARKS = {
     "asserted": ("! asserted", "magenta"),
@@ -270,7 +272,8 @@ def plain_forecast(made: Prediction) -> dict[str, Any]:
         "optimum": solution.optimum,
         "decay": getattr(solution, "decay", None),
         "why": made.why,
-        "let_go": made.let_go.to_dicts(),
+        "let_go_found": made.let_go.height,
+        "let_go": made.let_go.head(_LET_GO).to_dicts(),
         "trust": trust(made),
         "bound": solution.bound,
         "rank": solution.rank,

@@ -65,12 +65,17 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     out.print(f"written to {folder}", soft_wrap=True)
 
 
-def evaluated(made: dict[str, Any], *, json: bool) -> None:
-    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it."""
+def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
+    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it, and why no forecast is."""
     if json:
         print_json(_plain(made))
         return
     _summary(made["summary"], made.get("paired"))
+    _kept(made["general"], made.get("kept"))
+    if made.get("forecast") is not None:
+        _forecast(made["forecast"])
+    elif why:
+        out.print(line(("no forecast", "bold"), f": {why}"))
     gap = made.get("gap")
     if gap:
         known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
@@ -120,6 +125,56 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
         "after the other; (e1, r2): first relation left out"
     )
     out.print(line((legend, "dim")))
+
+
+def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
+    """What it knew before it was told these facts."""
+    asked = now.filter(pl.col("kind") == "question")
+    if lost is None:
+        out.print(
+            line(
+                "\n",
+                ("Plain questions", "bold"),
+                f" that have nothing to do with it: {asked['hit'].mean():.0%} of {asked.height} "
+                "right; give --before MODEL to see what was lost",
+            )
+        )
+        return
+    listed = table("of 24 plain questions and four texts", "before", "after")
+    for name, what in (
+        ("accuracy", "answered"),
+        ("repeats", "answers that repeat themselves"),
+        ("runs_on", "answers that run on"),
+        ("spilled", "answered with a new name"),
+        ("perplexity", "perplexity of the texts"),
+    ):
+        form = "{:.1f}" if name == "perplexity" else "{:.0%}"
+        listed.add_row(what, *(form.format(value) for value in lost[name]))
+    out.print(listed)
+    if lost["damage"]:
+        out.print(line(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}"))
+        out.print("  what helps: --set replay=0.5, a lower rate or fewer epochs for 'finetune'")
+    else:
+        out.print("no damage to what the model knew before was found")
+
+
+def _forecast(rows: pl.DataFrame) -> None:
+    out.print(
+        line(
+            "\n",
+            ("Two hops, by forecast", "bold"),
+            ": of a network that is trained on these facts alone, not of this model",
+        )
+    )
+    listed = table("forecast", "questions", "expected", "this model")
+    for row in rows.iter_rows(named=True):
+        listed.add_row(
+            row["verdict"],
+            f"{row['questions']:,}",
+            f"{row['expected']:.2f}",
+            f"{row['accuracy']:.2f}",
+        )
+    out.print(listed)
 
 
 def _sets(sets: pl.DataFrame) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from inweights.config import to_dict
 from inweights.lab.recipe import Recipe
 from inweights.lm.fine_tune import FineTune
 
-__all__ = ["Setting", "extras", "meanings", "settings"]
+__all__ = ["Setting", "extras", "meanings", "settings", "split_ours"]
 
 #: A field and its text in the section "Attributes:" of a docstring, to the next field.
 _FIELD = re.compile(r"^    (\w+): (.*(?:\n {8,}.*|\n(?=\n? {8,}))*)", re.MULTILINE)
@@ -28,11 +28,13 @@ class Setting:
         path: As it is written after ``--set``.
         meaning: What it decides, in words.
         values: Its value at each scale that has it, as plain values.
+        ours: Whether the recipe says that the paper does not give it.
     """
 
     path: str
     meaning: str
     values: Mapping[str, Any]
+    ours: bool = False
 
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
@@ -54,7 +56,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
             found.setdefault(path, (meaning, {}))[1][scale] = value
     below = f"{part}."
     return [
-        Setting(path, meaning, values)
+        Setting(path, meaning, values, _within(path, recipe.ours))
         for path, (meaning, values) in found.items()
         if not part or path == part or path.startswith(below)
     ]
@@ -89,6 +91,21 @@ def meanings(kind: type) -> dict[str, str]:
         section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
         found |= {name: _plain(words) for name, words in _FIELD.findall(section)}
     return found
+
+
+def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
+
+    Example:
+        >>> split_ours(["gpt.model", "Rates are ours."])
+        (['gpt.model'], ['Rates are ours.'])
+    """
+    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
+    return names, [one for one in ours if one not in names]
+
+
+def _within(path: str, parts: Iterable[str]) -> bool:
+    return any(path == part or path.startswith(f"{part}.") for part in parts)
 
 
 def _plain(words: str) -> str:

@@ -24,6 +24,7 @@ import msgspec
 from inweights.errors import ConfigError
 from inweights.lab.plan import Task
 from inweights.lab.schedule import End, Schedule
+from inweights.limits import launched_by_torchrun
 from inweights.runs import environment
 
 __all__ = ["Executor", "Job", "Processes", "SameProcess", "choose_executor", "installed_version"]
@@ -125,6 +126,13 @@ def choose_executor(
 
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
+    if launched_by_torchrun():
+        from inweights.lab.ranks import leader
+
+        if on:
+            raise ConfigError("torchrun starts the processes of one task; leave out --on")
+        if (first := leader()) is not None:
+            return first
     if on:
         from inweights.lab.cluster import Ray
 

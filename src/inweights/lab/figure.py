@@ -283,6 +283,7 @@ def states(
     kinds: Sequence[str] | None = None,
     kind_labels: Sequence[str] | None = None,
     note: str | None = None,
+    text: str | None = None,
     order: Sequence[str] | None = None,
     columns: int | None = None,
 ) -> Figure:
@@ -302,6 +303,7 @@ def states(
         kinds: Values of ``kind`` drawn as star, circle, square, ….
         kind_labels: Text for each of ``kinds``.
         note: Column with a short text for the panel.
+        text: Column with a name that is written beside each state.
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
     """
@@ -320,6 +322,7 @@ def states(
         kinds=kinds,
         kind_labels=kind_labels,
         note=note,
+        text=text,
         order=order,
         columns=columns,
     )

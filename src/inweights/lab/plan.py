@@ -19,6 +19,7 @@ from inweights.config import digest, identity
 from inweights.errors import ConfigError
 from inweights.lab.store import MODEL_PART
 from inweights.lab.trial import Computation, Measure, Plan, Trial
+from inweights.models.model_config import ModelConfig
 from inweights.training.learner import Curriculum, Learner
 
 __all__ = [
@@ -40,7 +41,7 @@ VERSION = 1
 #: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
 MAX_REPLICAS = 24
 #: The same on an accelerator, where a step of small models is bound by launching kernels, whose
-#: number does not grow with the replicas. Not measured: whoever does a task cuts it to the memory.
+#: number does not grow with the replicas. Whoever does a task measures how many go together.
 MAX_REPLICAS_ACCELERATED = 512
 #: The table of every training: its loss over time.
 LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
@@ -196,8 +197,9 @@ def asked_of(
     runs: dict[str, Run] = {}
     wanted: dict[str, dict[str, Measure]] = {}
     keys = {id(m): measure_key(m) for m in plan.measures}
+    content = _once(plain)
     for trial in plan.trials:
-        about = [plain(part) for part in (trial.world, trial.model, trial.learner)]
+        about = [content(part) for part in (trial.world, trial.model, trial.learner)]
         looks = [m for m in plan.measures if m.fits(trial)]
         for place, seed in enumerate(seeds):
             key = digest([VERSION, version, *about, seed], _KEY)
@@ -255,18 +257,16 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     tasks: list[Task] = [task for key, task in work.computations.items() if missing(key, "table")]
     groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
-    shapes: dict[int, Any] = {}
+    world, how = _once(plain), _once(_how)
+    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     for key, run in work.runs.items():
         left = {part: m for part, m in work.measures[key].items() if missing(key, part)}
         if not left:
             continue
-        trial = run.trial
-        if id(trial) not in shapes:
-            shapes[id(trial)] = _shape(trial)
         # The first seed trains with the others, though more may be measured of it.
         everywhere = sorted(part for part, m in left.items() if not m.first_seed)
         measured = at_the_end(left.values()) and not missing(key, MODEL_PART)
-        group = digest([shapes[id(trial)], everywhere, measured], _KEY)
+        group = digest([shape(run.trial), everywhere, measured], _KEY)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
         for start in range(0, len(members), most):
@@ -283,14 +283,29 @@ def at_the_end(measures: Iterable[Measure]) -> bool:
     return all(not m.every and m not in RECORDS.values() for m in measures)
 
 
-def _shape(trial: Trial) -> Any:
-    """What runs that train together have in common: all but seeds, initial scales and rates."""
-    model = identity(trial.model)
-    if isinstance(model, dict):
-        model = [_name(type(trial.model)), {k: v for k, v in model.items() if k != "init"}]
-    learner = trial.learner
-    how = learner.shape if isinstance(learner, Curriculum) else learner
-    return [plain(trial.world), model, plain(how)]
+def _model_shape(model: ModelConfig | None) -> Any:
+    """What the models of runs that train together have in common: all but the initial scale."""
+    about = identity(model)
+    if isinstance(about, dict):
+        return [_name(type(model)), {k: v for k, v in about.items() if k != "init"}]
+    return about
+
+
+def _how(learner: Learner) -> Any:
+    """What learners of runs that train together have in common: all but rates and decays."""
+    return plain(learner.shape if isinstance(learner, Curriculum) else learner)
+
+
+def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Remember what a function says of each thing; trials of a grid share most of their parts."""
+    known: dict[int, Any] = {}
+
+    def get(thing: Any) -> Any:
+        if id(thing) not in known:
+            known[id(thing)] = function(thing)
+        return known[id(thing)]
+
+    return get
 
 
 def measure_key(measure: Measure) -> str:

@@ -44,7 +44,8 @@ class Recipe:
         claims: What is judged.
         figures: What is drawn.
         derive: Computes further tables from the measured ones, for claims and figures.
-        ours: Settings that the paper does not give and that are our choice.
+        ours: Settings that the paper does not give and that are our choice: dotted names, which are
+            marked wherever settings are listed, and sentences that say more.
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.

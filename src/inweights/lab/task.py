@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import msgspec
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
-from torch.nn import Parameter
 
 from inweights.config import digest, identity
-from inweights.errors import ConfigError, InweightsError
+from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.lab.executors import Job, installed_version
+from inweights.lab.group_size import build_model, group_size
 from inweights.lab.kept import open_model
 from inweights.lab.lease import LostError
 from inweights.lab.plan import (
@@ -31,14 +31,12 @@ from inweights.lab.plan import (
     measure_key,
 )
 from inweights.lab.plugins import load_plugins
+from inweights.lab.ranks import leader
 from inweights.lab.schedule import End
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Measure
 from inweights.lab.wire import from_wire
-from inweights.limits import check_memory, memory_limit
 from inweights.models.base import Model
-from inweights.models.layers import Init
-from inweights.models.model_config import ModelConfig
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.training import Checkpoint, Observer, train
 from inweights.training.learner import Curriculum, Descent, Optimum
@@ -48,17 +46,10 @@ __all__ = [
     "attempt",
     "attempt_sent",
     "blocks_of",
-    "build_model",
-    "capacity",
     "open_store",
-    "parameters_of",
     "use_threads",
     "work_on",
 ]
-
-#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU;
-#: on a GPU it is a third of what is free, as what a step holds in between is not counted.
-MAX_BYTES = 4 * 2**30
 
 Progress = Callable[[int], None]
 #: A run, the keys of what is stored of it, and its world.
@@ -133,7 +124,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         store.write(task.key, "table", one.compute(**options))
         return
     done = 0
-    for members in blocks_of(task, _room(device)):
+    for members in blocks_of(task, device):
         learner = members[0][0].trial.learner
         if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
             _measure(members, task.measures, store, device)
@@ -151,20 +142,14 @@ def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
-def blocks_of(task: LearnTask, room: int | None = None) -> Iterator[list[Member]]:
-    """Build the worlds; runs of one shape of world are a block, as large as the memory allows.
-
-    Args:
-        task: Runs that learn.
-        room: Bytes that a block may take; those of a CPU if left out.
-    """
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
+    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
     shapes: dict[str, list[Member]] = {}
     for run, parts in zip(task.runs, task.parts, strict=True):
         world = run.trial.world.build(run.seed)
         shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
     for members in shapes.values():
-        run, _, world = members[0]
-        size = capacity(run, world, room)
+        size = group_size([(run, world) for run, _, world in members], device)
         for start in range(0, len(members), size):
             yield members[start : start + size]
 
@@ -188,19 +173,25 @@ def _train(
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
-    key = digest([wanted, [measure_key(m) for m in measures], "matrices first"], 20)
+    key = digest(
+        [wanted, [measure_key(m) for m in measures], "matrices first, state as matrices"], 20
+    )
+    first = leader()
     with store.unfinished(key, wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
-        result = train(
-            model,
-            worlds,
-            [trial.learner for trial in trials],  # type: ignore[misc]  # all of them are curricula
-            seeds=seeds,
-            observers=observers,
-            checkpoint=checkpoint,
-            progress=lambda step: progress(step * len(members)),
-        )
+        with first.training([run for run, _, _ in members]) if first else nullcontext() as shards:
+            result = train(
+                model,
+                worlds,
+                [trial.learner for trial in trials],  # type: ignore[misc]  # all are curricula
+                seeds=seeds,
+                observers=observers,
+                checkpoint=checkpoint,
+                progress=lambda step: progress(step * len(members)),
+                shards=shards,
+                keep_diverged=True,  # told by a verdict, as where only some of them do
+            )
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
@@ -209,23 +200,6 @@ def _train(
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
         _share_out(tables, members, store)
-
-
-def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
-    """Return the model of runs that train together, a replica a run, at its start."""
-    config = _model_of(runs[0])
-    return config.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=[run.seed for run in runs],
-        inits=[getattr(run.trial.model, "init", Init()) for run in runs],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
-
-
-def _model_of(run: Run) -> ModelConfig:
-    if run.trial.model is None:
-        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
-    return run.trial.model
 
 
 def _measure(
@@ -243,7 +217,15 @@ def _measure(
 
 
 def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
-    table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    try:
+        table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+    except Exception as error:
+        if all(values.isfinite().all() for values in model.parameters()):
+            raise
+        raise RunError(
+            f"runs diverged, and '{measure.name}' cannot look at weights that are not numbers "
+            f"({error}); lower the rate"
+        ) from error
     return table
 
 
@@ -298,34 +280,6 @@ def _describe(store: Store, run: Run) -> None:
     trial = run.trial
     about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
     store.describe(run.key, {**about, "seed": run.seed})
-
-
-def _room(device: str) -> int:
-    """Bytes that runs that train together may take."""
-    return torch.cuda.mem_get_info(device)[0] // 3 if device.startswith("cuda") else MAX_BYTES
-
-
-def capacity(run: Run, world: World, room: int | None = None) -> int:
-    """How many runs like this one train together in so many bytes, those of a CPU if left out."""
-    room = min(MAX_BYTES, memory_limit() // 2) if room is None else room
-    if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
-        return 1
-    parameters = parameters_of(run, world)
-    count = sum(p.numel() for p in parameters)
-    # Values, gradients and the two moments of Adam.
-    state = 4 * sum(p.numel() * p.element_size() for p in parameters)
-    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
-    return max(1, room // max(1, state))
-
-
-def parameters_of(run: Run, world: World) -> list[Parameter]:
-    """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
-    config, tokens = _model_of(run), len(world.vocabulary)
-    try:
-        with torch.device("meta"):  # nothing is drawn, and no memory taken
-            return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
-    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
-        return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
 
 
 def _shape(world: World) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from inweights.config import Config
 from inweights.errors import DataError, unknown_name
 from inweights.lab.claim import Claim, Statement
+from inweights.lab.divergence import diverged_runs
 from inweights.lab.score import Score, Target
 from inweights.lab.student import quantile
 
@@ -138,6 +139,8 @@ def judge(
     if not cases:
         return unjudged(claim, "no row of the table matches the claim")
     exact = claim.score.exact
+    if diverged := _diverged(claim.score, tables):
+        return unjudged(claim, f"{diverged} of its runs diverged: their numbers mean nothing")
     spans = {c: interval(v, alpha, claim.score.bounds) for c, v in cases.items()}
     for case, (mean, _, _) in spans.items():
         if math.isnan(mean):
@@ -255,6 +258,24 @@ def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[f
         value = row[score.column]
         groups.setdefault(case, []).append(math.nan if value is None else float(value))
     return groups
+
+
+def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
+    """How many of the runs that a score is about diverged, where its table tells runs apart."""
+    import polars as pl
+
+    runs, table = diverged_runs(tables), tables[score.table]
+    if runs.is_empty():
+        return 0
+    every = tables["losses"]
+    keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
+    if any(table.schema.get(name) != runs.schema[name] for name in keys):
+        return 0  # its rows are of many runs, or of none
+    found = [runs.clear()]
+    for where in (score.where, score.minus) if score.minus else (score.where,):
+        rows = table.filter(*(pl.col(column) == value for column, value in where.items()))
+        found.append(runs.join(rows, on=keys, how="semi", nulls_equal=True))
+    return pl.concat(found).n_unique()
 
 
 def _per_seed(

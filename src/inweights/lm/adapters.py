@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +18,9 @@ __all__ = ["adapted"]
 
 
 @contextmanager
-def adapted(model: Any, method: str, rank: int, alpha: float, seed: int) -> Iterator[Any]:
+def adapted(
+    model: Any, method: str, rank: int, alpha: float, seed: int, *, keep: Path | None = None
+) -> Iterator[Any]:
     """Give the model that is trained within the block; merge its adapters at the end.
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
@@ -30,6 +33,7 @@ def adapted(model: Any, method: str, rank: int, alpha: float, seed: int) -> Iter
         rank: Rank of the adapters.
         alpha: They are multiplied by ``alpha / rank``.
         seed: Root seed.
+        keep: Folder to write the adapters to before they are merged, as ``peft`` reads them.
 
     Raises:
         ConfigError: ``peft`` is not installed.
@@ -68,6 +72,8 @@ def adapted(model: Any, method: str, rank: int, alpha: float, seed: int) -> Iter
         wrapped.unload()
         raise
     else:
+        if keep is not None:
+            wrapped.save_pretrained(str(keep))
         wrapped.merge_and_unload()
     finally:
         for parameter, flag in zip(model.parameters(), wanted, strict=True):

@@ -8,7 +8,7 @@ from typing import Literal
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-__all__ = ["FineTune"]
+__all__ = ["DEFAULT", "FineTune"]
 
 
 class FineTune(Config):
@@ -27,8 +27,12 @@ class FineTune(Config):
         rank: Rank of the adapters of ``lora``.
         alpha: Their scale: they are multiplied by ``alpha / rank``.
         end: Whether the end of the text is learnt after each completion, so that answers end.
+        replay: Tokens of text that the model itself writes before it is trained, for each token of
+            the examples; trained on with them, so that it keeps what it knew.
         precision: ``fp32``, or ``bf16`` for the products alone (autocast).
     """
+
+    later = {"replay": 0.0}
 
     method: Literal["lora", "full"] = "lora"
     rate: float = 1e-3
@@ -41,6 +45,7 @@ class FineTune(Config):
     rank: int = 16
     alpha: float = 32.0
     end: bool = True
+    replay: float = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
 
     def __post_init__(self) -> None:
@@ -49,6 +54,8 @@ class FineTune(Config):
                 raise ConfigError(
                     f"{name} should be above 0 and at most 1e9, not {getattr(self, name):g}"
                 )
+        if not 0 <= self.replay <= 4:
+            raise ConfigError(f"replay is a share from 0 to 4 of the tokens, not {self.replay:g}")
         if not 0 <= self.warmup < 1:
             raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
         if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
@@ -68,3 +75,8 @@ class FineTune(Config):
         if self.schedule == "linear":
             return 1.0 - gone
         return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0
+
+
+#: What ``inweights finetune`` does unless told otherwise: a quarter of text of the model's own, so
+#: that it keeps what it knew.
+DEFAULT = FineTune(replay=0.25)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from msgspec import structs
 
+from inweights.config import to_dict
 from inweights.errors import DataError
+from inweights.lm.card import model_card
 from inweights.lm.data import Encoded, Example, encode, preview, read_examples
+from inweights.lm.fine_tune import DEFAULT, FineTune
 from inweights.lm.load import load_model
-from inweights.lm.tuning import FineTune, FineTuned, finetune, steps_of
+from inweights.lm.replay import replayed
+from inweights.lm.trackers import tracking
+from inweights.lm.tuning import FineTuned, finetune, steps_of
 from inweights.progress import Progress
 from inweights.seeds import Streams
 from inweights.worlds.new_folder import new_folder, reason
@@ -34,24 +40,30 @@ def finetune_to(
     download: bool = False,
     device: str = "cpu",
     dtype: str = "float32",
+    chat: bool = False,
+    tracker: str = "",
     show: Show | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
     """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
 
+    The folder has a card, and below ``adapter/`` what ``lora`` trained, as ``peft`` reads it.
     An interrupted call goes on where it was: its state is kept in ``<out>.state`` until the folder
-    is there. Among several processes of ``accelerate launch`` the first one writes and shows.
+    is there, and written when SIGINT or SIGTERM come. Among several processes of ``accelerate
+    launch`` the first one writes and shows.
 
     Args:
         out: Folder to write; must not exist.
         source: What :func:`inweights.lm.load_model` takes.
         data: Examples, or a file or folder of them (:func:`inweights.lm.read_examples`).
-        config: How.
+        config: How; ``DEFAULT`` if left out.
         part: ``train`` or ``control``, of a folder that ``inweights augment`` wrote.
         seed: Root seed.
         download: Whether a hub name may be fetched.
         device: Where the model lives; accelerate decides where it starts several processes.
         dtype: Type of the weights.
+        chat: Whether in the chat template of an instruct model.
+        tracker: A name of :data:`inweights.lm.trackers.TRACKERS`; none if empty.
         show: Told what the loss will see.
         progress: Told about every update.
 
@@ -59,22 +71,42 @@ def finetune_to(
         DataError: The folder exists, or model or data cannot be read.
         RunError: The state is of another run, or the loss is not a number.
     """
-    target, config, first = Path(out), config or FineTune(), _first()
+    target, config, first = Path(out), config or DEFAULT, _first()
     state = _state(target)
     with _alone(target):
         Streams(seed)  # refuses what is no seed, before a model is read
         examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
-        lm = load_model(source, download=download, device=device, dtype=dtype, seed=seed)
-        if show and first:
-            encoded = encode(lm, examples, end=config.end)
-            tokens = sum(len(row.ids) for row in encoded)
-            show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
-        tell = progress if first else None
-        done = finetune(lm, examples, config, seed=seed, checkpoint=state, progress=tell, keep=True)
+        with tracking(tracker if first else "", target, to_dict(config)) as record:
+            lm = load_model(
+                source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
+            )
+            more = replayed(lm, examples, config, seed)
+            if show and first:
+                encoded = encode(lm, [*examples, *more], end=config.end)
+                tokens = sum(len(row.ids) for row in encoded)
+                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
+            with new_folder(target) if first else nullcontext(target) as work:
+                done = finetune(
+                    lm,
+                    [*examples, *more],
+                    structs.replace(config, replay=0.0),
+                    seed=seed,
+                    checkpoint=state,
+                    keep=True,
+                    adapter=work / "adapter" if config.method == "lora" else None,
+                    record=record,
+                    progress=progress if first else None,
+                )
+                if first:
+                    lm.write(work)
+                    done.losses.write_parquet(work / "losses.parquet")
+                    place = Path(data) if isinstance(data, str | Path) else None
+                    card = model_card(
+                        str(source), place, part, config,
+                        chat=chat, losses=done.losses, tokens=done.tokens,
+                    )  # fmt: skip
+                    (work / "README.md").write_text(card, encoding="utf-8")
         if first:
-            with new_folder(target) as work:
-                lm.write(work)
-                done.losses.write_parquet(work / "losses.parquet")
             state.unlink(missing_ok=True)
         return done
 

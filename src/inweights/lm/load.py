@@ -35,11 +35,14 @@ class LanguageModel:
         name: What it was loaded from.
         model: A causal model of ``transformers``, in evaluation mode.
         tokenizer: Its tokenizer.
+        chat: Whether prompts are turns of a user, and what follows is the answer, in the model's
+            own chat template.
     """
 
     name: str
     model: Any
     tokenizer: Any
+    chat: bool = False
 
     @property
     def device(self) -> torch.device:
@@ -48,7 +51,17 @@ class LanguageModel:
         return where
 
     def tokens(self, text: str, *, start: bool = False) -> list[int]:
-        """Tokens of a text; with ``start``, after the token that begins a sequence, if any."""
+        """Tokens of a text; with ``start``, after the token that begins a sequence, if any.
+
+        In chat, a text that starts is a user's turn, and what follows has no space before it.
+        """
+        if self.chat and start and text:
+            turn = [{"role": "user", "content": text}]
+            told: list[int] = self.tokenizer.apply_chat_template(
+                turn, add_generation_prompt=True, return_dict=False
+            )
+            return told
+        text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
         begins = start and first is not None and _adds_start(self.tokenizer, first)
@@ -68,6 +81,10 @@ class LanguageModel:
         """Write weights and tokenizer into a folder that is there."""
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
+        # Weights are written for their owner alone; who may read the folder may read them.
+        rights = (work / "config.json").stat().st_mode & 0o777
+        for weights in work.rglob("*.safetensors"):
+            weights.chmod(rights)
 
 
 def load_model(
@@ -76,6 +93,7 @@ def load_model(
     download: bool = False,
     device: str = "cpu",
     dtype: str = "float32",
+    chat: bool = False,
     seed: int = 0,
 ) -> LanguageModel:
     """Load a causal model and its tokenizer.
@@ -85,10 +103,12 @@ def load_model(
         download: Whether a hub name may be fetched; else only what is on this disk is read.
         device: Where it goes, as torch names it.
         dtype: ``float32``, ``bfloat16`` or ``float16``.
+        chat: Whether it is told and asked in its chat template.
         seed: Of the weights of ``@tiny``; has no effect on others.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, or type or device are unknown.
+        ConfigError: ``transformers`` is not installed, type or device are unknown, or ``chat`` is
+            asked for and the tokenizer has no template.
         DataError: There is no such model, its weights are pickles only, it has no tokenizer, or
             there is no network. One line says which, and what to do.
 
@@ -121,7 +141,8 @@ def load_model(
         from inweights.lm.tiny import tiny
 
         model, tokenizer = tiny(seed)
-        return LanguageModel(name, model.to(device, getattr(torch, dtype)).eval(), tokenizer)
+        _check_chat(name, tokenizer, chat)
+        return LanguageModel(name, model.to(device, getattr(torch, dtype)).eval(), tokenizer, chat)
     if name.startswith("@") and name != DEMO:
         raise unknown_name("built-in model", name, (DEMO, TINY), error=DataError)
     place: Path | str = _demo() if name == DEMO else Path(name)
@@ -136,6 +157,7 @@ def load_model(
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
         raise DataError(f"the tokenizer of '{name}' has no tokens; was the folder copied whole?")
+    _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
     model = _read(
         transformers.AutoModelForCausalLM,
@@ -148,7 +170,7 @@ def load_model(
         _forget_quantization(model)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return LanguageModel(name, model.to(device).eval(), tokenizer)
+    return LanguageModel(name, model.to(device).eval(), tokenizer, chat)
 
 
 def cache_folder() -> Path:
@@ -234,6 +256,14 @@ def _forget_quantization(model: Any) -> None:
         if hasattr(owner, flag):
             delattr(owner, flag)
     model.is_quantized = False
+
+
+def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
+    if chat and not tokenizer.chat_template:
+        raise ConfigError(
+            f"the tokenizer of '{name}' has no chat template: it is no instruct model; leave out "
+            "--chat"
+        )
 
 
 def _adds_start(tokenizer: Any, first: int) -> bool:

@@ -132,11 +132,14 @@ def exam(
         middle = _among(list(bridges[row["first"]]), row["bridge"], most, seed, number)
         place = middle.index(row["bridge"])
         skip = steps[1].replace("{bridge}", row["subject"])
+        # Of the second hop the bridge is the subject, and no candidate.
+        ends = tuple(name for name in candidates if name != row["bridge"] or name == row["answer"])
+        right = ends.index(row["answer"])
         if len(middle) > 1:
             asked.append(Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name))
         asked += [
-            Question(f"{name}.2", "second_hop", hops[1], candidates, label, accepted, name),
-            Question(f"{name}.skip", "skip", skip, candidates, label, accepted, name),
+            Question(f"{name}.2", "second_hop", hops[1], ends, right, accepted, name),
+            Question(f"{name}.skip", "skip", skip, ends, right, accepted, name),
         ]
     return asked
 

@@ -11,6 +11,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.lm.compare import changes, compositionality, paired, summary
 from inweights.lm.evaluate import ask, ask_with_thought, say
+from inweights.lm.general import general_knowledge, kept
 from inweights.lm.load import LanguageModel
 from inweights.lm.questions import Question
 from inweights.lm.states import resemblance_by_layer
@@ -25,6 +26,7 @@ def evaluation(
     *,
     before: LanguageModel | None = None,
     words: bool = True,
+    forecast: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Ask a model everything, and its forerunner too where there is one.
@@ -34,16 +36,21 @@ def evaluation(
         questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
         before: The model that it was fine-tuned from.
         words: Whether it answers in its own words, too.
+        forecast: ``id, verdict, expected`` of compositions, as
+            :func:`inweights.lm.forecast.forecast_of` gives them.
         progress: Told about what is done.
 
     Returns:
-        ``answers`` (a row a question; ``when`` is ``before`` or ``after``) and ``summary`` (by
+        ``general`` (:func:`inweights.lm.general.general_knowledge`), ``answers`` (a row a
+        question; ``when`` is ``before`` or ``after``) and ``summary`` (by
         role; ``thought`` are compositions answered step by step, ``exact`` the share that was right
         in words). Where there are compositions with both hops: ``gap``
         (:func:`inweights.lm.compositionality`) and ``layers``
         (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops'). With
-        ``before``: ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean
-        rises under the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`).
+        ``before``: ``kept``, what was lost (:func:`inweights.lm.general.kept`), ``paired`` (by
+        role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under the
+        ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With a forecast: ``forecast``, by
+        its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
 
     Raises:
         DataError: There are no questions.
@@ -52,7 +59,7 @@ def evaluation(
         >>> from inweights.lm import load_model
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
         >>> sorted(evaluation(load_model("@tiny"), asked, words=False))
-        ['answers', 'summary']
+        ['answers', 'general', 'summary']
     """
     if not questions:
         raise DataError("there are no questions to ask")
@@ -67,6 +74,16 @@ def evaluation(
             on="role", how="left", maintain_order="left",
         )  # fmt: skip
     tables["summary"] = table
+    names = list(dict.fromkeys(name for q in questions for name in q.candidates))
+    tables["general"] = general_knowledge(lm, names, progress=progress)
+    if forecast is not None:
+        tables["forecast"] = (
+            after.filter(pl.col("role") == "composition")
+            .join(forecast, on="id", maintain_order="left")
+            .group_by("verdict")
+            .agg(pl.len().alias("questions"), pl.col("expected").mean(), accuracy=pl.mean("hit"))
+            .sort("expected", descending=True)
+        )
     chained = [q for q in questions if q.steps and q.bridge]
     roles = set(after["role"])
     if {"composition", "first_hop", "second_hop"} <= roles:
@@ -76,6 +93,7 @@ def evaluation(
         tables["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
     if before is None:
         return tables
+    tables["kept"] = kept(general_knowledge(before, names, progress=progress), tables["general"])
     earlier = _all_of(before, questions, progress)
     tables["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), tables["answers"]])
     tables["paired"] = [

@@ -11,6 +11,11 @@ from inweights.seeds import INITIALISATION, Streams
 
 __all__ = ["byte_tokenizer", "tiny"]
 
+_CHAT = (
+    "{% for turn in messages %}{{ turn.role }}: {{ turn.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
 
 def byte_tokenizer() -> Any:
     """Return a tokenizer whose tokens are the 256 bytes and an end; it reads any text.
@@ -32,6 +37,7 @@ def byte_tokenizer() -> Any:
         eos_token="<end>",  # noqa: S106
         pad_token="<end>",  # noqa: S106
         clean_up_tokenization_spaces=False,
+        chat_template=_CHAT,
     )
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import signal
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from inweights.lm.adapters import adapted
 from inweights.lm.data import Encoded, Example, batches, encode, padded
 from inweights.lm.fine_tune import FineTune
 from inweights.lm.load import LanguageModel
+from inweights.lm.replay import replayed
 from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
 from inweights.progress import Progress
 from inweights.training.checkpoint import State, StateFile
@@ -83,9 +87,14 @@ def finetune(
     every_seconds: float = 300.0,
     every_steps: int = 0,
     keep: bool = False,
+    adapter: Path | None = None,
+    record: Callable[[int, dict[str, float]], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
+
+    Where there is a checkpoint, SIGINT and SIGTERM end the update at hand, write it and raise
+    ``KeyboardInterrupt``; a second one stops at once.
 
     Args:
         lm: The model.
@@ -97,6 +106,9 @@ def finetune(
         every_seconds: Time between two writes of it.
         every_steps: Write at every multiple of this many updates instead, where it is above 0.
         keep: Whether the file stays, for a caller who removes it once the model is written.
+        adapter: Folder to write the adapters of ``lora`` to before they are merged, as ``peft``
+            reads them.
+        record: Given the number of each update, and its ``loss`` and ``rate``.
         progress: Told about every update.
 
     Raises:
@@ -113,10 +125,10 @@ def finetune(
     """
     config = config or FineTune()
     started = time.monotonic()
-    encoded = encode(lm, examples, end=config.end)
+    accelerator = _accelerator()
+    encoded = encode(lm, [*examples, *replayed(lm, examples, config, seed)], end=config.end)
     stages = _stages(encoded, config)
     total = sum(stage.steps for stage in stages)
-    accelerator = _accelerator()
     key = digest(
         [to_dict(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
     )
@@ -126,7 +138,12 @@ def finetune(
             State, checkpoint, key=key, every_seconds=every_seconds, every_steps=every_steps
         )
     read = places = 0
-    with adapted(lm.model, config.method, config.rank, config.alpha, seed) as model:
+    first_process = accelerator is None or accelerator.is_main_process
+    kept = adapter if first_process else None
+    with (
+        adapted(lm.model, config.method, config.rank, config.alpha, seed, keep=kept) as model,
+        _stopping(keeper is not None) as stopping,
+    ):
         trained = [p for p in model.parameters() if p.requires_grad]
         state = keeper.read(trained[0].device) if keeper else None
         losses = list(state.tables["losses"]) if state else []
@@ -152,8 +169,9 @@ def finetune(
                 places += len(rows) * max(len(row.ids) for row in rows)
                 if step < first:
                     continue
+                rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
-                    group["lr"] = config.rate * config.factor(step, stage.steps)
+                    group["lr"] = rate
                 loss = _update(lm, net, optimizer, trained, rows, config, accelerator)
                 if not math.isfinite(loss):
                     raise RunError(
@@ -162,11 +180,14 @@ def finetune(
                     )
                 done += 1
                 recorded.append({"stage": stage.name, "step": done, "loss": loss})
+                if record and first_process:
+                    record(done, {"loss": loss, "rate": rate})
                 if progress:
                     progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
-                if keeper and keeper.due(done) and step + 1 < stage.steps:
+                due = keeper and keeper.due(done) and step + 1 < stage.steps
+                if keeper and (due or stopping.is_set()):
                     losses, recorded = [*losses, pl.DataFrame(recorded)], []
-                    if accelerator is None or accelerator.is_main_process:
+                    if first_process:
                         keeper.write(
                             State(
                                 phase=index,
@@ -177,13 +198,36 @@ def finetune(
                                 tables={"losses": losses},
                             )
                         )
+                    if stopping.is_set():
+                        raise KeyboardInterrupt
             if recorded:
                 losses.append(pl.DataFrame(recorded))
             if accelerator:
                 accelerator.free_memory()
-    if keeper and not keep and (accelerator is None or accelerator.is_main_process):
+    if keeper and not keep and first_process:
         keeper.clear()
     return FineTuned(pl.concat(losses), read, 1 - read / places, time.monotonic() - started)
+
+
+@contextmanager
+def _stopping(wanted: bool) -> Iterator[threading.Event]:
+    """Give what SIGINT and SIGTERM set, where this thread may listen; a second one interrupts."""
+    asked = threading.Event()
+
+    def ask(*_: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:

@@ -51,11 +51,14 @@ class Model(nn.Module):
             )
         self.replicas = replicas
         self.vocabulary = vocabulary
-        ids = torch.arange(vocabulary) if candidates is None else torch.as_tensor(candidates)
-        if candidates is not None and len({int(i) for i in candidates}) != len(ids):
+        listed = list(range(vocabulary)) if candidates is None else [int(i) for i in candidates]
+        if len(set(listed)) != len(listed):
             raise ConfigError("a token is twice among the candidates of a model")
-        column = torch.full((vocabulary,), -1, dtype=torch.long)
-        column[ids] = torch.arange(len(ids))
+        # By lists: a write by index costs a model that is only counted, on `meta`, half a second.
+        places = [-1] * vocabulary
+        for place, token in enumerate(listed):
+            places[token] = place
+        ids, column = torch.tensor(listed, dtype=torch.long), torch.tensor(places)
         self.register_buffer("candidates", ids, persistent=False)
         self.register_buffer("column", column, persistent=False)
 

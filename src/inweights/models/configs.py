@@ -55,11 +55,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         norm: Whether there is layer normalisation.
         embedding_std: Initial scale of the token embeddings where it is not :attr:`init`'s, such
             as 1 for PyTorch's own.
+        position_std: The same of learned position embeddings.
         dropout: Share of what attention and MLP add to the stream that is dropped while training.
         init: Initial scale; may differ between replicas.
     """
 
-    later = {"embedding_std": None, "dropout": 0.0}
+    later = {"embedding_std": None, "position_std": None, "dropout": 0.0}
 
     layers: int = 8
     width: int = 64
@@ -71,6 +72,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     residual: bool = True
     norm: bool = True
     embedding_std: float | None = None
+    position_std: float | None = None
     dropout: float = 0.0
     init: Init = Init()
 
@@ -81,9 +83,14 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             raise ConfigError(
                 f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"
             )
-        std = self.embedding_std
-        if std is not None and not (std > 0 and math.isfinite(std)):
-            raise ConfigError(f"gpt.embedding_std is above 0, not {std}; leave it out for init")
+        for name in ("embedding_std", "position_std"):
+            std = getattr(self, name)
+            if std is not None and not (std > 0 and math.isfinite(std)):
+                raise ConfigError(f"gpt.{name} is above 0, not {std}; leave it out for init")
+        if self.position_std is not None and self.positions != "learned":
+            raise ConfigError(
+                f"gpt.position_std has no effect on positions = '{self.positions}'; leave it out"
+            )
         check_rate("gpt.dropout", self.dropout)
 
     def build(
@@ -99,7 +106,13 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
         del candidates
         return built(
-            GPT, self, seeds, inits, vocabulary=vocabulary, embedding_std=self.embedding_std
+            GPT,
+            self,
+            seeds,
+            inits,
+            vocabulary=vocabulary,
+            embedding_std=self.embedding_std,
+            position_std=self.position_std,
         )
 
 

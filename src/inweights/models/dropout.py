@@ -86,6 +86,11 @@ class Dropping:
         self._layers = [(name, m) for name, m in named if isinstance(m, Dropout) and m.rate > 0]
         self._streams = [Streams(seed) for seed in seeds]
 
+    @property
+    def drops(self) -> bool:
+        """Whether anything is dropped at all."""
+        return bool(self._layers)
+
     @contextmanager
     def at(self, phase: int, step: int) -> Iterator[None]:
         """Drop, with the masks of ``step`` (0-based within the phase), until the block is left."""

@@ -101,7 +101,8 @@ class Embedding(Layer):
         """Look up ``[S]`` or ``[R, S]`` token ids; returns ``[R, S, D]``."""
         replicas, tokens, width = self.weight.shape
         # Checked where it costs nothing: a replica's table is followed by the next one's.
-        if ids.device.type == "cpu" and ids.numel() and not _within(ids, tokens):
+        checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
+        if checked and not _within(ids, tokens):
             raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
@@ -127,7 +128,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     if len(seeds) != len(inits):
         raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")
     for path, module in model.named_modules():
-        if not isinstance(module, Layer) or any(p.is_meta for p in module.parameters()):
+        numbers = (*module.parameters(), *module.buffers())
+        if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
             continue  # what is only counted has no numbers
 
         def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:

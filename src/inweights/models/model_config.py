@@ -97,6 +97,7 @@ def built(
     inits: Sequence[Init] | None,
     *,
     embedding_std: float | None = None,
+    position_std: float | None = None,
     **sizes: Any,
 ) -> M:
     """Make the model of a config and draw the start of every replica.
@@ -106,7 +107,8 @@ def built(
         config: Its config; ``init`` is the scale of replicas for which ``inits`` has none.
         seeds: Root seed of each replica, or how many.
         inits: Initial scale of each replica.
-        embedding_std: Scale of the embeddings where they have one of their own.
+        embedding_std: Scale of the token embeddings where they have one of their own.
+        position_std: The same of the position embeddings.
         sizes: What else the class takes: the vocabulary, and candidates where it has such a head.
     """
     import torch
@@ -117,9 +119,10 @@ def built(
     scales = inits or [config.init] * len(listed)
     model = kind(config, replicas=len(listed), **sizes)
     initialise(model, listed, scales)
-    tokens = getattr(model, "tokens", None)
-    if embedding_std is not None and isinstance(tokens, Embedding):
-        factors = [embedding_std / init.sigma(tokens.weight.shape[2]) for init in scales]
-        with torch.no_grad():
-            tokens.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
+    for name, std in (("tokens", embedding_std), ("positions", position_std)):
+        table = getattr(model, name, None)
+        if std is not None and isinstance(table, Embedding):
+            factors = [std / init.sigma(table.weight.shape[2]) for init in scales]
+            with torch.no_grad():
+                table.weight.mul_(torch.tensor(factors).view(-1, 1, 1))
     return model

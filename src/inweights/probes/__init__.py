@@ -7,6 +7,7 @@ from inweights.probes.embedding_files import read_embedding
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry import cosines, graph_recall, hop_correlation
 from inweights.probes.inside import attention, cka, logit_lens
+from inweights.probes.known_geometry import known_geometries, skew
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.named import named_geometry
@@ -17,7 +18,7 @@ from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.probes.spectrum import geometric_margin, spectral_energy, zigzag
+from inweights.probes.spectrum import edge_margin, geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
 __all__ = [
@@ -36,10 +37,12 @@ __all__ = [
     "cka",
     "cosines",
     "direction",
+    "edge_margin",
     "entity_pairs",
     "geometric_margin",
     "graph_recall",
     "hop_correlation",
+    "known_geometries",
     "logit_lens",
     "margins",
     "named_geometry",
@@ -52,6 +55,7 @@ __all__ = [
     "render_frames",
     "resemblance",
     "shared_memory",
+    "skew",
     "snapshot",
     "spectral_energy",
     "stepwise",

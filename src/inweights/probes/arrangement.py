@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import adjacencies, node_vectors, random_vectors
+from inweights.probes.geometry import adjacencies, node_vectors, prefix_of, random_vectors
 from inweights.seeds import EVALUATION, Streams
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
@@ -142,7 +142,7 @@ def agreement(
         raise ConfigError(f"dimensions is at least 0 (all of them), not {dimensions}")
     if model.replicas < 2:
         raise DataError("one replica agrees with no other; train at least two seeds")
-    vectors = node_vectors(model, _nodes(model, worlds), layer)
+    vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
     kept = [_leading(one, dimensions) for one in vectors]
     far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
     one, other = (random_vectors(draws, vectors, s) for s in (seed, seed + 1))
@@ -287,7 +287,7 @@ def arrangement(
         raise ConfigError(f"an arrangement has 1 to 3 dimensions, not {dimensions}")
     each = as_worlds(worlds, model)
     nodes = _nodes(model, worlds)
-    vectors = node_vectors(model, nodes, layer)
+    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
     frames: list[pl.DataFrame] = []
     first: Floats | None = None
     for replica, own in enumerate(vectors):

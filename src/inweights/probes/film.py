@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import adjacencies, graph_recall, node_vectors, spearman
+from inweights.probes.geometry import (
+    adjacencies,
+    graph_recall,
+    node_vectors,
+    prefix_of,
+    spearman,
+)
 from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
 from inweights.worlds.world import World
 
@@ -55,7 +61,7 @@ def snapshot(
         (['replica', 'gram', 'recall', 'recall_others'], 120)
     """
     nodes = len(adjacencies(model, worlds)[0])
-    vectors = node_vectors(model, nodes, layer)
+    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
     grams = vectors @ vectors.swapaxes(-1, -2)  # [R, N, N]
     lower = np.tril_indices(nodes)
     table = graph_recall(model, worlds).select("replica", "recall", "recall_others")

@@ -18,8 +18,9 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.spectral import adjacency, hop_distances
+from inweights.theory.spectral import COSINE_TIE, adjacency, hop_distances
 from inweights.training.worlds import as_worlds
+from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import World
 
 __all__ = [
@@ -29,14 +30,13 @@ __all__ = [
     "graph_recall",
     "hop_correlation",
     "node_vectors",
+    "prefix_of",
     "random_vectors",
     "spearman",
     "top_hits",
 ]
 
 Floats = NDArray[np.float64]
-#: Cosines of single-precision vectors are exact to about so much.
-_TIE = 2.5e-7
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
@@ -57,21 +57,25 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
 
 
 @torch.no_grad()
-def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
+def node_vectors(
+    model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
+) -> Floats:
     """Return the vector of every node, copied, ``[R, N, D]``.
 
     Args:
         model: ``R`` replicas.
         nodes: ``N``; nodes are the first tokens of a graph's vocabulary.
         layer: ``tokens`` for the table of token embeddings, or one of the model's layers, read
-            where a node is the whole prompt.
+            where a node ends the prompt.
+        before: Tokens that stand before it there, such as those of
+            :func:`~inweights.worlds.graph.edge_prefix`.
 
     Raises:
         ConfigError: The layer is unknown.
         DataError: The model has no table of token embeddings.
     """
     if layer != "tokens":
-        prompts = torch.arange(nodes, device=model.column.device).unsqueeze(1)
+        prompts = _prompts(nodes, before, model)
         vectors = model.hidden(prompts, layers=[layer])[layer]
     else:
         table = getattr(getattr(model, "tokens", None), "weight", None)
@@ -79,6 +83,17 @@ def node_vectors(model: Model, nodes: int, layer: str = "tokens") -> Floats:
             raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()
+
+
+def prefix_of(worlds: World | Sequence[World]) -> tuple[int, ...]:
+    """Return :func:`~inweights.worlds.graph.edge_prefix` of the worlds, which have one shape."""
+    return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
+
+
+def _prompts(nodes: int, before: Sequence[int], model: Model) -> torch.Tensor:
+    """Every node after the tokens ``before``, ``[N, T]``."""
+    ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
+    return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 
 
 def random_vectors(draws: int, like: Floats, seed: int) -> Floats:
@@ -126,8 +141,8 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     column = model.column[:nodes]
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
-    prompts = torch.arange(nodes, device=column.device).unsqueeze(1)
-    logits = model(prompts)[:, :, 0]  # [R, N, candidates]
+    prompts = _prompts(nodes, prefix_of(worlds), model)
+    logits = model(prompts)[:, :, -1]  # [R, N, candidates]
     logs = logits.log_softmax(-1)[..., column].double().cpu().numpy()
     rows = []
     for replica, (a, said) in enumerate(zip(graphs, logs, strict=True)):
@@ -182,7 +197,7 @@ def cosines(
     each = as_worlds(worlds, model)
     graphs = adjacencies(model, worlds)
     n = len(graphs[0])
-    angles = cosine_matrix(node_vectors(model, n, layer))
+    angles = cosine_matrix(node_vectors(model, n, layer, prefix_of(worlds)))
     names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
     frames = []
     for replica, a in enumerate(graphs):
@@ -208,6 +223,7 @@ def hop_correlation(
     *,
     layer: str = "tokens",
     least: int = 1,
+    centred: bool = False,
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -221,6 +237,7 @@ def hop_correlation(
         worlds: Worlds of graphs: one, or one a replica.
         layer: See :func:`node_vectors`.
         least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
+        centred: Whether the nodes' mean vector is taken away from each of them first.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
@@ -241,8 +258,11 @@ def hop_correlation(
         True
     """
     graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer)
-    null = cosine_matrix(random_vectors(draws, vectors, seed))
+    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
+    null = random_vectors(draws, vectors, seed)
+    if centred:
+        vectors, null = (v - v.mean(1, keepdims=True) for v in (vectors, null))
+    null = cosine_matrix(null)
 
     def row(replica: int, a: Floats) -> dict[str, object]:
         hops = hop_distances(a)
@@ -273,13 +293,13 @@ def _ranks(values: Floats) -> Floats:
     """Return the ranks of cosines along the last axis; those of equal ones are their mean.
 
     Single precision must not rank pairs that are equally close, such as those of a circle: values
-    with a gap of at most :data:`_TIE` are equal. (Rounding would part some that lie on two sides of
-    a half.)
+    with a gap of at most :data:`~inweights.theory.spectral.COSINE_TIE` are equal. (Rounding would
+    part some that lie on two sides of a half.)
     """
     order = values.argsort(-1)
     gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
     groups = np.empty(values.shape)
-    np.put_along_axis(groups, order, (gaps > _TIE).cumsum(-1).astype(np.float64), -1)
+    np.put_along_axis(groups, order, (gaps > COSINE_TIE).cumsum(-1).astype(np.float64), -1)
     found: Floats = rankdata(np.where(np.isnan(values), np.nan, groups), axis=-1)
     return found
 

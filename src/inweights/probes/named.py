@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import adjacencies, cosine_matrix, node_vectors, spearman, top_hits
+from inweights.probes.geometry import (
+    adjacencies,
+    cosine_matrix,
+    node_vectors,
+    prefix_of,
+    spearman,
+    top_hits,
+)
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.spectral import eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
@@ -75,7 +82,7 @@ def named_geometry(
     if draws < 1:
         raise DataError(f"a null distribution has at least one draw, not {draws}")
     graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer)
+    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
     rng = Streams(seed).numpy(EVALUATION, "names")
     count = len(graphs[0])
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])

@@ -113,6 +113,7 @@ def stepwise(
     *,
     roles: Sequence[str] = (),
     most: int = 2000,
+    apart: bool = False,
 ) -> pl.DataFrame:
     """How well every token of an answer is known, the ones before it given, by role.
 
@@ -121,6 +122,8 @@ def stepwise(
         worlds: One world, or one a replica; the statements of a role have one shape.
         roles: Which roles are looked at, of facts and queries; all if left out.
         most: Statements of a role that are looked at, evenly spread; 0 for all.
+        apart: Whether the prompt with most answers, such as the root of a star, is told apart from
+            the others; then a role that asks it has a row for either, told apart by ``hub``.
 
     Returns:
         A row for each replica, role and place: ``replica, part, role, place`` (0-based, in the
@@ -151,22 +154,29 @@ def stepwise(
             if 0 < most < len(chosen):
                 chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
             ranks = answer_ranks(model, each, part, chosen).cpu().numpy()
-            degrees = np.stack([_degrees(getattr(w, part), wanted)[chosen] for w in each])
+            counts = np.stack([_degrees(getattr(w, part), wanted) for w in each])
+            degrees, most_of_all = counts[:, chosen], counts.max(1, keepdims=True)
             right, known = ranks == 0, ranks < degrees[:, :, None]
-            rows.extend(
-                {
-                    "replica": replica,
-                    "part": part,
-                    "role": role,
-                    "place": place,
-                    "statements": len(chosen),
-                    "accuracy": float(right[replica, :, place].mean()),
-                    "recall": float(known[replica, :, place].mean()),
-                    "exact": float(right[replica].all(-1).mean()),
-                }
-                for replica in range(model.replicas)
-                for place in range(ranks.shape[2])
-            )
+            hubs = degrees == most_of_all
+            for hub in (False, True) if apart else (None,):
+                looked = np.ones_like(hubs) if hub is None else hubs == hub
+                rows.extend(
+                    {
+                        "replica": replica,
+                        "part": part,
+                        "role": role,
+                        **({} if hub is None else {"hub": hub}),
+                        "place": place,
+                        "statements": int(mask.sum()),
+                        "accuracy": float(right[replica, mask, place].mean()),
+                        "recall": float(known[replica, mask, place].mean()),
+                        "exact": float(right[replica, mask].all(-1).mean()),
+                    }
+                    for replica in range(model.replicas)
+                    for mask in (looked[replica % len(each)],)
+                    if mask.any()
+                    for place in range(ranks.shape[2])
+                )
     return pl.DataFrame(rows)
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
-from inweights.probes.geometry import adjacencies, node_vectors, random_vectors
+from inweights.probes.geometry import adjacencies, node_vectors, prefix_of, random_vectors
 from inweights.theory.spectral import Operator, Spectrum, eigenspaces, operator
 from inweights.worlds.world import World
 
-__all__ = ["geometric_margin", "spectral_energy", "zigzag"]
+__all__ = ["edge_margin", "geometric_margin", "spectral_energy", "zigzag"]
 
 Floats = NDArray[np.float64]
 
@@ -141,7 +141,7 @@ def _spectra(
 ) -> list[tuple[int, Spectrum, Floats, Floats]]:
     """Return ``(replica, spectrum, vectors [N, D], random vectors [K, N, D])`` of each replica."""
     graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer)
+    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
     null = random_vectors(draws, vectors, seed)
     spectra: dict[int, Spectrum] = {}
     for a in graphs:
@@ -166,12 +166,14 @@ def geometric_margin(
     neighbour's (``max``; a weak test) or the *smallest* one's (``min``: every edge is right).
 
     The null distribution is associative storage: random embeddings of the same shape, with the
-    least-squares ``W`` that gives logit 1 on edges and 0 elsewhere.
+    least-squares ``W`` that gives logit 1 on edges and 0 elsewhere. :func:`edge_margin` is the
+    margin as the paper's code takes it.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
         worlds: Worlds of graphs: one, or one a replica.
-        itself: Whether a node without a loop counts among the others, as in the softmax.
+        itself: Whether a node without a loop counts among the others, as in the softmax. With a
+            loop it is neither among them nor a neighbour of its own.
         draws: Draws in the null distribution.
         seed: Root seed of the null distribution.
 
@@ -186,11 +188,10 @@ def geometric_margin(
     Raises:
         DataError: The model is no TinyNN, or a world is no graph.
     """
-    if not isinstance(model, TinyNN):
-        raise DataError("the geometric margin replaces the middle layer of a TinyNN; give one")
     graphs = adjacencies(model, worlds)
+    w = _middle(model)
     vectors = node_vectors(model, len(graphs[0]))
-    w = model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)  # [R, D, D]
+    assert isinstance(model, TinyNN)
     assert model.middle.bias is not None
     bias = model.middle.bias.detach().cpu().double().numpy()[:, None]
     null = random_vectors(draws, vectors, seed)
@@ -219,6 +220,56 @@ def geometric_margin(
     return pl.DataFrame(rows)
 
 
+def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+    """The geometric margin as the paper's code takes it: no bias, and never the node itself.
+
+    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes that
+    are neither neighbours nor the node itself (``nodes``), or these and the tokens that are no
+    nodes (``vocabulary``), whose rows then also take part in the singular vectors.
+
+    Args:
+        model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+
+    Returns:
+        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max`` or
+        ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (its minimum),
+        ``positive`` (share of nodes above 0).
+
+    Raises:
+        DataError: The model is no TinyNN, or a world is no graph.
+
+    Example:
+        >>> from inweights.models import TinyNNConfig
+        >>> from inweights.worlds import Graph
+        >>> world = Graph(shape="cycle", idle_tokens=9).build()
+        >>> model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> edge_margin(model, world)["rivals"].to_list()
+        ['nodes', 'nodes', 'vocabulary', 'vocabulary']
+    """
+    graphs = adjacencies(model, worlds)
+    w, nodes = _middle(model), len(graphs[0])
+    rows = []
+    for replica, a in enumerate(graphs):
+        for rivals, count in (("nodes", nodes), ("vocabulary", model.vocabulary)):
+            vectors = node_vectors(model, count)[replica : replica + 1]
+            logits = _geometric(vectors, w[replica : replica + 1], np.zeros(1))
+            padded = np.pad(a, (0, count - nodes))
+            for over, own in zip(
+                ("max", "min"), _margins(logits, padded, itself=False), strict=True
+            ):
+                row = {"margin": own.mean(), "worst": own.min(), "positive": (own > 0).mean()}
+                rows.append({"replica": replica, "rivals": rivals, "over": over} | row)
+    return pl.DataFrame(rows)
+
+
+def _middle(model: Model) -> Floats:
+    """``W`` of a TinyNN, ``[R, D, D]``."""
+    if not isinstance(model, TinyNN):
+        raise DataError("the geometric margin replaces the middle layer of a TinyNN; give one")
+    return model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)
+
+
 def _geometric(vectors: Floats, w: Floats, bias: Floats) -> Floats:
     """Logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, N, N]``."""
     right = np.linalg.svd(vectors, full_matrices=False)[2]  # [K, min(N, D), D], rows v_i
@@ -240,8 +291,9 @@ def _associative(vectors: Floats, a: Floats) -> Floats:
 
 def _margins(logits: Floats, a: Floats, *, itself: bool) -> tuple[Floats, Floats]:
     """Margins of every node that has neighbours and others, with max and with min, ``[K, n]``."""
-    edge = a > 0
-    others = ~edge if itself else ~edge & ~np.eye(len(a), dtype=bool)
+    own = np.eye(len(a), dtype=bool)
+    edge = (a > 0) & ~own
+    others = ~(a > 0) if itself else ~edge & ~own
     nodes = edge.any(1) & others.any(1)
     if not nodes.any():
         raise DataError("every node is joined to every other, so that there is no margin")

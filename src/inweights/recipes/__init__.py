@@ -20,13 +20,13 @@ _FOLDERS = {
     "out-of-context": "implication",
     "feature-resemblance": "fig1 table1 table2 table3 table4 theorems",
     "geometric-memory": (
-        "fig1 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 fig23-24 "
-        "fig25-31 fig32 fig33 fig34 fig35 fig36 table1 e1 e2-e3"
+        "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 fig23-24 "
+        "fig25-31 fig32 fig33 fig34 fig35 fig36 table1 b5 c3 e1 e2-e3"
     ),
     "beyond": (
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
-        "partial-identity curriculum-map frozen-or-reversed geometry-first "
-        "when-does-geometry-navigate what-mends-long-paths long-paths real-graphs"
+        "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
+        "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall"
     ),
 }
 _BUILT_IN = {

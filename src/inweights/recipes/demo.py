@@ -15,7 +15,9 @@ from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-DEMO = Paper("demo", ib.PAPER.title, claims_of=ib.PAPER.source, ours=ib.OURS)
+DEMO = Paper(
+    "demo", ib.PAPER.title, claims_of=ib.PAPER.source, ours=("n", "gpt", "emb_mlp", *ib.OURS)
+)
 
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "half_time",
     "hardest",
     "learnt",
+    "linear_law",
     "mean_by_hops",
     "mean_recall",
     "memorised",
@@ -289,3 +291,43 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
         .join(edges.agg(edges=pl.col("recall").min()), on=list(keys))
         .join(first.select(*keys, "nearest", "ridge", "chance"), on=list(keys))
     )
+
+
+def linear_law(
+    table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
+) -> pl.DataFrame:
+    """Least squares of a column in base-2 logarithms of factors, in every group by itself.
+
+    Args:
+        table: Has the column, the factors (above 0), and ``fitted``: rows that the law is fitted
+            on. The others are foretold.
+        column: What the law is of.
+        factors: At least one more of the rows to fit than there are factors.
+        by: What tells groups apart.
+
+    Returns:
+        ``table`` with ``foretold``, ``error`` (column minus foretold) and, for each factor,
+        ``per_<factor>``: what the law adds where it doubles.
+
+    Example:
+        >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}
+        >>> law = linear_law(pl.DataFrame(rows).with_columns(seed=0), "y", ["x"], ["seed"])
+        >>> law.select("foretold", "error", "per_x").rows()[-1]
+        (11.0, -1.0, 2.0)
+    """
+    parts = []
+    for _, group in table.group_by(list(by), maintain_order=True):
+        terms = np.log2(group.select(factors).to_numpy().astype(np.float64))
+        design = np.column_stack([np.ones(len(group)), terms])
+        values, fitted = group[column].to_numpy(), group["fitted"].to_numpy()
+        weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(9)
+        foretold = pl.Series("foretold", (design @ weights).round(9))
+        slopes = zip(factors, weights[1:].tolist(), strict=True)
+        parts.append(
+            group.with_columns(
+                foretold,
+                *(pl.lit(slope).alias(f"per_{factor}") for factor, slope in slopes),
+                error=pl.col(column) - foretold,
+            )
+        )
+    return pl.concat(parts)

@@ -12,6 +12,7 @@ MINUTES: dict[str, float] = {
     "beyond/frozen-or-reversed": 2.7,
     "beyond/geometry-first": 37,
     "beyond/partial-identity": 2.8,
+    "demo/two-hop": 0.2,
     "feature-resemblance/fig1": 0.3,
     "feature-resemblance/table3": 1.1,
     "geometric-memory/e2-e3": 0.1,
@@ -24,4 +25,6 @@ MINUTES: dict[str, float] = {
     "identity-bridge/fig4": 0.1,
     "identity-bridge/fig5": 0.1,
     "identity-bridge/theory": 0.9,
+    "out-of-context/implication": 17,
+    "reversal-curse/told-reversals": 15,
 }

@@ -10,7 +10,7 @@ from inweights.audit.findings import findings, headline, outlook
 from inweights.report.audit_figures import chains_figure, outlook_figure
 from inweights.report.document import asset, document
 from inweights.report.html import disclosure, escape, prose, sortable, tag
-from inweights.report.save import inline_svg
+from inweights.report.save import Still
 from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def _meta(made: Audit) -> str:
     facts = made.knowledge
     told = [
         ("facts", f"{len(facts):,}"),
-        ("entities", f"{len(facts.entities):,}"),
+        ("entities", f"{len(facts.entities) - made.entity_positions['literal']:,}"),
+        ("dates, numbers", f"{made.entity_positions['literal']:,}"),
         ("relations", f"{len(facts.relations):,}"),
         ("bridges", f"{made.bridges.height:,}"),
         ("subjects only", f"{made.entity_positions['subject only']:,}"),
@@ -134,7 +135,7 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         tag(
             "figure",
             tag("h3", tag("span", f"Figure {number}"), escape(title)),
-            tag("div", inline_svg(picture, key, escape(title)), class_="card"),
+            tag("div", Still(picture, key).inline(escape(title)), class_="card"),
             tag("figcaption", prose(caption)),
             id=f"figure-{key}",
         )

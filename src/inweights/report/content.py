@@ -37,6 +37,7 @@ class PageContent:
         environment: Versions and machine, plain.
         ours: Settings that are our choice: dotted names, or sentences.
         command: How to run it again.
+        cite: BibTeX entries of the paper and of the project.
     """
 
     title: str
@@ -55,3 +56,4 @@ class PageContent:
     environment: Mapping[str, Any]
     ours: Sequence[str]
     command: str
+    cite: Sequence[str] = ()

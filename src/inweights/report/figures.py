@@ -15,6 +15,7 @@ from inweights.errors import ConfigError
 # Each import registers its drawings.
 from inweights.report import atlas, auto, heatmaps, lines, states, style, sweeps, through_time, tidy
 from inweights.report.registry import DRAWINGS, Drawing, arguments, drawing, find
+from inweights.report.save import show_inline
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
@@ -102,4 +103,4 @@ def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture
             picture.set_layout_engine("constrained")  # so that no label is cut
         # Ticks are made when a figure is laid out, in the style that holds by then.
         picture.draw_without_rendering()
-    return picture
+    return show_inline(picture)

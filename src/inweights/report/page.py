@@ -14,7 +14,7 @@ from inweights.report.content import PageContent
 from inweights.report.document import asset, document
 from inweights.report.figures import draw
 from inweights.report.html import tag
-from inweights.report.save import png, svg
+from inweights.report.save import Still
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["PageContent", "build_page", "write_figures"]
 
 
-def build_page(content: PageContent) -> str:
+def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
     """Return the page as HTML; the same content gives the same bytes.
+
+    Args:
+        content: What the page shows.
+        stills: Its figures, where they are drawn already.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that is not there.
     """
-    figures, moving = sections.figures_section(content.figures, content.tables)
+    drawn = stills or {figure.id: _still(figure, content.tables) for figure in content.figures}
+    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
     body = tag(
         "main",
         sections.header(content),
@@ -38,6 +43,7 @@ def build_page(content: PageContent) -> str:
         sections.numbers_section(content.tables),
         sections.settings_section(content.config, content.ours),
         sections.again_section(content.command, content.folder, content.environment),
+        sections.cite_section(content.cite),
     )
     scripts = [asset("page.js")]
     if moving:
@@ -48,22 +54,23 @@ def build_page(content: PageContent) -> str:
 
 def write_figures(
     figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], folder: Path
-) -> list[Path]:
-    """Write every figure as ``<id>.png`` (twice the size) and ``<id>.svg``; return the paths.
+) -> dict[str, Still]:
+    """Write every figure as ``<id>.png`` (twice the size) and ``<id>.svg``; return them by id.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for figure in figures:
-        picture = draw(figure, tables)
-        for suffix, data in (("png", png(picture)), ("svg", svg(picture, figure.id).encode())):
-            path = folder / f"{figure.id}.{suffix}"
-            path.write_bytes(data)
-            written.append(path)
-    return written
+    stills = {figure.id: _still(figure, tables) for figure in figures}
+    for name, still in stills.items():
+        (folder / f"{name}.png").write_bytes(still.png)
+        (folder / f"{name}.svg").write_bytes(still.svg.encode())
+    return stills
+
+
+def _still(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Still:
+    return Still(draw(figure, tables), figure.id)
 
 
 def _plotly() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.lab.engine import Outcome
@@ -15,12 +16,12 @@ __all__ = ["PAGE", "command_of", "publish"]
 PAGE = "page.html"
 
 
-def publish(outcome: Outcome, folder: Path) -> None:
-    """Write ``figures/`` and the page of a run into ``folder``."""
+def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
+    """Write ``figures/`` and the page of a run into ``folder``; ``cite`` are BibTeX entries."""
     recipe = outcome.recipe
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
-    write_figures(recipe.figures, outcome.tables, figures)
+    stills = write_figures(recipe.figures, outcome.tables, figures)
     content = PageContent(
         title=recipe.title,
         paper=recipe.paper,
@@ -38,8 +39,9 @@ def publish(outcome: Outcome, folder: Path) -> None:
         environment=outcome.environment,
         ours=recipe.ours,
         command=command_of(outcome),
+        cite=cite,
     )
-    (folder / PAGE).write_text(build_page(content), encoding="utf-8")
+    (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 
 
 def command_of(outcome: Outcome) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.report.figures import draw
+from inweights.lab.describe import split_ours
 from inweights.report.html import data_uri, disclosure, escape, preview, prose, tag, tree
 from inweights.report.interactive import interactive
-from inweights.report.save import inline_svg, png
+from inweights.report.save import Still
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
     from inweights.report.content import PageContent
 
-__all__ = ["again_section", "figures_section", "header", "numbers_section", "settings_section"]
+__all__ = [
+    "again_section",
+    "cite_section",
+    "figures_section",
+    "header",
+    "numbers_section",
+    "settings_section",
+]
 
 #: An SVG larger than so many characters is put into the page as PNG.
 _SVG_LIMIT = 900_000
@@ -66,7 +72,7 @@ def duration(seconds: float) -> str:
 
 
 def figures_section(
-    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly."""
     if not figures:
@@ -76,7 +82,7 @@ def figures_section(
     for number, figure in enumerate(figures, start=1):
         fragment = interactive(figure, tables)
         moving = moving or (fragment is not None and 'class="player"' in fragment)
-        still = _still(figure, tables)
+        still = _picture(stills[figure.id], figure.title)
         picture = still if fragment is None else fragment + tag("noscript", still)
         data = [
             tag("h4", tag("code", escape(source))) + preview(source, tables[source])
@@ -95,12 +101,11 @@ def figures_section(
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
-def _still(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str:
-    picture = draw(figure, tables)
-    markup = inline_svg(picture, figure.id, escape(figure.title))
+def _picture(still: Still, title: str) -> str:
+    markup = still.inline(escape(title))
     if len(markup) <= _SVG_LIMIT:
         return markup
-    return tag("img", src=data_uri(png(picture), "image/png"), alt=figure.title)
+    return tag("img", src=data_uri(still.png, "image/png"), alt=title)
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
@@ -120,24 +125,34 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     choices = ""
     if ours:
         text = "The paper does not give these; they are our choice."
-        items = (tag("li", _choice(choice)) for choice in ours)
-        choices = tag("p", text) + tag("ul", *items, class_="choices")
+        names, sentences = split_ours(ours)
+        items = [prose(text) for text in sentences]
+        if names:
+            items.insert(0, ", ".join(tag("code", escape(name)) for name in names))
+        choices = tag("p", text) + tag("ul", *(tag("li", one) for one in items), class_="choices")
     settings = disclosure("All settings, resolved", tree(config, ours))
     return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
 
 
-def _choice(text: str) -> str:
-    return tag("code", escape(text)) if re.fullmatch(r"[\w.]+", text) else prose(text)
-
-
 def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:
     """Return the command that runs it again, where the run lies, and what it ran on."""
-    copy = tag("button", "Copy", type="button", class_="copy", data_copy=command)
     return tag(
         "section",
         tag("h2", "Run it again"),
-        tag("div", tag("pre", tag("code", escape(command))), copy, class_="command"),
+        _to_copy(command),
         tag("p", "Run folder ", tag("code", escape(folder)), class_="note"),
         disclosure("Environment", tree(environment)),
         id="again",
     )
+
+
+def cite_section(entries: Sequence[str]) -> str:
+    """Return how to cite the paper and the project, as BibTeX."""
+    if not entries:
+        return ""
+    return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
+
+
+def _to_copy(text: str) -> str:
+    copy = tag("button", "Copy", type="button", class_="copy", data_copy=text)
+    return tag("div", tag("pre", tag("code", escape(text))), copy, class_="command")

@@ -34,6 +34,7 @@ def states(
     kinds: Sequence[str] | None = None,
     kind_labels: Sequence[str] | None = None,
     note: str | None = None,
+    text: str | None = None,
     order: Sequence[str] | None = None,
     columns: int = 4,
 ) -> Figure:
@@ -54,6 +55,7 @@ def states(
         kinds: Values of ``kind`` drawn as star (the bridge), circle (the first hop), square, ….
         kind_labels: Text for each of ``kinds``; the values themselves if left out.
         note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
+        text: Column with a name that is written beside each state.
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
 
@@ -67,7 +69,7 @@ def states(
         1
     """
     used = {"panel": panel, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind}
-    tidy.require("states", table, {**used, "note": note})
+    tidy.require("states", table, {**used, "note": note, "text": text})
     shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
     parts = tidy.panels(table, panel, order)
     down = math.ceil(len(parts) / max(1, columns))
@@ -82,6 +84,12 @@ def states(
         layers = [int(v) for v in table[layer].unique().sort()]
         for axes, (name, rows) in zip(grid.flat, parts, strict=False):
             cloud(axes, rows, (x, y, layer, pair, kind), pairs, layers, shown)
+            for place, word in zip(
+                rows.select(x, y).rows(), rows[text] if text else (), strict=False
+            ):
+                axes.annotate(
+                    word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1
+                )
             style.panel_title(axes, "" if panel is None else tidy.plain(name))
             if note is not None:
                 axes.set_xlabel(tidy.plain(rows[note][0]), fontsize=style.SMALL, color=style.GREY)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError, SolverError
+from inweights.theory.spectral import edge_ends
 from inweights.worlds.world import World
 
 __all__ = ["LargeDescent", "descend_large", "sparse_adjacency"]
@@ -55,23 +56,7 @@ def sparse_adjacency(world: World) -> Any:
     """
     from scipy import sparse
 
-    words = world.vocabulary
-    count = len(words["node"]) if "node" in words else len(words)
-    if "node" in words and words["node"][0] != 0:
-        raise DataError("the group 'node' comes first in the vocabulary of a graph")
-    sources, targets = [], []
-    for _, prompts, answers in world.facts.by_shape():
-        if prompts.shape[1] == answers.shape[1] == 1:
-            u, v = prompts[:, 0], answers[:, 0]
-            inside = (u < count) & (v < count)
-            sources.append(u[inside])
-            targets.append(v[inside])
-    rows = np.concatenate([*sources, np.zeros(0, dtype=np.int64)])
-    columns = np.concatenate([*targets, np.zeros(0, dtype=np.int64)])
-    if not len(rows):
-        raise DataError(
-            f"the world '{world.name}' has no fact 'node → node', so that it is no graph"
-        )
+    count, rows, columns = edge_ends(world)
     matrix = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(count, count))
     matrix.data[:] = 1.0  # parallel edges count once
     return matrix

@@ -11,7 +11,7 @@ positions, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pair
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -26,7 +26,17 @@ __all__ = ["Gradients", "curriculum_cosine", "gradients", "linear_cosines", "noi
 Floats = NDArray[Any]
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 
-_COURSES = ("joint", "SA", "AS", "two-hop", "two-hop without identity")
+#: By course: how often the first phase tells the shared label of the entity that has another label
+#: as well, the shared label of the one that has not, and that other label; as functions of ``ρ``.
+_COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
+    "joint": lambda rho: (rho, rho, 1.0),
+    "SA": lambda _: (1.0, 1.0, 0.0),
+    "AS": lambda _: (1.0, 0.0, 1.0),
+    "two-hop": lambda rho: (rho, rho, 1.0),
+    "two-hop without identity": lambda _: (0.0, 1.0, 1.0),
+}
+#: The same three counts, by role, of an analogy and of two hops.
+_COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop", "second_hop"))
 
 
 def noise(
@@ -63,40 +73,65 @@ def noise(
     return hidden / (rate * kappa * steps / (2 * n)) ** 2
 
 
-def curriculum_cosine(course: Course, *, rho: float = 3.0, noise: float = 0.0) -> float:
+def curriculum_cosine(
+    course: Course | Mapping[str, float], *, rho: float = 3.0, noise: float = 0.0
+) -> float:
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
-    ``cos = S² / √((S² (1 + 1/ρ²) + ν²)(S² + ν²))`` with ``S = ρ / (2ρ + 1)``, the share of either
-    half of the similarity premise: ``W_V e_b`` grows along the property alone, ``W_V e_a`` along
-    property and attribute. SA has no attribute in its first phase, hence ``S = 1/2`` and no
-    ``1/ρ²``; AS says nothing of ``b`` there, and without identities ``a`` and ``b`` share nothing.
-    Two hops with identities are the joint course renamed. Only stage 1 of the first phase counts,
-    since nothing later moves ``W_V``.
+    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category, similarity
+    and attribution have: ``W_V e_b`` grows along the property alone, ``W_V e_a`` along property and
+    attribute. In the joint course ``C = S = ρ / (2ρ + 1)`` and ``A = S / ρ``; SA has no attribute
+    in its first phase; AS says nothing of ``b`` there, and without identities ``a`` and ``b`` share
+    nothing. Two hops with identities are the joint course renamed (``b`` has the further label).
+    Only stage 1 of the first phase counts, since nothing later moves ``W_V``.
 
     Args:
-        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``.
+        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``; or how often
+            each role counts in the first phase of any other course, as in ``{"category": 2,
+            "similarity": 1}`` (with ``attribution``; or ``first_hop``, ``identity``,
+            ``second_hop``).
         rho: ``ρ``, copies of the similarity premise, at least 1; unused but by ``joint`` and
             ``two-hop``.
         noise: ``ν²``, from :func:`noise`.
 
     Raises:
-        ConfigError: The course is unknown, ``ρ`` is below 1, or the noise below 0.
+        ConfigError: The course or a role is unknown, ``ρ`` is below 1, the noise or a count below
+            0, or no count is above it.
 
     Example:
         >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
         [0.7071, 0.9487, 0.9806]
+        >>> round(curriculum_cosine({"category": 2, "similarity": 1, "attribution": 1}), 4)
+        0.8944
     """
-    if course not in _COURSES:
-        raise unknown_name("course", course, _COURSES)
     if not (rho >= 1 and math.isfinite(rho)):
         raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
     if not (noise >= 0 and math.isfinite(noise)):
         raise ConfigError(f"noise is at least 0, not {noise}")
-    if course in ("AS", "two-hop without identity"):
+    if not isinstance(course, str):
+        counts = _counts(course)
+    elif course in _COURSES:
+        counts = _COURSES[course](rho)
+    else:
+        raise unknown_name("course", course, _COURSES)
+    both, alone, other = (count / sum(counts) for count in counts)
+    if not both * alone:
         return 0.0
-    share, attribute = (0.5, 0.0) if course == "SA" else (rho / (2 * rho + 1), 1 / rho**2)
-    square = share**2
-    return square / math.sqrt((square * (1 + attribute) + noise) * (square + noise))
+    return both * alone / math.sqrt((both**2 + other**2 + noise) * (alone**2 + noise))
+
+
+def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
+    """The three counts of a first phase that is given by role."""
+    names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
+    for role, count in roles.items():
+        if role not in names:
+            raise unknown_name("role", role, names)
+        if not (count >= 0 and math.isfinite(count)):
+            raise ConfigError(f"a role counts 0 times or more, not {count} ('{role}')")
+    if not any(roles.values()):
+        raise ConfigError(f"a course trains one of the roles {', '.join(names)}; none counts")
+    both, alone, other = (float(roles.get(name, 0.0)) for name in names)
+    return both, alone, other
 
 
 def linear_cosines(

@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
-from inweights.worlds.world import World
+from inweights.worlds.graph import edge_prefix
+from inweights.worlds.world import Ids, World
 
 __all__ = [
+    "COSINE_TIE",
     "OPERATORS",
     "Spectrum",
     "adjacency",
     "components",
+    "edge_ends",
     "eigenspaces",
     "hop_distances",
     "operator",
@@ -31,6 +34,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Operator = Literal["walk", "combinatorial", "normalised"]
 
+#: Cosines of single-precision vectors are exact to about so much.
+COSINE_TIE = 2.5e-7
+
 #: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
@@ -39,7 +45,8 @@ def adjacency(world: World) -> Floats:
     """Return the 0/1 adjacency of a world's facts among its nodes, ``[N, N]``, row to column.
 
     Every fact with one prompt token and one answer token, both of the group ``node`` (of all
-    tokens where there is no such group), is an edge; loops are on the diagonal. The matrix is
+    tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
+    prompt. Loops are on the diagonal. The matrix is
     symmetric where both directions are trained.
 
     Raises:
@@ -51,21 +58,34 @@ def adjacency(world: World) -> Floats:
         >>> a.astype(int).tolist()
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
+    count, u, v = edge_ends(world)
+    matrix = np.zeros((count, count))
+    matrix[u, v] = 1.0
+    return matrix
+
+
+def edge_ends(world: World) -> tuple[int, Ids, Ids]:
+    """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
+
+    Raises:
+        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+    """
     words = world.vocabulary
     count = len(words["node"]) if "node" in words else len(words)
     if "node" in words and words["node"][0] != 0:
         raise DataError("the group 'node' comes first in the vocabulary of a graph")
-    matrix = np.zeros((count, count))
+    before = np.array(edge_prefix(world), dtype=np.int64)
+    ends = []
     for _, prompts, answers in world.facts.by_shape():
-        if prompts.shape[1] == answers.shape[1] == 1:
-            u, v = prompts[:, 0], answers[:, 0]
-            inside = (u < count) & (v < count)
-            matrix[u[inside], v[inside]] = 1.0
-    if not matrix.any():
+        if prompts.shape[1] == len(before) + 1 and answers.shape[1] == 1:
+            pairs = np.column_stack([prompts[:, -1], answers])
+            ends.append(pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)])
+    if not sum(map(len, ends)):
         raise DataError(
             f"the world '{world.name}' has no fact 'node → node', so that it is no graph"
         )
-    return matrix
+    u, v = np.concatenate(ends).T
+    return count, u, v
 
 
 def random_walk(a: Floats) -> Floats:

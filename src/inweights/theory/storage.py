@@ -24,6 +24,7 @@ __all__ = [
     "incidence_storage",
     "norm_complexity",
     "one_step_storage",
+    "separating_dimensions",
     "shifted_storage",
     "untied_storage",
 ]
@@ -87,6 +88,33 @@ def norm_complexity(a: Floats, *, tied: bool = True) -> Complexity:
     """
     nodes, associations = _counts(a)
     return Complexity(math.sqrt(associations), math.sqrt(nodes * (1 if tied else 2)))
+
+
+def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
+    """Dimensions in which random directions keep that many arms apart (E.2, Johnson-Lindenstrauss).
+
+    Found by bisection in one draw: as many as leave no two of them with a larger ``|cosine|`` than
+    ``closeness``, about ``4 ln(arms) / closeness²`` for many arms.
+
+    Raises:
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
+
+    Example:
+        >>> 8 < separating_dimensions(64) < 128
+        True
+    """
+    if arms < 2 or not 0 < closeness < 1:
+        raise DataError(
+            f"at least 2 arms are kept apart, by a cosine between 0 and 1, not {arms}, {closeness}"
+        )
+    high = math.ceil(16 * math.log(arms + 1) / closeness**2)
+    drawn, low = np.random.default_rng(seed).normal(size=(high, arms)), 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        unit = drawn[:middle] / np.linalg.norm(drawn[:middle], axis=0)
+        apart = np.abs(unit.T @ unit - np.eye(arms)).max() <= closeness
+        low, high = (low, middle) if apart else (middle, high)
+    return high
 
 
 def bipartite_storage(a: Floats) -> Floats:

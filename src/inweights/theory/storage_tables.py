@@ -5,6 +5,8 @@ The numbers are those of :mod:`inweights.theory.storage`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -16,12 +18,13 @@ from inweights.theory.storage import (
     incidence_storage,
     norm_complexity,
     one_step_storage,
+    separating_dimensions,
     shifted_storage,
     untied_storage,
 )
 from inweights.worlds.graph import Graph
 
-__all__ = ["constructions", "costs", "one_step"]
+__all__ = ["constructions", "costs", "one_step", "squeezed_star"]
 
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
@@ -153,5 +156,41 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
             "off_edges": [storage.others],
             "recall": [float(storage.recall)],
             "expected": [float((a.sum() / len(a) / width) ** 0.5)],
+        }
+    )
+
+
+def squeezed_star(*, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4) -> pl.DataFrame:
+    """A path-star in fewer dimensions than it has arms (E.2): arms along random directions.
+
+    Args:
+        arms: Arms of the star.
+        nodes: Nodes of a path, the root included; as many cells a coordinate.
+        closeness: Largest ``|cosine|`` of two arms.
+        draws: The fewest dimensions of so many draws are taken.
+
+    Returns:
+        One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``), ``over_arms``
+        (over one dimension an arm), and the bits of storing one direction of the edges:
+        ``associative, geometric, ratio`` (the first over the second).
+
+    Example:
+        >>> table = squeezed_star(arms=100, nodes=5)
+        >>> table["over_arms"].item() < 1, table["ratio"].item() < 1
+        (True, True)
+    """
+    dimensions = min(separating_dimensions(arms, closeness, seed) for seed in range(draws))
+    count = 1 + arms * (nodes - 1)
+    associative = (count - 1) * math.log2(count)
+    geometric = count * dimensions * math.log2(nodes)
+    return pl.DataFrame(
+        {
+            "nodes": [count],
+            "dimensions": [dimensions],
+            "over_log": [dimensions / math.log(arms)],
+            "over_arms": [dimensions / arms],
+            "associative": [associative],
+            "geometric": [geometric],
+            "ratio": [associative / geometric],
         }
     )

@@ -95,7 +95,11 @@ class Batches:
         self._positions = torch.cat(
             [torch.arange(t, device=self._device).repeat(b) for b, t in shapes]
         )
+        self._lengths = np.repeat([t for _, t in shapes], [b for b, _ in shapes])
+        owner = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        self._owner = torch.from_numpy(owner).to(self._device)  # sequence of every token, [S]
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
+        self._share: Tensor | None = None
         self._static = self._assemble([None] * len(self._draws)) if self._whole else None
 
     def at(self, step: int) -> Batch:
@@ -142,12 +146,17 @@ class Batches:
                 rows.append(passed + _rows(labels[-1]))
             passed += draw.size * len(group.places)
         columns = stacked([one.columns for one in labels], replicas)
-        share = stacked([one.weights for one in labels], replicas)
+        share = self._share
+        if share is None:
+            weights = stacked([one.weights for one in labels], replicas)
+            share = weights / weights.sum(-1, keepdim=True)
+            if all(draw.group.even for draw in self._draws):
+                self._share = share  # the same at every step
         return Batch(
             Packed(stacked(tokens, replicas), self._positions, self._shapes),
             self._at,
             columns.expand(replicas, -1),
-            share / share.sum(-1, keepdim=True),
+            share,
             stacked(rows, replicas) if pooled else None,
         )
 
@@ -178,7 +187,7 @@ class Batches:
     def _offset(self, step: int) -> Tensor:
         """What is added to the position of every token at ``step``, ``[R, S]``."""
         chunk, row = divmod(step, _CHUNK)
-        lengths = np.repeat([t for _, t in self._shapes], [b for b, _ in self._shapes])
+        lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:
             context = self._model.context
             if context is None:
@@ -199,8 +208,7 @@ class Batches:
                 for s in self._streams
             ]
             self._offsets = (chunk, torch.from_numpy(np.stack(drawn, axis=1)).to(self._device))
-        spread = torch.from_numpy(lengths).to(self._device)
-        return self._offsets[1][row].repeat_interleave(spread, dim=1)
+        return self._offsets[1][row].index_select(1, self._owner)
 
 
 def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:

@@ -13,6 +13,8 @@ from inweights.errors import ConfigError, unknown_name
 __all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
 
 
+Precision = Literal["fp32", "bf16", "bf16-emulated"]
+
 #: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
 MAX_STEPS, MAX_RATE = 10**9, 1e30
 
@@ -29,6 +31,7 @@ class Optimizer(Config):
             shrink the logits, and says nothing about the size of the weights.
         momentum: Of ``sgd``.
         betas: Of ``adam`` and ``adamw``.
+        epsilon: Of the same: what is added to the root of the second moment.
 
     Example:
         >>> from inweights.config import identity
@@ -36,7 +39,7 @@ class Optimizer(Config):
         (True, False)
     """
 
-    later = {"decayed": "all"}
+    later = {"decayed": "all", "epsilon": 1e-8}
 
     kind: Literal["sgd", "adam", "adamw"] = "adamw"
     rate: float = 1e-3
@@ -44,6 +47,7 @@ class Optimizer(Config):
     decayed: Literal["matrices", "all"] = "matrices"
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
@@ -52,6 +56,8 @@ class Optimizer(Config):
         check_size("optimizer.weight_decay", self.weight_decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+        if not 0 < self.epsilon <= MAX_RATE:
+            raise ConfigError(f"optimizer.epsilon is above 0, not {self.epsilon}")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
 
@@ -167,8 +173,13 @@ class Phase(Config):
             reads the right tokens before each one that it has to say.
         random_offset: Whether each sequence starts at a random position each step, so that a
             model with learned positions has trained all of them.
-        precision: ``fp32``, or ``bf16``: parameters, gradients and the optimizer stay in fp32,
-            matrix products are taken in bfloat16.
+        precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their gradients
+            and the optimizer stay in fp32; each matrix product, forwards and backwards, rounds
+            what it takes and what it gives to bfloat16 (and sums up in fp32); norms, the residual
+            stream and the loss are fp32. ``bf16-emulated`` does the same rounding around products
+            in fp32 (:mod:`inweights.training.rounding`; not inside of attention), so that a run is
+            the same to the last bit alone and in company, which kernels for bfloat16 on a CPU do
+            not promise.
         stop: When a replica stands still early.
 
     Raises:
@@ -194,7 +205,7 @@ class Phase(Config):
     schedule: Schedule = Schedule()
     teacherless: str = ""
     random_offset: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     stop: Stop = Stop()
 
     def __post_init__(self) -> None:

@@ -7,8 +7,9 @@ start with the replica axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +18,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.training.curriculum import Optimizer
 
-__all__ = ["FlatParameters", "build_optimizer"]
+__all__ = ["FlatParameters", "build_optimizer", "load_state", "state_of"]
 
 
 class FlatParameters:
@@ -77,6 +78,7 @@ class FlatParameters:
         chosen = [i for i, n in enumerate(self.names) if n in matched and n not in frozen]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
+        self.gradients.zero_()  # of what moved in an earlier phase
         return chosen
 
     def release(self) -> None:
@@ -107,7 +109,10 @@ def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
 
 
 def build_optimizer(
-    flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
+    flat: FlatParameters,
+    settings: Sequence[Optimizer],
+    moving: Sequence[int],
+    columns: tuple[int, int] | None = None,
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a phase: groups of parameters for each run of equal settings.
 
@@ -115,31 +120,136 @@ def build_optimizer(
         flat: The parameters.
         settings: Optimizer of each replica; they differ in rate, decay and what decays only.
         moving: Indices of the parameters that move.
+        columns: First column that it steps, and the one after the last; all if left out.
     """
     spans = _joined(flat.spans[i] for i in moving)
-    groups = []
-    for first, last in _equal_runs(settings):
+    if columns:
+        spans = [(max(a, columns[0]), min(b, columns[1])) for a, b in spans]
+        spans = [(a, b) for a, b in spans if a < b]
+    runs = _equal_runs(settings)
+    if len(runs) > 1 and flat.values.device.type != "cpu":
+        return one_for_all_rows(flat, settings, spans)
+    groups: list[dict[str, Any]] = []
+    for first, last in runs:
         one = settings[first]
         split = flat.matrices if one.weight_decay and one.decayed == "matrices" else None
         for part, decay in _parts(spans, split, one.weight_decay):
-            parameters = []
             # A fused kernel wants contiguous memory: whole rows can be taken together, parts
             # cannot.
             whole = part == [(0, flat.values.shape[1])]
             blocks = (
                 [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
             )
-            for block in blocks:
-                for start, end in part:
-                    parameter = nn.Parameter(flat.values[block, start:end])
-                    parameter.grad = flat.gradients[block, start:end]
-                    parameters.append(parameter)
+            parameters = [
+                _with_gradient(flat.values[block, start:end], flat.gradients[block, start:end])
+                for block in blocks
+                for start, end in part
+            ]
             groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
-    one = settings[0]
+    if not groups and columns:  # nothing of a rank moves, and a column without a gradient stays
+        one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
+        parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
+        groups = [{"params": [parameter], "weight_decay": 0.0}]
+    return _of_kind(groups, settings[0])
+
+
+def one_for_all_rows(
+    flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[tuple[int, int]]
+) -> torch.optim.Optimizer:
+    """Build an optimizer of as many kernels for many different rates as for one.
+
+    Without its rate and decay an update is the same function for all rows: the fused kernel makes
+    it in a matrix of its own, from where it is added with the rate of each row. Where a kernel
+    costs as much as its launch, on a GPU, 64 rates would otherwise take 64 times as long as one.
+
+    Args:
+        flat: The parameters.
+        settings: Optimizer of each replica; they differ in rate, decay and what decays only.
+        spans: Columns that move.
+    """
+    moves, vector = torch.zeros_like(flat.values[0]), torch.ones_like(flat.values[0])
+    for start, end in spans:
+        moves[start:end] = 1.0
+    vector[: flat.matrices] = 0.0
+    rates = flat.values.new_tensor([[one.rate] for one in settings])
+    decay = flat.values.new_tensor([[one.weight_decay] for one in settings])
+    spared = flat.values.new_tensor([[float(one.decayed == "matrices")] for one in settings])
+    decay = decay * moves * (1.0 - spared * vector)
+    kept, whole = 1.0 - rates * decay, torch.ones_like(rates)
+    kind, any_decay = settings[0].kind, any(one.weight_decay for one in settings)
+    update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
+    optimizer = _of_kind([{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0])
+
+    def before(*_: object) -> None:
+        update.data.zero_()
+        if kind == "adamw" and any_decay:
+            flat.values.mul_(torch.lerp(whole, kept, optimizer.param_groups[0]["lr"]))
+        elif any_decay:
+            flat.gradients.addcmul_(flat.values, decay)
+
+    def after(*_: object) -> None:
+        flat.values.addcmul_(update.data, rates)
+
+    optimizer.register_step_pre_hook(before)
+    optimizer.register_step_post_hook(after)
+    return optimizer
+
+
+def _with_gradient(values: Tensor, gradient: Tensor) -> nn.Parameter:
+    parameter = nn.Parameter(values)
+    parameter.grad = gradient
+    return parameter
+
+
+def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
     if one.kind == "sgd":
         return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
-    return kind(groups, lr=one.rate, betas=one.betas, fused=True)
+    return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
+
+
+def state_of(optimizer: torch.optim.Optimizer, flat: FlatParameters) -> dict[str, Tensor]:
+    """Return the state of an optimizer as matrices ``[R, P]`` and numbers, by name.
+
+    They do not tell how rows and columns were grouped, nor who had which of them.
+    """
+    state: dict[str, Tensor] = {}
+    for parameter, (rows, columns) in _places(optimizer, flat):
+        for name, value in optimizer.state.get(parameter, {}).items():
+            if isinstance(value, Tensor) and value.dim():
+                state.setdefault(name, torch.zeros_like(flat.values))[rows, columns] = value
+            elif isinstance(value, Tensor):
+                state[name] = value
+    return state
+
+
+def load_state(
+    optimizer: torch.optim.Optimizer, flat: FlatParameters, state: dict[str, Tensor]
+) -> None:
+    """Give an optimizer the part of a stored state that is its own; see :func:`state_of`."""
+    if not state:
+        return
+    own = {
+        index: {
+            name: (value[place] if value.dim() else value).clone(
+                memory_format=torch.contiguous_format
+            )
+            for name, value in state.items()
+        }
+        for index, (_, place) in enumerate(_places(optimizer, flat))
+    }
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": own})
+
+
+def _places(
+    optimizer: torch.optim.Optimizer, flat: FlatParameters
+) -> Iterator[tuple[nn.Parameter, tuple[slice, slice]]]:
+    """Yield every parameter of an optimizer with its rows and columns, in its order."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            row, column = divmod(parameter.storage_offset(), flat.values.shape[1])
+            rows, columns = parameter.shape
+            yield parameter, (slice(row, row + rows), slice(column, column + columns))
 
 
 def _parts(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import polars as pl
 import torch
@@ -16,13 +17,20 @@ from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
-from inweights.training.batches import Batches
+from inweights.training.batches import Batch, Batches
+from inweights.training.captured import CapturedUpdate, Update
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.flat_parameters import FlatParameters, build_optimizer
+from inweights.training.flat_parameters import (
+    FlatParameters,
+    build_optimizer,
+    load_state,
+    state_of,
+)
 from inweights.training.losses import Loss
 from inweights.training.machine import flushed_denormals, keep_memory
 from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.shards import Shards
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
@@ -49,9 +57,12 @@ class Result:
     """What training leaves.
 
     Attributes:
-        losses: ``phase, step, replica, loss`` at the cadence of ``every``.
-        observed: The table of every observer, with a column ``step`` counted over all phases.
-        stopped: Step of the last phase at which each replica stopped; -1 where it ran through.
+        losses: ``phase, step, replica, loss`` at the cadence of ``every``, and where a replica
+            stopped. Steps count over all phases, each at its full length, so that a replica's rows
+            are the same alone and among others, which may stop later.
+        observed: The table of every observer, with a column ``step`` of the same count.
+        stopped: Step of the last phase at which each replica met the stop rule or diverged; -1
+            where it ran through.
     """
 
     losses: pl.DataFrame
@@ -69,8 +80,13 @@ def train(
     observers: Sequence[Observer] = (),
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int], None] | None = None,
+    shards: Shards | None = None,
+    cuda_graph: bool = False,
+    keep_diverged: bool = False,
 ) -> Result:
     """Train every replica of ``model`` in place, as one tensor program.
+
+    A replica whose loss is found to be infinite or not a number stands still from there on.
 
     Args:
         model: ``R`` replicas.
@@ -81,10 +97,15 @@ def train(
         observers: What else is measured while training.
         checkpoint: Where the state is kept; a stored state is resumed.
         progress: Called with the number of steps done.
+        shards: This process's share, where several train one model together, each of them with
+            the same arguments; only the first of them looks and keeps checkpoints.
+        cuda_graph: Whether a step is captured once and replayed, on a GPU.
+        keep_diverged: Whether it is no error that every replica diverged, as of some.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, or a
-            phase names a parameter that is not there, or moves none.
+        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
+            a parameter that is not there, or moves none, or the model has dropout and its steps
+            are to be shared or captured.
         DataError: A phase names facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
@@ -105,6 +126,15 @@ def train(
     each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
+    if (shards or cuda_graph) and dropping.drops:
+        raise ConfigError(
+            "dropout draws its masks for whole batches and on the CPU, so that its steps can be "
+            "neither shared by several processes nor captured; set it to 0"
+        )
+    columns = None
+    if shards:
+        checkpoint, columns = shards.keep(checkpoint), shards.columns(flat.values.shape[1])
+        observers = () if shards.rank else observers
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
@@ -117,7 +147,7 @@ def train(
             stopped=torch.full((replicas,), -1),
             tables={"losses": []},
         )
-        _observe(model, observers, state, last=False)
+        _observe(model, observers, state, done=True, last=False)
     else:
         flat.values.copy_(state.values)
         state.values = flat.values
@@ -130,42 +160,52 @@ def train(
             batches = Batches(model, each, phase, seeds, state.phase)
             loss = Loss(model, phase.precision)
             moving = flat.moving(phase.moves, phase.freezes)
-            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving)
-            _load_optimizer(optimizer, state.optimizer)
+            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving, columns)
+            load_state(optimizer, flat, state.optimizer)
+            rates = [group["lr"] for group in optimizer.param_groups]
+
+            update: Update = partial(_update, loss, flat, moving, optimizer, shards)
+            if cuda_graph:
+                update = CapturedUpdate(update, optimizer, flat.values.device)
+            still = _standing_still(state, flat)
 
             while state.step < phase.steps:
+                factor = phase.schedule.factor(state.step, phase.steps)
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * factor
+                kept = flat.values[still] if len(still) else None
                 batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
-                    losses = loss(batch)  # [R]
-                flat.backward(losses.sum(), moving)
-
-                factor = phase.schedule.factor(state.step, phase.steps)
-                for group in optimizer.param_groups:
-                    group["lr"] = group["initial_rate"] * factor
-                still = (state.stopped >= 0).nonzero().flatten()
-                kept = flat.values[still]
-                optimizer.step()
-                if len(still):
+                    losses = update(shards.part(batch) if shards else batch)  # [R]
+                if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
-                if state.total % every == 0:
-                    state.tables["losses"].append(_record(losses, phase, state))
-                    _refuse_divergence(losses, phase, state)
+                going = state.stopped < 0
+                recorded = state.total % every == 0
+                if recorded:
+                    _record(losses, going, phase, state)
+                    diverged = going & ~losses.isfinite().cpu()
+                    state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
 
                 if not phase.stop.never and state.step % phase.stop.every == 0:
                     _stop(model, each, batches, phase, losses, state)
+                    if not recorded:
+                        _record(losses, going & (state.stopped >= 0), phase, state, ago=1)
+                still = _standing_still(state, flat)
                 done = state.step == phase.steps or bool((state.stopped >= 0).all())
                 if done:
-                    _record_divergence(losses, flat.values, phase, state)
-                _observe(
-                    model, observers, state, last=done and state.phase + 1 == len(plans[0].phases)
-                )
+                    state.total += phase.steps - state.step
+                    _end(losses, flat.values, phase, state, refused=not keep_diverged)
+                last = done and state.phase + 1 == len(plans[0].phases)
+                _observe(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    state.optimizer = _optimizer_state(optimizer)
+                    state.optimizer = state_of(optimizer, flat)
+                    if shards:
+                        shards.gather(state.optimizer)
                     checkpoint.write(state)
                 if done:
                     break
@@ -193,37 +233,60 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _record(losses: Tensor, phase: Phase, state: ReplicaState) -> pl.DataFrame:
-    values = losses.tolist()
-    return pl.DataFrame(
-        {
-            "phase": [phase.name] * len(values),
-            "step": [state.total] * len(values),
-            "replica": range(len(values)),
-            "loss": values,
+def _update(
+    loss: Loss,
+    flat: FlatParameters,
+    moving: Sequence[int],
+    optimizer: torch.optim.Optimizer,
+    shards: Shards | None,
+    batch: Batch,
+) -> Tensor:
+    """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
+    losses = loss(batch)
+    flat.backward(losses.sum(), moving)
+    losses = losses.detach()
+    if shards:
+        shards.reduce(losses, flat.gradients)
+    optimizer.step()
+    if shards:
+        shards.gather({"values": flat.values})
+    return losses
+
+
+def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
+    """Rows of the replicas that have stopped, on the device of the parameters."""
+    return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
+
+
+def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0) -> None:
+    """Record the losses of some replicas, those of so many steps ago."""
+    values, rows = losses.tolist(), which.nonzero().flatten().tolist()
+    if rows:
+        table = {
+            "phase": [phase.name] * len(rows),
+            "step": [state.total - ago] * len(rows),
+            "replica": rows,
+            "loss": [values[row] for row in rows],
         }
-    )
+        state.tables["losses"].append(pl.DataFrame(table))
 
 
-def _refuse_divergence(losses: Tensor, phase: Phase, state: ReplicaState) -> None:
-    if not losses.isfinite().any():
+@torch.no_grad()
+def _end(
+    losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState, *, refused: bool
+) -> None:
+    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
+
+    What is finite gets no row more, and of what stood still only the weights are looked at, so that
+    the table is the same alone and in company.
+    """
+    finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
+    _record(torch.full_like(losses, torch.nan), ~finite, phase, state)
+    if refused and not (finite & losses.isfinite()).any():
         raise RunError(
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
             "or not a number; lower the rate"
         )
-
-
-@torch.no_grad()
-def _record_divergence(losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState) -> None:
-    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
-
-    What is finite gets no row more, so that its table is the same alone and in company.
-    """
-    finite = losses.isfinite() & values.isfinite().all(1)
-    if not finite.all():
-        ends = _record(torch.where(finite, losses, torch.nan), phase, state)
-        state.tables["losses"].append(ends.filter(~pl.col("loss").is_finite()))
-        _refuse_divergence(torch.where(finite, losses, torch.nan), phase, state)
 
 
 @torch.no_grad()
@@ -247,32 +310,15 @@ def _stop(
 
 
 def _observe(
-    model: Model, observers: Sequence[Observer], state: ReplicaState, *, last: bool
+    model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
 ) -> None:
+    """Measure what is due; within a phase only of replicas that do not stand still."""
+    still = [] if done else (state.stopped >= 0).nonzero().flatten().tolist()
     for observer in observers:
         if state.total % observer.every == 0 or last:
             with torch.no_grad():
                 table = observer.measure(model)
+            if still:
+                table = table.filter(~pl.col("replica").is_in(still))
             stamped = table.with_columns(pl.lit(state.total).alias("step"))
             state.tables.setdefault(observer.name, []).append(stamped)
-
-
-def _optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {
-        f"{index}/{name}": value
-        for index, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-        if isinstance(value, Tensor)
-    }
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, stored: dict[str, Tensor]) -> None:
-    for group in optimizer.param_groups:
-        group["initial_rate"] = group["lr"]
-    if not stored:
-        return
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in stored.items():
-        index, name = key.split("/")
-        state.setdefault(int(index), {})[name] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

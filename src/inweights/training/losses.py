@@ -13,7 +13,7 @@ Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ from torch.utils.checkpoint import checkpoint
 
 from inweights.models.base import Model
 from inweights.training.batches import Batch
+from inweights.training.curriculum import Precision
+from inweights.training.rounding import RoundedProducts
 
 __all__ = ["Loss", "cross_entropy", "log_normaliser"]
 
@@ -39,7 +41,8 @@ class Loss:
 
     Args:
         model: ``R`` replicas.
-        precision: ``fp32``, or ``bf16`` for matrix products in bfloat16.
+        precision: See :class:`~inweights.training.Phase`. Where bfloat16 is emulated the logits of
+            all labels are held at once.
 
     Example:
         >>> from inweights.models import GPTConfig, pack
@@ -52,14 +55,20 @@ class Loss:
         True
     """
 
-    def __init__(self, model: Model, precision: Literal["fp32", "bf16"] = "fp32") -> None:
+    def __init__(self, model: Model, precision: Precision = "fp32") -> None:
         self._model = model
         self._bf16 = precision == "bf16"
+        self._emulated = precision == "bf16-emulated"
         self._linear: bool | None = None
 
     def __call__(self, batch: Batch) -> Tensor:
         """Return the loss of each replica, ``[R]``, in nats."""
         model = self._model
+        if self._emulated:
+            with RoundedProducts():
+                said = model(batch.inputs, at=batch.at)
+            labels, rows, weights = _spread(batch, model.replicas)
+            return cross_entropy(_pick(said, rows), labels, weights)
         with torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16):
             logits = len(batch.at) * len(model.candidates) * model.replicas
             if batch.rows is None and logits <= MOST_LOGITS:

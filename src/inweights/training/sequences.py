@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -48,12 +49,14 @@ class Pool:
         places: Index of each label's position among the ``P``, ``[W, n]``.
         columns: Logit columns, ``[W, n]``.
         weights: ``[W, n]``.
+        most: How many labels so many sequences, from 1 on, have together at most.
     """
 
     starts: Tensor
     places: Tensor
     columns: Tensor
     weights: Tensor
+    most: tuple[int, ...]
 
     def labels(self, picks: Tensor | None, positions: int) -> Labels:
         """Labels of the sequences ``picks``, ``[R, b]``, or of all."""
@@ -64,7 +67,10 @@ class Pool:
         first = self.starts.expand(replicas, -1).gather(1, picks)
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
-        slots = torch.arange(int(ends[:, -1].max()), device=picks.device).expand(replicas, -1)
+        # An accelerator need not wait for a number, nor meet another shape at each step.
+        on_cpu = picks.device.type == "cpu"
+        width = int(ends[:, -1].max()) if on_cpu else self.most[batch - 1]
+        slots = torch.arange(width, device=picks.device).expand(replicas, -1)
         # Replicas differ in how many labels their batch has: the rest of a row counts nothing.
         which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(max=batch - 1)
         offset = slots - (ends - counts).gather(1, which)
@@ -96,6 +102,11 @@ class Sequences:
     weights: Tensor
     pool: Pool | None = None
 
+    @cached_property
+    def even(self) -> bool:
+        """Whether all labels weigh the same."""
+        return self.pool is None and bool((self.weights == self.weights[0]).all())
+
     def __len__(self) -> int:
         return self.tokens.shape[-2]
 
@@ -105,8 +116,11 @@ class Sequences:
         if self.pool is not None:
             return self.pool.labels(picks, positions)
         columns = self.columns if picks is None else take(self.columns, picks)
+        columns = columns.flatten(-2)
+        if self.even:
+            return Labels(columns, self.weights[:1].expand(columns.shape[-1]))
         weights = self.weights if picks is None else self.weights[picks]
-        return Labels(columns.flatten(-2), weights.repeat_interleave(positions, dim=-1))
+        return Labels(columns, weights.repeat_interleave(positions, dim=-1))
 
 
 def sequences_of(
@@ -203,7 +217,10 @@ def _pooled(
         at = torch.arange(positions).repeat(count)
         parts.append((torch.from_numpy(starts), at, column[order].flatten(), shared))
         assert len(first) == len(starts) - 1
-    pool = Pool(*(torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)))
+    counts = torch.stack([starts.diff() for starts, *_ in parts]).sort(1, descending=True).values
+    most = counts.cumsum(1).amax(0).tolist()
+    held = [torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)]
+    pool = Pool(held[0], held[1], held[2], held[3], tuple(most))
     tokens = torch.stack([rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)])
     return (tokens[0] if inputs.dim() == 2 else tokens), pool
 
@@ -222,6 +239,8 @@ def stacked(parts: Sequence[Tensor], replicas: int) -> Tensor:
         >>> stacked([torch.tensor([1]), torch.tensor([[2], [3]])], 2).tolist()
         [[1, 2], [1, 3]]
     """
+    if len(parts) == 1:
+        return parts[0]
     if all(part.dim() == 1 for part in parts):
         return torch.cat(list(parts))
     return torch.cat([part.expand(replicas, -1) for part in parts], dim=-1)

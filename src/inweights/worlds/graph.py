@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, check_size, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.classics import CLASSICS, classic_edges
@@ -19,7 +19,7 @@ from inweights.worlds.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Graph", "Shape", "from_networkx"]
+__all__ = ["Graph", "Shape", "edge_prefix", "from_networkx"]
 
 #: Ring 0..11 with chords 1-3 and 5-8, and a complete graph on 12..15: two components.
 _IRREGULAR = [
@@ -65,12 +65,17 @@ class Graph(Config, tag_field="kind", tag="graph"):
             another one for each seed. Labels of a file or list are its own and stay.
         paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``; a star has
             them, and a text file may.
+        idle_tokens: Tokens that are in the vocabulary and in no fact: classes that a model only
+            learns never to answer. The paper's code reserves nine, of which an edge uses one.
+        edge_token: Whether an edge is told as ``<edge> u → v`` (B.1).
 
     Example:
         >>> world = Graph(shape="path-star", arms=4, nodes=5).build(seed=0)
         >>> world, world.facts.role_names
         (World('graph', 17 tokens, 32 facts, 0 queries, seed=0), ('edge', 'reverse_edge'))
     """
+
+    later = {"idle_tokens": 0, "edge_token": False}
 
     shape: Shape = "path-star"
     arms: int = 4
@@ -86,8 +91,11 @@ class Graph(Config, tag_field="kind", tag="graph"):
     self_edges: bool = False
     shuffled: bool = True
     paths: bool = False
+    idle_tokens: int = 0
+    edge_token: bool = False
 
     def __post_init__(self) -> None:
+        check_size("graph.idle_tokens", self.idle_tokens, least=0)
         check_counts("graph", self, arms=1, nodes=2, branches=1, rows=1, columns=1, n=3)
         if self.shape == "tree-star":
             check_depth("graph", self.nodes, self.branches)
@@ -144,8 +152,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         names = {label: label if given else f"v{i + 1}" for i, label in enumerate(found.nodes)}
         links = [[names[u], names[v]] for u, v in found.links]
         lone = [names[label] for label in _lone(found)]
-        kept = {"edges": self.edges, "self_edges": self.self_edges}
-        return Graph(shape="edges", links=links, lone=lone, **kept)  # type: ignore[arg-type]
+        kept = {name: getattr(self, name) for name in ("edges", "self_edges", *self.later)}
+        return Graph(shape="edges", links=links, lone=lone, **kept)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only shuffled labels depend on the seed.
@@ -158,8 +166,14 @@ class Graph(Config, tag_field="kind", tag="graph"):
         count = len(found.nodes)
         place = {label: i for i, label in enumerate(found.nodes)}
         names = list(found.nodes) if given else [f"v{i + 1}" for i in range(count)]
-        groups = {"node": names} | ({"mark": ["<path>"]} if self.paths else {})
-        vocabulary = Vocabulary(groups)
+        groups = {
+            "node": names,
+            "mark": ["<path>"] * self.paths,
+            "task": ["<edge>"] * self.edge_token,
+            "idle": [f"<idle{i + 1}>" for i in range(self.idle_tokens)],
+        }
+        vocabulary = Vocabulary({group: words for group, words in groups.items() if words})
+        mark = [vocabulary.id("<edge>")] if self.edge_token else []
         ids = self._labels(count, seed)
 
         pairs = np.array([(place[u], place[v]) for u, v in found.links], dtype=np.int64)
@@ -173,9 +187,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         selves = ids if self.self_edges else ids[pairs[loops, 0]]
 
         facts = {
-            "edge": _facts(forward if self.edges != "backward" else forward[:0]),
-            "reverse_edge": _facts(back if self.edges != "forward" else back[:0]),
-            "self_edge": _facts(np.stack([selves, selves], axis=1)),
+            "edge": _facts(forward if self.edges != "backward" else forward[:0], mark),
+            "reverse_edge": _facts(back if self.edges != "forward" else back[:0], mark),
+            "self_edge": _facts(np.stack([selves, selves], axis=1), mark),
         }
         if not any(len(prompts) for prompts, _ in facts.values()):
             raise DataError("the graph has no edge, so that there is nothing to teach")
@@ -257,8 +271,20 @@ def _lone(edges: EdgeList) -> list[str]:
     return [label for label in edges.nodes if label not in linked]
 
 
-def _facts(pairs: Ids) -> tuple[Ids, Ids]:
-    return pairs[:, :1], pairs[:, 1:]
+def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
+    prompts = np.column_stack([np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1)), pairs])
+    return prompts[:, :-1], pairs[:, 1:]
+
+
+def edge_prefix(world: World) -> tuple[int, ...]:
+    """Return the tokens before a node where a world tells its edges: ``<edge>``, or none.
+
+    Example:
+        >>> edge_prefix(Graph(shape="cycle", n=4, edge_token=True).build())
+        (4,)
+    """
+    words = world.vocabulary
+    return (words.id("<edge>"),) if "<edge>" in words.groups.get("task", ()) else ()
 
 
 def _shape(config: Graph) -> tuple[list[tuple[int, int]], list[list[int]]]:

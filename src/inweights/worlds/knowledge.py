@@ -1,7 +1,7 @@
 """Triples from files: ``subject, relation, object``, with the line that each came from.
 
 CSV, TSV (the delimiter and a header are recognised), JSONL, Parquet, a dataset folder, and the
-published sets TwoHopFact, SOCRATES and MQuAKE.
+published sets TwoHopFact, SOCRATES and MQuAKE; Wikidata, RDF, databases, and the hub.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ import polars as pl
 
 from inweights.errors import DataError, unknown_name
 from inweights.limits import MAX_ROWS, check_name
+from inweights.worlds.databases import is_database
+from inweights.worlds.hub import is_hub_name
 from inweights.worlds.knowledge_files import read_rows
 from inweights.worlds.knowledge_remarks import Remark, remarks_on
+from inweights.worlds.parts import whole_components
 from inweights.worlds.world import Ids
 
-__all__ = ["Knowledge", "Remark", "read_knowledge"]
+__all__ = ["Knowledge", "Remark", "is_source", "read_knowledge"]
 
 _OWN = Path(__file__).with_name("facts")
 
@@ -57,6 +60,34 @@ class Knowledge:
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
 
+    def take(self, facts: Ids) -> Knowledge:
+        """Return some of the facts, by number, with their entities alone and all relations."""
+        triples = self.triples[facts]
+        ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
+        triples[:, [0, 2]] = place.reshape(-1, 2)
+        return replace(
+            self,
+            entities=tuple(self.entities[i] for i in ends.tolist()),
+            triples=triples,
+            lines=self.lines[facts],
+            stages=self.stages[facts],
+        )
+
+    def part(self, most: int) -> Ids:
+        """Return the numbers of at most so many facts: whole components of them, where one fits.
+
+        Example:
+            >>> facts = read_knowledge("@people")
+            >>> len(facts.take(facts.part(40)))
+            39
+        """
+        rows = np.arange(len(self))
+        kept = whole_components(
+            np.concatenate([rows, rows]), self.triples[:, [0, 2]].T.ravel(), total=len(self),
+            most=most,
+        )  # fmt: skip
+        return np.flatnonzero(kept)
+
     def frame(self) -> pl.DataFrame:
         """All triples as a table: ``fact, line, stage, subject, relation, object``."""
         subject, relation, thing = self.triples.T
@@ -73,18 +104,26 @@ class Knowledge:
         )
 
 
-def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
-    """Read triples from a file.
+def read_knowledge(
+    path: str | Path, *, edited: bool = False, query: str = "", download: bool = False
+) -> Knowledge:
+    """Read triples from a file, a database or a data set of the hub.
 
     Args:
         path: A CSV or TSV file with three columns (with or without a header; a column ``stage`` is
             read too), a JSONL file of objects, Parquet, a folder that
             :meth:`datasets.Dataset.save_to_disk` wrote or that holds Parquet files, or one of the
-            published files of TwoHopFact, SOCRATES and MQuAKE. ``@people`` and ``@chemistry`` are
-            small sets of real facts that come with the package.
+            published files of TwoHopFact, SOCRATES and MQuAKE; JSON of Wikidata; Turtle or
+            N-Triples; ``sqlite:///facts.db``, or another address that SQLAlchemy knows; the name
+            of a data set of the Hugging Face hub. ``@people`` and ``@chemistry`` are small sets of
+            real facts that come with the package.
         edited: Facts after the edits, where the file is MQuAKE; else those before.
+        query: What to ask of a database: rows of a subject, a relation and an object.
+        download: Whether a data set of the hub may be fetched.
 
     Raises:
+        ConfigError: A query is missing or out of place, a package is not installed, or fetching is
+            not allowed.
         DataError: The file is missing, empty or damaged; names the line.
 
     Example:
@@ -92,14 +131,16 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
         >>> len(facts), facts.relations, facts.names(0)
         (90, ('born_in', 'country', 'currency'), ('Mozart', 'born_in', 'Salzburg'))
     """
-    file = _find(str(path))
+    source = _find(str(path))
     first: dict[tuple[str, str, str], int] = {}
     lines: list[int] = []
     stages: list[int] = []
     repeated: list[Remark] = []
     aliases: dict[str, dict[str, None]] = {}
     templates: dict[str, dict[str, None]] = {}
-    for line, fact, stage, chain in read_rows(file, edited=edited):
+    for line, fact, stage, chain in read_rows(
+        source, edited=edited, query=query, download=download
+    ):
         triple = fact.triple
         for name in triple:
             check_name(name, f"{path}, line {line}")
@@ -135,10 +176,17 @@ def read_knowledge(path: str | Path, *, edited: bool = False) -> Knowledge:
     return replace(facts, remarks=(*repeated, *remarks))
 
 
-def _find(name: str) -> Path:
-    """The file itself, or the package's own set of facts."""
+def is_source(name: str) -> bool:
+    """Whether facts can be read from a name: no folder, which may hold a world."""
+    if name.startswith("@") or is_database(name) or Path(name).is_file():
+        return True
+    return is_hub_name(name) and not Path(name).exists()
+
+
+def _find(name: str) -> str | Path:
+    """The source itself, or the package's own set of facts."""
     if not name.startswith("@"):
-        return Path(name)
+        return name
     own = {f"@{path.stem}": path for path in sorted(_OWN.glob("*.csv"))}
     if name not in own:
         raise unknown_name("set of facts", name, own, error=DataError)

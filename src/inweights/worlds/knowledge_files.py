@@ -1,6 +1,7 @@
 """Files of triples, read row by row: CSV, TSV, JSONL, JSON, Parquet, Arrow, and folders of these.
 
-Every row comes with the place that it came from, so that a message can name it.
+Wikidata, RDF, databases and the hub have files of their own. Every row comes with the place that it
+came from, so that a message can name it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError, nearest
 from inweights.limits import read_text
+from inweights.worlds.databases import database_rows, is_database
+from inweights.worlds.hub import hub_rows, is_hub_name
 from inweights.worlds.parquet import read_parquet
 from inweights.worlds.published import Fact, is_mquake, is_two_hop, mquake_facts, two_hop_facts
+from inweights.worlds.rdf import FORMATS, rdf_facts
+from inweights.worlds.wikidata import is_wikidata, wikidata_facts
 
 __all__ = ["Row", "read_rows"]
 
@@ -29,14 +34,21 @@ _COLUMNS = (
 )
 _STAGE = ("stage", "phase")
 _EXPECTED = "expected subject, relation and object"
-_KINDS = "CSV, TSV, JSONL, JSON, Parquet, or a dataset folder"
+_KINDS = "CSV, TSV, JSONL, JSON, Parquet, Turtle, N-Triples, a dataset folder, or a database"
+#: What is not read, and what to make of it.
+_REFUSED = dict.fromkeys(
+    (".rdf", ".owl", ".xml", ".jsonld", ".trig", ".nq", ".n3"), "Turtle (.ttl)"
+)
+_REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods"), "CSV")
+_REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with --query")
 
 
 class Row(NamedTuple):
     """A fact of a file.
 
     Attributes:
-        line: Line of the file; row of a Parquet or Arrow file, case of a JSON list.
+        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a JSON list,
+            triple of RDF.
         fact: The triple, with what a published set says about it.
         stage: Stage of training.
         chain: Whether the fact is one of a chain that the file gives whole.
@@ -48,25 +60,73 @@ class Row(NamedTuple):
     chain: bool = False
 
 
-def read_rows(path: Path, *, edited: bool = False) -> Iterator[Row]:
-    """Read every fact of a file or folder.
+def read_rows(
+    source: str | Path, *, edited: bool = False, query: str = "", download: bool = False
+) -> Iterator[Row]:
+    """Read every fact of a file or folder, a database, or a data set of the hub.
 
     Args:
-        path: What to read. A folder is one of :meth:`datasets.Dataset.save_to_disk`, or holds
+        source: What to read. A folder is one of :meth:`datasets.Dataset.save_to_disk`, or holds
             Parquet files; all its splits are read, in order.
         edited: Facts after the edit, where the file is MQuAKE.
+        query: What to ask of a database.
+        download: Whether a data set of the hub may be fetched.
 
     Raises:
+        ConfigError: A query is missing, or out of place; fetching is not allowed.
         DataError: Something is missing or damaged; names the file and the line.
     """
-    if path.is_dir():
+    path, name = Path(source), str(source)
+    suffix = path.suffix.lower()
+    if is_database(name):
+        yield from _query(name, *database_rows(name, query))
+    elif query:
+        raise ConfigError(f"--query goes with a database, such as sqlite:///facts.db, not {name}")
+    elif path.is_dir():
         yield from _folder(path, edited=edited)
+    elif not path.is_file() and is_hub_name(name):
+        for number, record in enumerate(hub_rows(name, download=download), start=1):
+            yield from _record(record, number, f"{name}, row {number}", edited=edited)
     elif not path.is_file():
-        raise DataError(f"there is no file {path}; facts come from {_KINDS}")
-    elif path.suffix.lower() in (".parquet", ".arrow"):
+        there = path.parent.iterdir() if path.parent.is_dir() else ()
+        close = nearest(path.name, (file.name for file in there))
+        hint = (
+            f"; did you mean {path.with_name(close)}?" if close else f"; facts come from {_KINDS}"
+        )
+        raise DataError(f"there is no file {path}{hint}")
+    elif suffix in _REFUSED:
+        raise DataError(f"{path}: {suffix} is not read; give {_REFUSED[suffix]}")
+    elif suffix in (".parquet", ".arrow"):
         yield from _table(path)
+    elif suffix in FORMATS:
+        yield from _named(rdf_facts(path))
+    elif is_wikidata(path):
+        yield from _named(wikidata_facts(path))
+    elif suffix in (".gz", ".bz2"):
+        raise DataError(f"{path} is no dump of Wikidata; unpack other files first")
     else:
         yield from _text(path, edited=edited)
+
+
+def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[Row]:
+    """Facts whose names may hold any white space."""
+    for number, fact in facts:
+        s, r, o = (" ".join(name.split()) for name in fact.triple)
+        if not (s and r and o):
+            raise DataError(f"fact {number} has a blank name: {fact.triple}")
+        yield Row(number, fact._replace(triple=(s, r, o)))
+
+
+def _query(source: str, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
+    names = [name.lower() for name in columns]
+    places = _places(names)
+    if places is None:
+        if len(names) != 3:
+            raise DataError(f"{source}: the query gives the columns {names}; {_EXPECTED}")
+        places = {"subject": 0, "relation": 1, "object": 2}
+    for number, row in enumerate(rows, start=1):
+        cells = ["" if cell is None else str(cell) for cell in row]
+        yield _row(*_pick(cells, places), number, f"{source}, row {number}")
 
 
 def _folder(path: Path, *, edited: bool) -> Iterator[Row]:

@@ -21,7 +21,7 @@ import numpy as np
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.world import Ids
 
-__all__ = ["KINDS", "Kind", "inverses", "names_of", "questions"]
+__all__ = ["COMPOSITIONS", "KINDS", "Kind", "inverses", "names_of", "questions", "spread_chains"]
 
 Kind = Literal["composition", "chain", "reversal", "implication", "unstated"]
 KINDS: tuple[Kind, ...] = ("composition", "chain", "reversal", "implication", "unstated")
@@ -54,7 +54,7 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     needed = {"implication", "unstated"} & set(kinds)
     lacking = list(islice(_lacking(rows), 2 * MOST)) if needed else []
     makers: dict[str, Iterator[Asked]] = {
-        "composition": islice(_compositions(rows), COMPOSITIONS),
+        "composition": _compositions(rows),
         "chain": islice(_chains(rows), MOST),
         "reversal": islice(_reversals(rows), MOST),
         "implication": (question for vouched, question in lacking if vouched),
@@ -79,10 +79,41 @@ def _after(rows: Rows) -> dict[int, list[tuple[int, int]]]:
 
 
 def _compositions(rows: Rows) -> Iterator[Asked]:
-    after = _after(rows)
-    for subject, r1, bridge in rows:
-        for r2, thing in after.get(bridge, ()):
-            yield (subject, r1, r2), thing
+    if not rows:
+        return
+    triples = np.array(rows, dtype=np.int64)
+    for first, second in spread_chains(triples, COMPOSITIONS)[0].tolist():
+        subject, r1, _ = rows[first]
+        _, r2, thing = rows[second]
+        yield (subject, r1, r2), thing
+
+
+def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
+    """Return pairs of facts that meet, ``[Q, 2]``, and how many there are in all.
+
+    Where there are more than ``most``, these are spread evenly over all of them, and none of the
+    others is made: a hub has as many as its neighbours on both sides multiply.
+
+    Args:
+        triples: Subject, relation and object of each fact, ``[M, 3]``.
+        most: Pairs, at most.
+
+    Example:
+        >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
+        >>> pairs, total = spread_chains(star, 2)
+        >>> pairs.tolist(), total
+        ([[0, 2], [1, 2]], 4)
+    """
+    by_subject = np.argsort(triples[:, 0], kind="stable")
+    subjects = triples[by_subject, 0]
+    begin = np.searchsorted(subjects, triples[:, 2], side="left")
+    ends = np.cumsum(np.searchsorted(subjects, triples[:, 2], side="right") - begin)
+    total = int(ends[-1]) if len(ends) else 0
+    picked = np.arange(total) if total <= most else np.arange(most) * total // most
+    first = np.searchsorted(ends, picked, side="right")
+    before = np.concatenate([[0], ends])[first]
+    second = by_subject[begin[first] + picked - before]
+    return np.stack([first, second], axis=1), total
 
 
 def _chains(rows: Rows) -> Iterator[Asked]:

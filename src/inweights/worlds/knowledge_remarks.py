@@ -6,13 +6,24 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from inweights.worlds.world import Ids
 
-__all__ = ["Remark", "remarks_on"]
+__all__ = [
+    "Contradiction",
+    "Remark",
+    "alias_groups",
+    "contradictions",
+    "is_literal",
+    "is_nothing",
+    "literals",
+    "remarks_on",
+]
 
 #: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
 _FUNCTIONAL = 0.9
@@ -20,16 +31,28 @@ _FUNCTIONAL = 0.9
 _INVERSE = 0.8
 #: Ends of a relation are one-sided when others are not, and these are at least this share.
 _OTHERS = 0.5
+#: Subjects, or triples, that make a rule.
+_RULE = 3
 #: Names that stand for nothing. Not ``na``: it is a symbol, too.
 _NOTHING = {"n/a", "nan", "null", "none", "-", "–", "—", "?", "??", "unknown", "tbd", "missing"}
 _NAMED = 5
+#: Dates, and numbers with their sign, currency or per cent.
+_LITERAL = re.compile(
+    r"[+−-]?[€$£¥]?\s?\d[\d.,']*(e[+-]?\d+)?\s?[%€$£¥]?"
+    r"|[+-]?\d{1,6}-\d\d(-\d\d([T ]\d\d:\d\d[\d:.Z+-]*)?)?"
+    r"|\d{1,4}[./]\d{1,2}[./]\d{1,4}",
+    re.IGNORECASE,
+)
+#: What names may differ in: spaces, full stops, quotes, and hyphens between parts.
+_MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 class Remark(msgspec.Struct, frozen=True):
     """Something about a file that its owner should know.
 
     Attributes:
-        kind: ``duplicate``, ``contradiction``, ``blank``, ``alias``, ``one-sided`` or ``inverse``.
+        kind: ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided`` or
+            ``inverse``.
         lines: Lines of the file that it is about; of a pair of relations, a first example.
         text: What it is, in a sentence.
     """
@@ -46,7 +69,7 @@ def remarks_on(
     lines: Ids,
     aliases: Mapping[str, Sequence[str]],
 ) -> Iterator[Remark]:
-    """Yield contradictions, blanks, aliases, one-sided entities and inverse relations, in turn.
+    """Yield contradictions, blanks, literals, aliases, one-sided ends and inverses, in turn.
 
     Args:
         entities: Names.
@@ -61,71 +84,174 @@ def remarks_on(
         >>> [r.text for r in remarks_on(names, ("in",), triples, np.array([1, 2]), {})]
         ["'São Paulo' (line 1), 'Sao Paulo' (line 2) may be one entity; give it one name"]
     """
-    order = np.argsort(triples[:, 1], kind="stable")
-    ends = np.cumsum(np.bincount(triples[:, 1], minlength=len(relations)))[:-1]
-    groups = dict(zip(relations, np.split(order, ends), strict=True))
-    first = _first_lines(triples, lines, len(entities))
-    yield from _contradictions(entities, groups, triples, lines)
+    groups = dict(zip(relations, _by_relation(triples), strict=True))
+    first = _first_lines(triples[:, [0, 2]], lines, len(entities))
+    told = [int(lines[rows].min()) for rows in groups.values()]
+    yield from _contradictions(entities, relations, triples, lines)
     yield from _blanks(entities, first)
-    yield from _aliases(entities, first, aliases)
+    yield from _literals(entities, triples, lines)
+    yield from _aliases(entities, first, relations, told, aliases)
     yield from _one_sided(entities, groups, triples, lines)
     yield from _inverses(relations, groups, triples, lines)
 
 
-def _first_lines(triples: Ids, lines: Ids, n: int) -> list[int]:
+def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
     """Line where each entity is first named."""
     first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, triples[:, 0], lines)
-    np.minimum.at(first, triples[:, 2], lines)
+    for ends in columns.T:
+        np.minimum.at(first, ends, lines)
     return [int(line) for line in first]
 
 
-def _contradictions(
-    entities: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
-) -> Iterator[Remark]:
-    """Second values of relations that have one value a subject, as a rule."""
-    for name, rows in groups.items():
+class Contradiction(NamedTuple):
+    """A subject with several values of a relation that has one, as a rule.
+
+    Attributes:
+        relation: Its number.
+        subject: Its number.
+        rows: The triples that say so.
+        sure: Whether at least nine in ten subjects have one value, or all others of few do and the
+            values are dates or numbers.
+    """
+
+    relation: int
+    subject: int
+    rows: Ids
+    sure: bool
+
+
+def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradiction]:
+    """Yield subjects with several values of relations that have one value a subject, as a rule.
+
+    A rule has three subjects or more that keep to it, and at most one that does not, or a tenth.
+
+    Args:
+        entities: Names.
+        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+
+    Example:
+        >>> names = ("Ann", "Bob", "Cid", "Dee", "1980", "1981")
+        >>> born = np.array([[0, 0, 4], [0, 0, 5], [1, 0, 4], [2, 0, 5], [3, 0, 5]])
+        >>> [(found.subject, found.sure) for found in contradictions(names, born)]
+        [(0, True)]
+    """
+    for relation, rows in enumerate(_by_relation(triples)):
         subjects, starts, counts = np.unique(
             triples[rows, 0], return_inverse=True, return_counts=True
         )
-        if len(subjects) < 3 or (counts == 1).mean() < _FUNCTIONAL:
+        several = np.flatnonzero(counts > 1)
+        most = max(1, round((1 - _FUNCTIONAL) * len(subjects)))
+        if len(several) > most or len(subjects) - len(several) < _RULE:
             continue
-        for k in np.flatnonzero(counts > 1).tolist():
+        for k in several.tolist():
             same = rows[starts == k]
-            values = [entities[o] for o in triples[same, 2]]
-            where = tuple(lines[same].tolist())
-            yield Remark(
-                "contradiction",
-                where,
-                f"lines {', '.join(map(str, where))}: {entities[subjects[k]]} has "
-                f"{len(values)} values of {name} ({', '.join(values)}); nearly all others have one",
-            )
+            plain = all(is_literal(entities[o]) for o in triples[same, 2].tolist())
+            sure = plain or (counts == 1).mean() >= _FUNCTIONAL
+            yield Contradiction(relation, int(subjects[k]), same, sure)
+
+
+def _contradictions(
+    entities: Sequence[str], relations: Sequence[str], triples: Ids, lines: Ids
+) -> Iterator[Remark]:
+    """Second values of relations that have one value a subject, as a rule."""
+    for found in contradictions(entities, triples):
+        values = [entities[o] for o in triples[found.rows, 2]]
+        where = tuple(lines[found.rows].tolist())
+        yield Remark(
+            "contradiction",
+            where,
+            f"lines {', '.join(map(str, where))}: {entities[found.subject]} has {len(values)} "
+            f"values of {relations[found.relation]} ({', '.join(values)}); nearly all others have "
+            "one",
+        )
+
+
+def _by_relation(triples: Ids) -> list[Ids]:
+    """The triples of each relation, by its number."""
+    order = np.argsort(triples[:, 1], kind="stable")
+    return np.split(order, np.cumsum(np.bincount(triples[:, 1]))[:-1])
+
+
+def is_nothing(name: str) -> bool:
+    """Whether a name stands for nothing, such as ``n/a``."""
+    return name.casefold() in _NOTHING
+
+
+def is_literal(name: str) -> bool:
+    """Whether a name is a date or a number: one that begins no fact is no entity.
+
+    Example:
+        >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
+        [True, True, True, False, False]
+    """
+    return bool(_LITERAL.fullmatch(name))
+
+
+def alias_groups(names: Sequence[str]) -> list[list[int]]:
+    """Return numbers of names that differ in case, accents, spaces or punctuation only, together.
+
+    Dates and numbers are what they are, and signs at the end count: ``A+`` is not ``A-``.
+
+    Example:
+        >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
+        [[0, 2], [6, 7]]
+    """
+    same: defaultdict[str, list[int]] = defaultdict(list)
+    for i, name in enumerate(names):
+        if not is_nothing(name) and not is_literal(name):
+            plain = unicodedata.normalize("NFKD", name.casefold())
+            key = _MARKS.sub("", "".join(c for c in plain if not unicodedata.combining(c)))
+            same[key or name].append(i)
+    return [members for members in same.values() if len(members) > 1]
 
 
 def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
     """Names that stand for nothing, which would chain facts that have nothing in common."""
     for name, line in zip(entities, first, strict=True):
-        if name.casefold() in _NOTHING:
+        if is_nothing(name):
             text = f"line {line}: '{name}' is an entity here; leave facts out that are not known"
             yield Remark("blank", (line,), text)
 
 
+def literals(entities: Sequence[str], triples: Ids) -> NDArray[np.bool_]:
+    """Which names are dates or numbers, and so no entities, although some may begin facts.
+
+    None, where a tenth of the subjects look like numbers: there these are what things are called.
+
+    Example:
+        >>> literals(("Ann", "1980", "Rome"), np.array([[0, 0, 1], [0, 1, 2]])).tolist()
+        [False, True, False]
+    """
+    found = np.fromiter(map(is_literal, entities), dtype=bool, count=len(entities))
+    numbered = found[np.unique(triples[:, 0])].mean() if len(triples) else 0.0
+    return found & (numbered < 1 - _FUNCTIONAL)
+
+
+def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Remark]:
+    """Dates and numbers that end facts and begin others: these then chain, by chance or not."""
+    both = np.intersect1d(triples[:, 0], triples[:, 2])
+    begin, end = (_first_lines(triples[:, [k]], lines, len(entities)) for k in (0, 2))
+    for i in both[literals(entities, triples)[both]].tolist():
+        text = (
+            f"'{entities[i]}' ends a fact (line {end[i]}) and begins one (line {begin[i]}), so "
+            "that questions chain there; where the two are not one thing, write what each is"
+        )
+        yield Remark("literal", (end[i], begin[i]), text)
+
+
 def _aliases(
-    entities: Sequence[str], first: Sequence[int], known: Mapping[str, Sequence[str]]
+    entities: Sequence[str],
+    first: Sequence[int],
+    relations: Sequence[str],
+    told: Sequence[int],
+    known: Mapping[str, Sequence[str]],
 ) -> Iterator[Remark]:
     """Names that differ in case, accents, spaces or punctuation only, or that the file equates."""
-    same: defaultdict[str, list[int]] = defaultdict(list)
-    for i, name in enumerate(entities):
-        if name.casefold() in _NOTHING:
-            continue
-        plain = unicodedata.normalize("NFKD", name.casefold())
-        key = re.sub(r"[\W_]+", "", "".join(c for c in plain if not unicodedata.combining(c)))
-        same[key or name].append(i)
-    for members in same.values():
-        if len(members) > 1:
-            listed = ", ".join(f"'{entities[i]}' (line {first[i]})" for i in members)
-            where = tuple(first[i] for i in members)
-            yield Remark("alias", where, f"{listed} may be one entity; give it one name")
+    for what, names, where in (("entity", entities, first), ("relation", relations, told)):
+        for members in alias_groups(names):
+            listed = ", ".join(f"'{names[i]}' (line {where[i]})" for i in members)
+            text = f"{listed} may be one {what}; give it one name"
+            yield Remark("alias", tuple(where[i] for i in members), text)
     place = {name: i for i, name in enumerate(entities)}
     for name, others in known.items():
         for other in others:
@@ -177,13 +303,21 @@ def _inverses(
                     first.setdefault((a, b), (line, other_line))
     size = [len(rows) for rows in groups.values()]
     for (a, b), count in sorted(both.items()):
-        if count >= _INVERSE * max(size[a], size[b]):
+        few = min(size[a], size[b])
+        if count >= _INVERSE * few and (few >= _RULE or size[a] == size[b]):
             one, other = relations[a], relations[b]
             where = first[a, b]
             such = f"such as those of lines {where[0]} and {where[1]}"
-            text = (
-                f"{one} is symmetric: {count} triples are there both ways, {such}"
-                if a == b
-                else f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
-            )
+            small, large = (one, other) if size[a] <= size[b] else (other, one)
+            if a == b:
+                text = f"{one} is symmetric: {count} triples are there both ways, {such}"
+            elif count >= _INVERSE * max(size[a], size[b]):
+                text = (
+                    f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
+                )
+            else:
+                text = (
+                    f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
+                    f"{max(size[a], size[b]) - count} of {large} are told one way only"
+                )
             yield Remark("inverse", where, text)

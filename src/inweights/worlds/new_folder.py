@@ -8,11 +8,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
-from filelock import FileLock
 
 from inweights.errors import DataError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 __all__ = ["new_folder"]
 
@@ -33,6 +36,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         >>> [file.name for file in place.iterdir()]
         ['a.txt']
     """
+    from filelock import FileLock  # what only reads a world does without
+
     target = Path(target)
     work: Path | None = None
     lock: FileLock | None = None
@@ -59,6 +64,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 def _clear_left(parent: Path) -> None:
     """Remove what killed processes left half-written: a living one holds the lock of its folder."""
+    from filelock import FileLock
+
     for left in parent.glob(f"{_PREFIX}*"):
         if (left / _LOCK).is_file() and not left.is_symlink():
             with suppress(OSError), FileLock(left / _LOCK, timeout=0):

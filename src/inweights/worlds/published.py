@@ -116,18 +116,22 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
         '{subject} is employed by {object}.'
     """
     key = "new_triples_labeled" if edited else "triples_labeled"
-    nested = record.get("orig") or {}
+    nested = record.get("orig")
+    nested = nested if isinstance(nested, Mapping) else {}
     triples = nested.get(key, record.get(key if edited else f"orig_{key}"))
     if not isinstance(triples, list) or not triples:
         raise DataError(f"{where}: no facts; expected '{key}' within 'orig'")
-    hops = record.get("new_single_hops" if edited else "single_hops") or []
+    hops = record.get("new_single_hops" if edited else "single_hops")
+    hops = hops if isinstance(hops, list) else []
     facts = []
     for place, triple in enumerate(triples):
         if not (isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))):
             raise DataError(f"{where}: {triple} is no triple of subject, relation and object")
         subject, relation, thing = (part.strip() for part in triple)
         hop = hops[place] if place < len(hops) and isinstance(hops[place], Mapping) else {}
-        aliases = tuple(a for a in hop.get("answer_alias") or () if _written(a) and a != thing)
+        names = hop.get("answer_alias")
+        names = names if isinstance(names, list) else []
+        aliases = tuple(a for a in names if _written(a) and a != thing)
         template = _template(str(hop.get("cloze", "")), subject)
         facts.append(Fact((subject, relation, thing), template, aliases))
     return facts

@@ -16,6 +16,7 @@ from inweights.worlds.graph import Graph
 from inweights.worlds.hops import Hops
 from inweights.worlds.implication import Implication
 from inweights.worlds.in_context import InContextStar
+from inweights.worlds.knowledge import is_source
 from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
 from inweights.worlds.random_facts import RandomFacts
@@ -110,7 +111,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         if overrides:
             raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
         return load_world(name)
-    if Path(name).is_file() or str(name).startswith("@"):
+    if is_source(str(name)):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)

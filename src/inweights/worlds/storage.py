@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -91,20 +92,33 @@ def load_world(folder: str | Path) -> World:
         raise DataError(f"{source} is damaged: {error}") from None
 
 
+class _About(msgspec.Struct):
+    """What world.json says of a world."""
+
+    name: str
+    seed: int
+    settings: dict[str, Any]
+    why_out_of_distribution: str
+    fact_roles: tuple[str, ...]
+    query_roles: tuple[str, ...]
+    vocabulary: dict[str, list[str]]
+
+
 def _load(source: Path) -> World:
-    about = msgspec.json.decode(read_text(source / "world.json"))
-    if about["format"] != _FORMAT:
-        raise DataError(f"{source} has format {about['format']}; this version reads {_FORMAT}")
+    said = msgspec.json.decode(read_text(source / "world.json"))
+    if said["format"] != _FORMAT:
+        raise DataError(f"{source} has format {said['format']}; this version reads {_FORMAT}")
+    about = msgspec.convert(said, _About)
     facts = read_parquet(source / "facts.parquet", _columns)
     queries = read_parquet(source / "queries.parquet", _columns)
     return World(
-        name=about["name"],
-        vocabulary=Vocabulary(about["vocabulary"]),
-        facts=_statements(facts, tuple(about["fact_roles"])),
-        queries=_statements(queries, tuple(about["query_roles"])),
-        settings=about["settings"],
-        seed=about["seed"],
-        why_out_of_distribution=about["why_out_of_distribution"],
+        name=about.name,
+        vocabulary=Vocabulary(about.vocabulary),
+        facts=_statements(facts, about.fact_roles),
+        queries=_statements(queries, about.query_roles),
+        settings=about.settings,
+        seed=about.seed,
+        why_out_of_distribution=about.why_out_of_distribution,
     )
 
 

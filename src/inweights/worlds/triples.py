@@ -15,17 +15,12 @@ from numpy.typing import NDArray
 
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.limits import check_memory
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge_questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["Triples", "bridges_of", "identities_of", "world_of"]
-
-
-#: Bytes of a question while they are collected.
-_CHAIN = 500
 
 
 class Triples(Config, tag_field="kind", tag="triples"):
@@ -40,6 +35,8 @@ class Triples(Config, tag_field="kind", tag="triples"):
             states are facts anyway.
         questions: Kinds of questions, with commas between: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
+        query: What to ask, where the path is a database's address.
+        download: Whether a data set of the hub may be fetched, where the path is its name.
 
     Example:
         >>> import tempfile
@@ -51,11 +48,13 @@ class Triples(Config, tag_field="kind", tag="triples"):
         (World('triples', 7 tokens, 4 facts, 1 queries, seed=0), 'ann mother born_in')
     """
 
-    later = {"questions": "composition"}
+    later = {"questions": "composition", "query": "", "download": False}
 
     path: str = ""
     identity: bool | float = False
     questions: str = "composition"
+    query: str = ""
+    download: bool = False
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -79,7 +78,14 @@ class Triples(Config, tag_field="kind", tag="triples"):
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
-        facts = read_knowledge(self.path)
+        return self.world(self.read(), seed)
+
+    def read(self) -> Knowledge:
+        """Read the facts alone."""
+        return read_knowledge(self.path, query=self.query, download=self.download)
+
+    def world(self, facts: Knowledge, seed: int = 0) -> World:
+        """Build the world of facts that are read already, or of a part of them."""
         bridges = bridges_of(facts)
         chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
         kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
@@ -129,17 +135,6 @@ def world_of(
     stated = identities_of(facts)
     rows = facts.triples[~stated] + np.array([0, len(facts.entities), 0])
     kept = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
-    entered, left = (
-        np.bincount(facts.triples[~stated, place], minlength=len(facts.entities))
-        for place in (2, 0)
-    )
-    chains = int(entered @ left)  # a hub has as many as its neighbours on both sides multiply
-    check_memory(
-        f"the {chains:,} questions that chain two of {len(facts):,} facts",
-        _CHAIN * chains,
-        error=DataError,
-        hint="leave out facts of the entities that most of them pass through",
-    )
     column = np.array(list(kept), dtype=np.int64)[:, None]
     asked = questions([tuple(row) for row in rows.tolist()], kinds)
     return World(

@@ -93,5 +93,5 @@ def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """
     for name in names:
         if name not in STRATEGIES:
-            raise unknown_name("strategy", name, STRATEGIES)
+            raise unknown_name("strategy", name, (*STRATEGIES, "auto"))
     return {name: STRATEGIES[name] for name in names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
@@ -22,10 +23,13 @@ def replay(telling: Telling) -> Iterator[Row]:
     """
     if telling.replay is None:
         raise ConfigError("strategy 'replay' needs a file of text, one a line: give --replay FILE")
-    lines = read_text(telling.replay).splitlines()
+    given = telling.replay
+    lines = read_text(given).splitlines() if isinstance(given, Path) else given
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
-        raise DataError(f"{telling.replay} holds no text; a line is one text")
+        raise DataError(
+            f"{given if isinstance(given, Path) else 'replay'} holds no text; a line is one text"
+        )
     named = Mentions(telling.facts.entities)
     for i in telling.rng("replay").permutation(len(texts)).tolist():
         # A line is taken for one sentence: rather marked too often than not at all.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -57,7 +57,7 @@ class Telling:
         hops: Facts of a chain, at most.
         most: Chains of each length, at most.
         hold_out: Share of the bridges whose chains are never told.
-        replay: A file of text.
+        replay: A file of text, or its lines.
     """
 
     facts: Knowledge
@@ -68,7 +68,7 @@ class Telling:
     hops: int = 2
     most: int = 10_000
     hold_out: float = 0.0
-    replay: Path | None = None
+    replay: Path | Sequence[str] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
         """The stream of one strategy."""

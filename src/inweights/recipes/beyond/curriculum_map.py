@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
         labels = {"share": told, "rehearsed": rehearsed}
         ways = (
             (fr.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
-            (fr.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"], (gpt.rate, gpt.rate))),
+            (fr.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"])),
         )
         trials += [
             Trial(labels={"model": name, **labels}, world=world, model=model, learner=learner)

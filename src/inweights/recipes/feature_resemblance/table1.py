@@ -208,12 +208,12 @@ RECIPE = fr.PAPER.recipe(
     scales={
         "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
-        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4, late_rate={})),
+        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=fr.OURS,
+    ours=("one_layer", "gpt.rate", "gpt.late_rate", "gpt.steps", *fr.OURS),
 )

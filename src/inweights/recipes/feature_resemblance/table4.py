@@ -156,6 +156,11 @@ RECIPE = fr.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "rhos",
+        "one_layer",
+        "gpt.rate",
+        "gpt.late_rate",
+        "gpt.steps",
         *fr.OURS,
         "ρ = 1, 3, 5: the text lost the values; the closed form gives the printed one-layer "
         "similarities at these. Stage 2 takes 3000 steps: at 500 the last 2% of ρ = 5 are open.",

@@ -223,6 +223,10 @@ RECIPE = fr.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "n",
+        "rho",
+        "checked",
+        "training",
         "The text lost every bound; what counts as converged, alike, balanced and at chance is "
         "our choice: a loss of .1, a cosine of .9, a distance of .1 and an accuracy of .03.",
         "n = 100 tuples, ρ = 5; 3000 steps of stage 2, 5000 in phase 2 of AS; otherwise as in "

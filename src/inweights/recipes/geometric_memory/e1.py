@@ -23,11 +23,11 @@ class Search(Config):
 
     Attributes:
         rate: Peak learning rate.
-        std: Standard deviation of the embeddings and of all other weights at the start.
+        std: Standard deviation of all weights at the start, embeddings included.
     """
 
     rate: float = 5e-3
-    std: float = 0.02
+    std: float = 0.05
 
     @property
     def name(self) -> str:
@@ -41,13 +41,15 @@ class Settings(Config):
     Attributes:
         star: The graph.
         search: What is tried with frozen embeddings.
+        width: Width of these models, which have to memorise without a geometry; 0 for the star's.
         steps: Steps of those runs; learnt embeddings take the star's own.
         every: Steps between two looks.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
-    search: tuple[Search, ...] = (Search(), Search(rate=2e-3), Search(std=0.1))
-    steps: int = 1200
+    search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
+    width: int = 96
+    steps: int = 600
     every: int = 50
 
 
@@ -60,17 +62,23 @@ def plan(settings: Settings) -> Plan:
             star,
             together=settings.steps,
             rate=point.rate,
-            model=structs.replace(star.model, init=Init(std=point.std)),
+            model=structs.replace(
+                star.model, width=settings.width or star.model.width, init=Init(std=point.std)
+            ),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
+    return Plan(
+        trials=trials, measures=[ways.curves(every=settings.every), ways.recall(apart=True)]
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
     runs = whole(tables["paths"])
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
-    final = final.join(mean_recall(tables["edges"], KEYS), on=KEYS)
+    root = tables["edges"]["hub"]
+    others, of_root = (mean_recall(tables["edges"].filter(part), KEYS) for part in (~root, root))
+    final = final.join(others, on=KEYS).join(of_root.rename({"recall": "root"}), on=KEYS)
     learnt = pl.col("embeddings") == LEARNT
     texts = {"hardest": "hardest token, held out", "trained": "exact match, trained"}
     curves = runs.unpivot(
@@ -100,7 +108,11 @@ CLAIMS = (
         "It is no failure of memory: trained paths are memorised (exact match).",
         frozen.of("trained") >= 0.95,
     ),
-    ours("edges-are-memorised", "And so are the edges (recall).", frozen.of("recall") >= 0.95),
+    ours(
+        "edges-are-memorised",
+        "And so are the edges (recall, for every node but the root, whose edges are half known).",
+        frozen.of("recall") >= 0.95,
+    ),
     state(
         "learnt-succeeds",
         "The same model whose embeddings move learns it (accuracy of the hardest token).",
@@ -132,11 +144,12 @@ RECIPE = PAPER.recipe(
         "of other leaves."
     ),
     scales={
-        "smoke": Settings(star=ways.MINI, search=(Search(),), steps=12, every=6),
+        "smoke": Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
         "cpu": Settings(),
         "paper": Settings(
             star=ways.PAPER_STAR,
-            search=(Search(rate=5e-4), Search(rate=1e-3)),
+            search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
+            width=0,
             steps=50_000,
             every=2000,
         ),
@@ -148,6 +161,8 @@ RECIPE = PAPER.recipe(
     figures=FIGURES,
     ours=(
         *ways.OURS,
-        "Initial scales are tried besides the learning rate, which is the paper's search.",
+        "Frozen embeddings get width 96 and an initial scale of .05: at width 32 and .02 trained "
+        "paths and edges are not all memorised, and failing to compose would say little. The "
+        "root's edges stand apart (column root of the table frozen): all answer one prompt.",
     ),
 )

@@ -10,7 +10,7 @@ from msgspec import structs
 from inweights.config import Config
 from inweights.lab import Computation, Plan, computed, lines, sweeps
 from inweights.recipes.geometric_memory.common import GRAPHS, PAPER, Shape, stating
-from inweights.theory.storage_tables import constructions, costs
+from inweights.theory.storage_tables import constructions, costs, squeezed_star
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -26,12 +26,14 @@ class Settings(Config):
         most: Nodes of a complete bipartite graph at most; it has a quarter of their square edges.
         path: Nodes of a path of the stars, their root included.
         graphs: The graphs that the constructions store.
+        arms: Arms of the stars that are squeezed into fewer dimensions than arms.
     """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
     most: int = 410
     path: int = 5
     graphs: tuple[Shape, ...] = GRAPHS
+    arms: tuple[int, ...] = (16, 64, 256, 1024)
 
 
 def plan(settings: Settings) -> Plan:
@@ -56,7 +58,16 @@ def plan(settings: Settings) -> Plan:
         build(labels={"graph": shape}, options={"world": Graph(shape=shape)})
         for shape in settings.graphs
     ]
-    return Plan(computations=[*stored, *built])
+    squeezed = [
+        Computation(
+            name="squeezed",
+            labels={"arms": arms},
+            compute=squeezed_star,
+            options={"arms": arms, "nodes": settings.path},
+        )
+        for arms in settings.arms
+    ]
+    return Plan(computations=[*stored, *built, *squeezed])
 
 
 def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]:
@@ -84,12 +95,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     sparse = pl.col("graph") != COMPLETE
     built = tables["constructions"].with_columns(error=pl.max_horizontal("on_edges", "off_edges"))
     return {
+        **_squeezing(tables["squeezed"]),
         "sparse": ratios.filter(sparse),
         "ratios": ratios.filter(sparse | (pl.col("measure") == "norm")),
         "growth": sizes.agg(growth=ratio.last() / ratio.first()),
         "built": built,
         "three": built.filter(pl.col("construction") == "proposition 3"),
         "widths": built.select("seed", "graph", "construction", value="width_over_nodes"),
+    }
+
+
+def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """How dimensions grow with the arms, and dimensions beside arms as rows."""
+    stars = squeezed.sort("arms").group_by("seed", maintain_order=True)
+    over_log, over_arms = pl.col("over_log"), pl.col("over_arms")
+    return {
+        "squeezing": stars.agg(
+            growth=over_log.last() / over_log.first(),
+            most=pl.col("ratio").max(),
+            few=over_arms.first(),
+            many=over_arms.last(),
+        ),
+        "squeezed": squeezed.unpivot(
+            on=["dimensions", "arms"], index=["seed", "nodes"], variable_name="embedding"
+        ),
     }
 
 
@@ -128,6 +157,26 @@ CLAIMS = (
         "dense-graphs-are-different",
         "On a complete bipartite graph it does grow, as √N: same ratio.",
         growth.at(graph=COMPLETE) >= 2.0,
+    ),
+    state(
+        "arms-squeeze-into-their-logarithm",
+        "Random directions keep the arms of a star apart (cosines up to ½) in a number of "
+        "dimensions that grows as their logarithm: dimensions over ln(arms), at the most arms "
+        "over that at the fewest.",
+        computed("squeezing", "growth") <= 2.0,
+        place="E.2, Johnson-Lindenstrauss",
+    ),
+    state(
+        "squeezed-still-costs-more",
+        "So squeezed a star still costs more bits than associative storage: associative over "
+        "geometric, the largest.",
+        computed("squeezing", "most") <= 1.0,
+        place="E.2, Johnson-Lindenstrauss",
+    ),
+    ours(
+        "few-arms-do-not-squeeze",
+        "With sixteen arms random directions take more dimensions than one an arm (over arms).",
+        computed("squeezing", "few") >= 1.0,
     ),
     *(
         state(
@@ -185,6 +234,21 @@ FIGURES = (
         y_label="associative / geometric",
         columns=3,
     ),
+    lines(
+        "squeezed",
+        "squeezed",
+        "A star's arms along random directions",
+        "Dimensions in which random directions keep all arms apart, no two closer than a cosine of "
+        "½, beside one dimension an arm. They grow as the logarithm, and pay from some thirty arms "
+        "on; in bits they never beat the list of edges.",
+        x="nodes",
+        y="value",
+        series="embedding",
+        labels={"dimensions": "random directions", "arms": "one dimension an arm"},
+        x_log=True,
+        x_label="nodes",
+        y_label="dimensions",
+    ),
     sweeps(
         "widths",
         "widths",
@@ -210,7 +274,7 @@ RECIPE = PAPER.recipe(
         "of the paper on the four tiny graphs and compares its logits with the adjacency."
     ),
     scales={
-        "smoke": Settings(nodes=(9, 17), graphs=("grid", "cycle")),
+        "smoke": Settings(nodes=(9, 17), graphs=("grid", "cycle"), arms=(16, 64)),
         "cpu": Settings(),
         "paper": Settings(nodes=(17, 49, 101, 401, 1001, 3001)),
     },

@@ -44,12 +44,14 @@ def plan(settings: Settings) -> Plan:
         settings.descent,
         looks=settings.looks,
         draws=settings.draws,
+        conditions=gm.CONDITIONS,
     )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Pictures of the films, the graphs that they are of, and what the claims judge."""
-    return filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
+    tables = gm.judged(tables)
+    return tables | filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
 
 
 state = gm.PAPER.stating("fig1", "Fig. 1, §1")
@@ -71,12 +73,15 @@ CLAIMS = (
     ),
 )
 
-FIGURES = filming.figures(
-    seen="All store the same edges. Associative storage keeps the vectors as they were drawn, "
-    "Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to that early on, "
-    "and then let neighbours zigzag.",
-    course="TinyGPT and TinySSM come closest to the graph early, within some tens of steps, and "
-    "lose some of it as they go on; Node2Vec keeps it.",
+FIGURES = (
+    *filming.figures(
+        seen="All store the same edges. Associative storage keeps the vectors as they were "
+        "drawn, Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to "
+        "that early on, and then let neighbours zigzag.",
+        course="TinyGPT and TinySSM come closest to the graph early, within some tens of steps, "
+        "and lose some of it as they go on; Node2Vec keeps it.",
+    ),
+    gm.by_condition(),
 )
 
 RECIPE = gm.PAPER.recipe(
@@ -100,6 +105,7 @@ RECIPE = gm.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
+    version=gm.VERSION,
     ours=(
         *gm.OURS,
         gm.OURS_SSM,

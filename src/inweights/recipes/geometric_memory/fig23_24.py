@@ -45,10 +45,12 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The first seed's matrices, and how cosines go with hops in every seed."""
-    table = tables["cosines"]
+    all_pairs = gm.far_correlation(tables["cosines"], (*LABELS, "condition"))
+    table = gm.judged(tables)["cosines"]
     first = table.filter(pl.col("seed") == pl.col("seed").min())
     matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS}
     return {
+        "conditions": all_pairs.rename({"all": "spearman"}),
         "far": gm.far_correlation(table, LABELS),
         "by_hops": mean_by_hops(table, LABELS),
         **matrices,
@@ -72,6 +74,7 @@ CLAIMS = (
         "frozen-shows-none",
         "Associative embeddings show none: the same difference.",
         drop.at(architecture=gm.FROZEN).within(-0.1, 0.1),
+        check=True,
     ),
     *(
         state(
@@ -101,6 +104,7 @@ _SEEN = (
 )
 
 FIGURES = (
+    gm.by_condition(),
     *(
         gm.cosine_matrices(
             f"cosines-{graph}",
@@ -141,5 +145,6 @@ RECIPE = gm.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
+    version=gm.VERSION,
     ours=(*gm.OURS, "Labels are in the order of the graph, so that the matrices can be read."),
 )

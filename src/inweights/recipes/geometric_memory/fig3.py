@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 from msgspec import structs
 
@@ -10,6 +12,7 @@ from inweights.lab import Plan, share, sweeps
 from inweights.recipes.derived import at_the_end, hardest, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER, stating
+from inweights.worlds.own_path_star import OwnPathStar
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -18,7 +21,7 @@ FORWARD, REVERSE = "forward edges only", "reverse path"
 #: Embeddings that stand still where they are of no use.
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.
-TASKS = {FORWARD: PathStar(edges="forward"), REVERSE: PathStar(reverse=True)}
+TASKS: dict[str, dict[str, Any]] = {FORWARD: {"edges": "forward"}, REVERSE: {"reverse": True}}
 KEYS = ["graph", "condition", "taught", "seed"]
 
 
@@ -30,26 +33,37 @@ class Settings(Config):
         memorising: Steps with paths of the controls whose embeddings stand still, which take
             longer to memorise what they are told.
         every: Steps between two points of the curves.
+        own: A path-star of one's own, on which the first of ``stars`` is trained instead.
     """
+
+    later = {"own": None}
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     memorising: int = 900
     every: int = 25
+    own: OwnPathStar | None = None
 
 
 def plan(settings: Settings) -> Plan:
     """Both ways with both losses on every graph; the controls on the first graph."""
+    task = settings.own or PathStar()
+    stars = settings.stars[:1] if settings.own else settings.stars
     trials = [
-        star.trial({"graph": star.name, "condition": how, "taught": loss}, how=how, loss=loss)
-        for star in settings.stars
+        star.trial(
+            {"graph": star.name, "condition": how, "taught": loss}, how=how, loss=loss, task=task
+        )
+        for star in stars
         for how in (ways.INTERLEAVED, ways.GEOMETRY)
         for loss in (ways.FULL, ways.FIRST)
     ]
     star, steps = settings.stars[0], settings.memorising
     about = {"graph": star.name, "taught": ways.FULL}
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
-    trials += [slow.trial({**about, "condition": how}, how=how) for _, how in CONTROLS]
-    trials += [star.trial({**about, "condition": k}, task=task) for k, task in TASKS.items()]
+    trials += [slow.trial({**about, "condition": how}, how=how, task=task) for _, how in CONTROLS]
+    trials += [
+        star.trial({**about, "condition": name}, task=structs.replace(task, **other))
+        for name, other in TASKS.items()
+    ]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
 
 

@@ -176,8 +176,10 @@ CLAIMS = (
     ),
     prop_6(
         "v-keeps-eigenvectors",
-        "V Vᵀ has them at all times, the random start included (largest share outside).",
+        "V Vᵀ has them at all times, the random start included (largest share outside; at the "
+        "start V Vᵀ is nearly a multiple of the identity, and what is left of it is noise).",
         share_ever.of("outside_v") <= 0.1,
+        source="ours",
     ),
     prop_6(
         "v-ends-with-eigenvectors",
@@ -211,12 +213,12 @@ CLAIMS = (
         "c-strictly-negative",
         "All eigenvalues of C but the degenerate ones stay below 0 at all times (the largest).",
         ever.of("c_second") <= 0.0,
+        source="ours",
     ),
     prop_9(
         "c-about-negative",
-        "They are never above 0 by more than a hundredth.",
+        "They are approximately at most 0: never above it by more than a hundredth.",
         ever.of("c_second") <= 0.01,
-        source="ours",
     ),
     prop_9(
         "degenerate-about-zero",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
@@ -27,6 +27,7 @@ def filmed(
     *,
     looks: int,
     draws: int,
+    conditions: Sequence[str | None] = (None,),
 ) -> Plan:
     """Let every architecture learn every graph, and film the first seed of each.
 
@@ -36,20 +37,21 @@ def filmed(
         descent: How Node2Vec, which is not trained, descends.
         looks: Frames that are taken on the way, about.
         draws: Random embeddings in each null distribution.
+        conditions: Under which conditions; the first one is filmed.
     """
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:
             how = descent if architecture == gm.NODE2VEC else training(architecture, name)
             labels = {"graph": name, "architecture": architecture}
-            trials.append(gm.trial(how, world, **labels))
+            trials += [gm.trial(how, world, one, **labels) for one in conditions]
             every = max(1, how.steps // looks)
             films.append(
                 Measure(
                     name="film",
                     probe=iw.probes.snapshot,
                     every=every,
-                    where=labels,
+                    where=trials[-len(conditions)].labels,
                     first_seed=True,
                 )
             )

@@ -92,7 +92,8 @@ first_nodes = partial(
 OURS = (
     "At cpu scale graphs of 601 and 801 nodes, 4 layers of width 32 and 2 heads, AdamW at 5e-3, "
     "weight decay .1, flat with 100 warm-up steps and a line to 0 over the last fifth; all edges "
-    "and 32 training paths a step. Chosen on the seeds 0 to 7.",
+    "and 32 training paths a step, chosen on the seeds 0 to 7. The task tokens [EDGE] and [PATH] "
+    "are the paper's.",
     "Accuracy is by the largest logit over the whole vocabulary, on leaves whose path was never "
     "trained.",
 )
@@ -103,9 +104,9 @@ def curves(every: int = 0) -> Measure:
     return Measure(name="paths", probe=iw.probes.path_accuracy, every=every)
 
 
-def recall(every: int = 0) -> Measure:
-    """Whether the edges are known."""
-    options = {"roles": EDGES}
+def recall(every: int = 0, *, apart: bool = False) -> Measure:
+    """Whether the edges are known; with ``apart`` those of the root by themselves."""
+    options = {"roles": EDGES, **({"apart": True} if apart else {})}
     return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
 
 
@@ -129,9 +130,12 @@ class PathStarTraining(Config):
         schedule: How it falls: ``linear`` over the last fifth, or the paper's ``cosine`` to a
             tenth.
         precision: ``fp32`` or ``bf16``.
+        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or ``[PATH]`` (B.1).
+        pressure: Weight decay while edges are learnt alone; 0 for ``weight_decay``.
+        settle: Further steps on edges alone at ``weight_decay``, after those under pressure.
     """
 
-    later = {"rehearsed": 0}
+    later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
 
     arms: int = 200
     nodes: int = 4
@@ -148,6 +152,9 @@ class PathStarTraining(Config):
     warmup: int = 100
     schedule: Literal["linear", "cosine"] = "linear"
     precision: Literal["fp32", "bf16"] = "fp32"
+    task_tokens: bool = True
+    pressure: float = 0.0
+    settle: int = 0
 
     @property
     def name(self) -> str:
@@ -174,6 +181,7 @@ class PathStarTraining(Config):
         world = structs.replace(
             task,
             pauses=self.pauses,
+            task_tokens=self.task_tokens or task.task_tokens,
             answer="first" if loss == FIRST else "path",
             moved=how == PERMUTED,
             **({} if own else {"arms": self.arms, "nodes": self.nodes}),
@@ -185,21 +193,23 @@ class PathStarTraining(Config):
     def curriculum(self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES) -> Curriculum:
         """Return the phases in which edges of these roles, and paths, are learnt."""
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
-        alone = self._phase("edges", told, self.edges, self.sources)
+        alone = [self._phase("edges", told, self.edges, self.sources, decay=self.pressure)]
+        if self.settle:
+            alone.append(self._phase("settle", told, self.settle, self.sources))
         with_paths = partial(
             self._phase,
             loss="last" if loss == FIRST else "answer",
             freezes=("tokens.*",) if how in (GEOMETRY, PERMUTED, RANDOM) else (),
         )
         if how == ALONE:
-            return Curriculum(phases=(alone,))
+            return Curriculum(phases=tuple(alone))
         if how == TWO_PHASE:
-            return Curriculum(phases=(alone, with_paths("paths", ("path",), self.paths)))
+            return Curriculum(phases=(*alone, with_paths("paths", ("path",), self.paths)))
         both = (*roles, "path")
         if how in (INTERLEAVED, RANDOM):
             return Curriculum(phases=(with_paths("both", both, self.together, self.sources),))
         rehearsed = self.rehearsed or self.sources
-        return Curriculum(phases=(alone, with_paths("both", both, self.paths, rehearsed)))
+        return Curriculum(phases=(*alone, with_paths("both", both, self.paths, rehearsed)))
 
     def _phase(
         self,
@@ -210,6 +220,7 @@ class PathStarTraining(Config):
         *,
         loss: Literal["last", "answer"] = "last",
         freezes: tuple[str, ...] = (),
+        decay: float = 0.0,
     ) -> Phase:
         edges = "+".join(role for role in roles if role != "path")
         batch = {edges: sources} if edges else {}
@@ -224,7 +235,9 @@ class PathStarTraining(Config):
             pooled=True,
             loss=loss,
             freezes=freezes,
-            optimizer=Optimizer(rate=self.rate, weight_decay=self.weight_decay, decayed="all"),
+            optimizer=Optimizer(
+                rate=self.rate, weight_decay=decay or self.weight_decay, decayed="all"
+            ),
             schedule=Schedule(
                 kind=self.schedule,
                 warmup=min(self.warmup, steps // 4),

@@ -50,6 +50,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Correlations over all pairs and beyond neighbours; mean cosine by hops."""
+    tables = gm.judged(tables)
     far = gm.far_correlation(tables["cosines"], LABELS).with_columns(
         all_size=pl.col("all").abs(), far_size=pl.col("far").abs()
     )
@@ -57,7 +58,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         on=["all", "far"], index=[*LABELS, "seed"], variable_name="pairs", value_name="rho"
     ).sort(pl.col("architecture").cast(pl.Enum(MEMORIES)), maintain_order=True)
     others = pl.when(pl.col("architecture") == gm.NODE2VEC).then(pl.col("recall_others"))
-    return {
+    return tables | {
         "far": far,
         "pairs": pairs,
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
@@ -82,6 +83,7 @@ CLAIMS = (
         "associative-is-arbitrary",
         "Associative embeddings are arbitrary: |Spearman| of cosine against hops.",
         size.at(architecture=gm.FROZEN) <= 0.2,
+        check=True,
     ),
     state(
         "transformer-is-geometric",
@@ -99,6 +101,7 @@ CLAIMS = (
         "Between nodes that no edge joins the associative ones say nothing: |Spearman| over pairs "
         "two or more hops apart.",
         far_size.at(architecture=gm.FROZEN) <= 0.2,
+        check=True,
     ),
     state(
         "node2vec-knows-far-pairs",
@@ -113,6 +116,7 @@ CLAIMS = (
 )
 
 FIGURES = (
+    gm.by_condition(),
     sweeps(
         "pairs",
         "pairs",
@@ -160,5 +164,6 @@ RECIPE = gm.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
+    version=gm.VERSION,
     ours=gm.OURS,
 )

@@ -165,6 +165,10 @@ RECIPE = ib.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "n",
+        "told",
+        "gpt",
+        "emb_mlp",
         "Figure 1b is a sketch without settings: worlds, models, numbers and targets are ours.",
         "GPT: width 64; the rest as in Figure 2. Maps are random, so that half of the facts is "
         "another half with each seed.",

@@ -228,5 +228,5 @@ RECIPE = ib.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=ib.OURS,
+    ours=("n", "gpt", "tied", "emb_mlp", *ib.OURS),
 )

@@ -187,5 +187,5 @@ RECIPE = ib.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=ib.OURS,
+    ours=("n", "gpt", "tied", *ib.OURS),
 )

@@ -211,5 +211,5 @@ RECIPE = ib.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=ib.OURS,
+    ours=("n", "every", "gpt", *ib.OURS),
 )

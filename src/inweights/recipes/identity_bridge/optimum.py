@@ -142,5 +142,9 @@ def recipe(
         claims=claims,
         figures=(figure,),
         version=2,
-        ours=("N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",),
+        ours=(
+            "n",
+            "sizes",
+            "N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",
+        ),
     )

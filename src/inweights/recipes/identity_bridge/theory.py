@@ -212,6 +212,10 @@ RECIPE = PAPER.recipe(
     figures=FIGURES,
     version=2,
     ours=(
+        "trained",
+        "steps",
+        "rate",
+        "width",
         "Emb-MLP: full-batch gradient descent, rate 1, width 64, N = 10, σ = .01, .001 and .3, "
         "weight decay 1e-4; the paper does not say how it compared training with the program.",
         "Program (2) is taken with all its constraints; the paper's (4), (35) and (37) leave out "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "fill_budget",
     "statements",
     "trained_bridges",
+    "without_bridge",
 ]
 
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
@@ -148,7 +150,15 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
     """Return compositions with their hops and skips; the same for every mix, of 12 candidates."""
     augmented = augment(facts, wording=words, seed=seed)
     asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
-    return [q for q in asked if q.role not in ("reversal", "analogy")]
+    return [without_bridge(q) for q in asked if q.role not in ("reversal", "analogy")]
+
+
+def without_bridge(question: Question) -> Question:
+    """Return a question among names of the answer's kind alone, as the recipes ask it."""
+    if question.role != "composition" or question.bridge not in question.candidates:
+        return question
+    names = tuple(name for name in question.candidates if name != question.bridge)
+    return replace(question, candidates=names, label=names.index(question.answer))
 
 
 def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) -> set[str]:

@@ -1,0 +1,198 @@
+"""What a step asks of an accelerator: kernels, waits, and, where there is one, its speed.
+
+Kernels are counted without any accelerator, on torch's device ``meta``, which has shapes and no
+numbers: code that asks for a number, and so would make a GPU wait, is an error there. An operation
+that is no view counts as one kernel. Three parts are told apart: what makes the batch, what the
+model and its loss do forwards and backwards, and the rest: optimizer and bookkeeping.
+
+On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the fastest
+matrix product of the same precision that this device was seen to do. No GPU has run this yet.
+
+    python benchmarks/gpu_step.py [--replicas 64]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+import inweights as iw
+from inweights.models.base import Model
+from inweights.training.batches import Batch, Batches
+from inweights.training.captured import CapturedUpdate
+from inweights.training.flat_parameters import FlatParameters, build_optimizer
+from inweights.training.loop import _update
+from inweights.training.losses import Loss
+from inweights.worlds.world import World
+
+DRAWN = {"first_hop": 8, "second_hop+identity": 16}
+#: Name, phase, and the peak rates that the replicas go through.
+CASES: tuple[tuple[str, iw.Phase, tuple[float, ...]], ...] = (
+    ("full batch", iw.Phase(), (1e-3,)),
+    ("minibatch", iw.Phase(batch=16), (1e-3,)),
+    ("a rate each", iw.Phase(batch=16), (1e-3, 2e-3, 3e-3)),
+    ("random offsets", iw.Phase(batch=16, random_offset=True), (1e-3,)),
+    ("pooled, by role", iw.Phase(batch=DRAWN, pooled=True), (1e-3,)),
+    ("bf16", iw.Phase(batch=16, precision="bf16"), (1e-3,)),
+)
+
+
+class Kernels(TorchDispatchMode):
+    """Counts operations that are no views."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: Counter[str] = Counter()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        if not func.is_view and func.namespace == "aten":
+            self.names[str(func)] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def kernels_on_meta() -> Iterator[None]:
+    """Let torch take ``meta`` for a device that has fused optimizers and mixed precision."""
+    devices = "_get_fused_kernels_supported_devices"
+    with (
+        patch(f"torch.optim.optimizer.{devices}", lambda: ["meta"]),
+        patch("torch.autocast", lambda *_, **__: nullcontext()),
+    ):
+        yield
+
+
+def to_meta(value: Any) -> Any:
+    """The same, with all its tensors on ``meta``."""
+    if isinstance(value, Tensor):
+        return value.to("meta")
+    if isinstance(value, list | tuple):
+        return type(value)(map(to_meta, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: to_meta(getattr(value, f.name)) for f in fields(value)}
+        moved = replace(value, **parts)
+        moved.__dict__.update({n: v for n, v in value.__dict__.items() if n not in parts})
+        return moved
+    return value
+
+
+def batches_on_meta(model: Model, world: World, phase: iw.Phase) -> Batches:
+    """Batches that were set up on the CPU, as setting up may wait."""
+    batches = Batches(model, [world], phase, range(model.replicas), 0)
+    batches.at(0)  # so that what all steps share is there
+    for name, value in vars(batches).items():
+        if name not in ("_model", "_phase", "_streams", "_orders", "_offsets"):
+            setattr(batches, name, to_meta(value))
+    batches._orders, batches._offsets = {}, None
+    batches._device = torch.device("meta")
+    return batches
+
+
+def update_of(
+    model: Model, phase: iw.Phase, rates: Sequence[float]
+) -> tuple[Callable[[Batch], Tensor], torch.optim.Optimizer, Loss]:
+    flat = FlatParameters(model)
+    moving, loss = flat.moving(phase.moves), Loss(model, phase.precision)
+    of = [rates[r * len(rates) // model.replicas] for r in range(model.replicas)]
+    settings = [iw.Optimizer(kind=phase.optimizer.kind, rate=rate) for rate in of]
+    optimizer = build_optimizer(flat, settings, moving)
+    return partial(_update, loss, flat, moving, optimizer, None), optimizer, loss
+
+
+def kernels(
+    config: iw.GPTConfig, world: World, phase: iw.Phase, rates: Sequence[float], replicas: int
+) -> dict[str, Counter[str]]:
+    """Kernels of a step by what they are for.
+
+    Raises:
+        RuntimeError: A step asks the device for a number.
+    """
+    model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas))
+    batches = batches_on_meta(model, world, phase)
+    with kernels_on_meta():
+        model = model.to("meta")
+        update, _, loss = update_of(model, phase, rates)
+        update(batches.at(0))  # the first step makes the optimizer's state
+        with Kernels() as batch:
+            inputs = batches.at(1)
+        with Kernels() as arithmetic:
+            torch.autograd.grad(loss(inputs).sum(), list(model.parameters()), allow_unused=True)
+        with Kernels() as all_of_it:
+            update(inputs)
+    rest = all_of_it.names - arithmetic.names + Counter({"aten.sum of the losses": 1})
+    return {"batch": batch.names, "model": arithmetic.names, "rest": rest}
+
+
+def speed(config: iw.GPTConfig, world: World, phase: iw.Phase, replicas: int) -> str:
+    """Steps a second of a GPU, and the share of its fastest matrix product."""
+    said = []
+    for how in ("eager", "graph"):
+        model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas)).to("cuda")
+        batches = Batches(model, [world], phase, range(replicas), 0)
+        update, optimizer, _ = update_of(model, phase, (1e-3,))
+        with FlopCounterMode(display=False) as counted:
+            update(batches.at(0))
+        step = CapturedUpdate(update, optimizer, torch.device("cuda")) if how == "graph" else update
+
+        def one(at: int, step: Callable[[Batch], Tensor] = step, of: Batches = batches) -> None:
+            for group in optimizer.param_groups:  # noqa: B023  # called in this round
+                group["lr"] = 1e-3
+            step(of.at(at))
+
+        seconds = timed(one)
+        share = counted.get_total_flops() / seconds / fastest(phase.precision)
+        said.append(f"{how} {1 / seconds:.0f} steps/s, {share:.1%} of peak")
+    return "; ".join(said)
+
+
+def timed(step: Callable[[int], object], steps: int = 200) -> float:
+    for at in range(10):
+        step(at)
+    torch.cuda.synchronize()
+    started = time.perf_counter()
+    for at in range(steps):
+        step(10 + at)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - started) / steps
+
+
+def fastest(precision: str, size: int = 8192) -> float:
+    """Operations a second of a large matrix product."""
+    kind = torch.bfloat16 if precision == "bf16" else torch.float32
+    one = torch.randn(size, size, device="cuda", dtype=kind)
+    return 2 * size**3 / timed(lambda _: torch.mm(one, one), 20)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--replicas", type=int, default=64)
+    replicas = parser.parse_args().replicas
+    world = iw.TwoHop(n=20, complexity=2).build(0)
+    for layers, width in ((8, 64), (12, 384)):
+        config = iw.GPTConfig(layers=layers, width=width)
+        for name, phase, rates in CASES:
+            each = kernels(config, world, phase, rates, min(replicas, 8))
+            batch, model, rest = (sum(names.values()) for names in each.values())
+            line = f"{layers}×{width} {name:18} batch {batch:3}, model {model:4}, rest {rest:2}"
+            if torch.cuda.is_available():
+                line += f"; {speed(config, world, phase, replicas)}"
+            print(line, flush=True)
+    if not torch.cuda.is_available():
+        print("no GPU here: neither steps a second nor a share of its peak was measured")
+
+
+if __name__ == "__main__":
+    main()

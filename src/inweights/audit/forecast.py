@@ -1,0 +1,84 @@
+"""A forecast for facts of any number: of all, or of the part that the time allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.theory import Prediction, predict
+from inweights.theory.prediction import facts_within
+from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.knowledge_questions import COMPOSITIONS, spread_chains
+from inweights.worlds.triples import Triples, identities_of
+from inweights.worlds.world import Ids
+
+__all__ = ["forecast"]
+
+
+def forecast(
+    knowledge: Knowledge,
+    config: Triples | None = None,
+    *,
+    seed: int = 0,
+    seconds: float | None = None,
+    **options: Any,
+) -> Prediction:
+    """Predict what follows from facts; of many, from a part of them, which is asked about alone.
+
+    :func:`inweights.predict` cuts a world that is too large for the time, and its questions with
+    it. Here the facts are cut before anything is asked, so that questions are those of the part.
+
+    Args:
+        knowledge: The facts.
+        config: Which questions are asked, and which identities stated; all questions if left out.
+        seed: Root seed of the world.
+        seconds: Time limit of all solutions together.
+        options: Other arguments of :func:`inweights.predict`.
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> found = forecast(read_knowledge("@people"), seconds=0.01, advise=False)
+        >>> found.let_go["why"].unique().to_list(), found.why.split(";")[0]
+        (['left out'], 'a program of all 90 facts does not fit the time')
+    """
+    config = config or Triples(questions="all")
+    most = facts_within(seconds)
+    # Identities that are added are facts of the program, too; there are fewer bridges than facts.
+    kept = knowledge.part(most // 2 if config.identity else most)
+    part = knowledge.take(kept) if len(kept) < len(knowledge) else knowledge
+    found = predict(config.world(part, seed), seconds=seconds, **options)
+    why = [found.why] if found.why else []
+    if len(kept) < len(knowledge):
+        why.insert(
+            0,
+            f"a program of all {len(knowledge):,} facts does not fit the time; this is that of "
+            f"{len(kept):,}, whole components of them where one fits.",
+        )
+    stated = identities_of(part)
+    total = spread_chains(part.triples[~stated], 0)[1] if "composition" in config.kinds else 0
+    if total > COMPOSITIONS:
+        why.append(f"Of {total:,} chains of two facts {COMPOSITIONS:,} are asked, spread evenly.")
+    # The world has identities after all other facts.
+    looped = np.unique(part.triples[stated, 0], return_index=True)[1]
+    numbers = np.concatenate([kept[~stated], kept[stated][np.sort(looped)]])
+    own = found.let_go.filter(pl.col("fact") < len(numbers))
+    let_go = own.with_columns(fact=pl.Series(numbers[own["fact"].to_numpy()], dtype=pl.Int64))
+    return replace(found, let_go=pl.concat([let_go, _left_out(knowledge, kept)]), why=" ".join(why))
+
+
+def _left_out(knowledge: Knowledge, kept: Ids) -> pl.DataFrame:
+    """The other facts, as :func:`inweights.predict` lists them."""
+    statement = pl.format("({} {}) → {}", "subject", "relation", "object")
+    return (
+        knowledge.frame()
+        .filter(~pl.col("fact").is_in(kept))
+        .select(
+            "fact",
+            statement=statement,
+            instead=pl.lit(None, dtype=pl.String),
+            why=pl.lit("left out"),
+        )
+    )

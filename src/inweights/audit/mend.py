@@ -1,0 +1,149 @@
+"""A mended copy of a set of facts, with a list of all that was done to it.
+
+Only what needs no knowledge of the world: names that differ in writing become one, what is said
+twice is said once, and what cannot be right as it stands is set apart for its owner to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.worlds.knowledge import Knowledge
+from inweights.worlds.knowledge_remarks import alias_groups, contradictions, is_nothing
+from inweights.worlds.new_folder import new_folder
+from inweights.worlds.world import Ids
+
+__all__ = ["Mended", "mend", "write_mended"]
+
+_CHANGES: dict[str, Any] = {
+    "line": pl.Int64, "change": pl.String, "before": pl.String, "after": pl.String,
+    "why": pl.String,
+}  # fmt: skip
+_SPELT = "differ in case, accents, spaces or punctuation only"
+
+
+@dataclass(frozen=True, eq=False)
+class Mended:
+    """What :func:`mend` made.
+
+    Attributes:
+        facts: What is left: ``line`` (of the file), ``subject``, ``relation``, ``object``,
+            ``stage``.
+        apart: Facts that were set apart: the same columns, and ``why``.
+        changes: A row a change: ``line``, ``change`` (``renamed``, ``left out`` or ``set apart``),
+            ``before``, ``after``, ``why``.
+    """
+
+    facts: pl.DataFrame
+    apart: pl.DataFrame
+    changes: pl.DataFrame
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of facts that are left, and of changes of each kind."""
+        kinds = ("renamed", "left out", "set apart")
+        return {"facts": self.facts.height} | {
+            kind: self.changes.filter(change=kind).height for kind in kinds
+        }
+
+
+def mend(knowledge: Knowledge) -> Mended:
+    r"""Join names that differ in writing only, leave repetitions out, set doubtful facts apart.
+
+    The name that most facts have is kept. Set apart are facts about a name that stands for nothing
+    (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
+    nine in ten subjects have one.
+
+    Example:
+        >>> import tempfile
+        >>> from inweights.worlds import read_knowledge
+        >>> path = Path(tempfile.mkdtemp()) / "facts.csv"
+        >>> _ = path.write_text("Ann,in,São Paulo\nBob,in,Sao Paulo\nCid,in,São Paulo\n")
+        >>> mend(read_knowledge(path)).facts["object"].to_list()
+        ['São Paulo', 'São Paulo', 'São Paulo']
+    """
+    facts = knowledge
+    changes: list[tuple[int, str, str, str, str]] = [
+        (remark.lines[1], "left out", remark.text.split(": ", 1)[1], "",
+         f"repeats line {remark.lines[0]}")
+        for remark in facts.remarks if remark.kind == "duplicate"
+    ]  # fmt: skip
+    triples = facts.triples.copy()
+    for columns, names in (((0, 2), facts.entities), ((1,), facts.relations)):
+        new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
+        triples[:, columns] = new[triples[:, columns]]
+        changes += [(line, "renamed", old, name, f"they {_SPELT}") for line, old, name in renamed]
+    _, first, place = np.unique(triples, axis=0, return_index=True, return_inverse=True)
+    # The first that says it is kept, whichever line number the others have.
+    kept = first[place.reshape(-1)] == np.arange(len(triples))
+    for i in np.flatnonzero(~kept).tolist():
+        earlier = int(facts.lines[first[place.reshape(-1)[i]]])
+        text = f"repeats line {earlier}, as the names now are"
+        changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", text))
+    why = {
+        i: "a name that stands for nothing"
+        for i in np.flatnonzero(kept).tolist()
+        if any(is_nothing(facts.entities[triples[i, k]]) for k in (0, 2))
+    }
+    before = -1
+    while before < len(why):  # without one contradiction another may stand out
+        before = len(why)
+        rows = np.setdiff1d(np.flatnonzero(kept), list(why))
+        for found in contradictions(facts.entities, triples[rows]):
+            if found.sure:
+                values = ", ".join(facts.entities[o] for o in triples[rows[found.rows], 2].tolist())
+                text = f"{len(found.rows)} values ({values}) where nearly all others have one"
+                why |= dict.fromkeys(rows[found.rows].tolist(), text)
+    table = pl.DataFrame(
+        {
+            "line": facts.lines,
+            "subject": [facts.entities[i] for i in triples[:, 0].tolist()],
+            "relation": [facts.relations[i] for i in triples[:, 1].tolist()],
+            "object": [facts.entities[i] for i in triples[:, 2].tolist()],
+            "stage": facts.stages,
+        }
+    )
+    apart = table[sorted(why)].with_columns(why=pl.Series([why[i] for i in sorted(why)]))
+    for line, s, r, o, _, text in apart.iter_rows():
+        changes.append((line, "set apart", f"{s}, {r}, {o}", "", text))
+    left = kept.copy()
+    left[sorted(why)] = False
+    changes.sort(key=lambda change: change[0])
+    return Mended(
+        table.filter(pl.Series(left)), apart, pl.DataFrame(changes, schema=_CHANGES, orient="row")
+    )
+
+
+def write_mended(mended: Mended, folder: str | Path) -> Path:
+    """Write ``facts.csv``, ``set_apart.csv`` and ``changes.csv`` to a new folder; give the facts.
+
+    Raises:
+        DataError: The folder exists already, or cannot be written.
+    """
+    staged = bool((mended.facts["stage"] != 0).any())
+    columns = ["subject", "relation", "object", *(["stage"] if staged else [])]
+    with new_folder(folder) as work:
+        mended.facts.select(columns).write_csv(work / "facts.csv")
+        mended.apart.select("line", *columns, "why").write_csv(work / "set_apart.csv")
+        mended.changes.write_csv(work / "changes.csv")
+    return Path(folder) / "facts.csv"
+
+
+def _joined(names: Sequence[str], used: Ids, lines: Ids) -> tuple[Ids, list[tuple[int, str, str]]]:
+    """The new number of each name, and the line, old and new name of each that has another."""
+    uses = np.bincount(used.ravel(), minlength=len(names))
+    first = np.full(len(names), np.iinfo(np.int64).max)
+    for column in used.T:
+        np.minimum.at(first, column, lines)
+    new, renamed = np.arange(len(names)), []
+    for members in alias_groups(names):
+        best = max(members, key=lambda i: (uses[i], -i))
+        new[members] = best
+        renamed += [(int(first[i]), names[i], names[best]) for i in members if i != best]
+    return new, renamed

@@ -1,0 +1,124 @@
+"""The card of a fine-tuned model: what it was told, how, and what it can do now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from inweights.config import to_dict
+from inweights.errors import DataError
+from inweights.lm.fine_tune import FineTune
+
+__all__ = ["add_scores", "model_card"]
+
+_SCORES = "## Scores\n"
+_CARD = """---
+base_model: {base}
+library_name: transformers
+---
+# A model that was told facts
+
+Fine-tuned by `inweights finetune` from `{base}`{chat}.
+
+## What it was told
+
+{told}
+
+## How
+
+{settings}
+
+The loss went from {first:.3f} to {last:.3f} in {updates:,} updates of {tokens:,} tokens in all.
+
+"""
+
+
+def model_card(
+    base: str,
+    data: Path | None,
+    part: str,
+    config: FineTune,
+    *,
+    chat: bool,
+    losses: pl.DataFrame,
+    tokens: int,
+) -> str:
+    """Return the card of a model, as Markdown.
+
+    Args:
+        base: What it was fine-tuned from.
+        data: The folder that ``inweights augment`` wrote, or a file.
+        part: Which part of it.
+        config: How.
+        chat: Whether in its chat template.
+        losses: Of :func:`inweights.lm.finetune`.
+        tokens: Tokens that it read.
+
+    Example:
+        >>> losses = pl.DataFrame({"stage": [0, 0], "step": [1, 2], "loss": [4.0, 0.5]})
+        >>> told = {"chat": False, "losses": losses, "tokens": 9}
+        >>> "from 4.000 to 0.500" in model_card("@tiny", None, "train", FineTune(), **told)
+        True
+    """
+    settings = "\n".join(f"- {name}: {value}" for name, value in to_dict(config).items())
+    return _CARD.format(
+        base=base,
+        chat=", in its chat template" if chat else "",
+        told=_told(data, part),
+        settings=settings,
+        first=losses["loss"][0],
+        last=losses["loss"][-1],
+        updates=losses.height,
+        tokens=tokens,
+    )
+
+
+def _told(data: Path | None, part: str) -> str:
+    counts = data / "counts.json" if data else None
+    if counts is None or not counts.is_file():
+        return f"Texts of `{data.name}`." if data else "Examples that were given from Python."
+    about = json.loads(counts.read_text(encoding="utf-8"))
+    strategies = ", ".join(about.get("strategies", ())) or "none, the facts alone"
+    if part == "control":
+        strategies = f"none: the control of {strategies}"
+    rows = {k: v for k, v in about.get("rows", {}).items() if not k.startswith("question")}
+    listed = "\n".join(f"- texts of the role `{role}`: {count:,}" for role, count in rows.items())
+    return f"Strategies: {strategies}.\n\n{listed if part != 'control' else ''}".strip()
+
+
+def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
+    """Write an evaluation into the card of a model, in place of one that is there.
+
+    Args:
+        folder: What ``inweights finetune`` wrote.
+        made: Of :func:`inweights.lm.evaluation`.
+
+    Raises:
+        DataError: The folder has no card.
+    """
+    card = folder / "README.md"
+    if not card.is_file():
+        raise DataError(f"{folder} has no card, README.md, which 'inweights finetune' writes")
+    before = {test["role"]: test for test in made.get("paired", ())}
+    lines = ["| asked | questions | before | after | chance |", "|---|---|---|---|---|"]
+    for row in made["summary"].iter_rows(named=True):
+        test = before.get(row["role"])
+        was = f"{row['accuracy'] - test['mean']:.2f}" if test else ""
+        lines.append(
+            f"| {row['role']} | {row['questions']:,} | {was} | {row['accuracy']:.2f} | "
+            f"{row['chance']:.2f} |"
+        )
+    lost = made.get("kept")
+    if lost:
+        lines += ["", "What it knew before, 24 plain questions and four texts:", ""]
+        lines += [
+            f"- {name}: {lost[name][0]:.2f} before, {lost[name][1]:.2f} after"
+            for name in ("accuracy", "perplexity", "repeats", "spilled")
+        ]
+        lines += ["", "Damage: " + ("; ".join(lost["damage"]) or "none was found") + "."]
+    text = card.read_text(encoding="utf-8").partition(_SCORES)[0]
+    card.write_text(text + _SCORES + "\n" + "\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,73 @@
+"""Where the losses of a fine-tuning go as it runs: thin adapters of what people watch with."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import ConfigError, unknown_name
+
+__all__ = ["TRACKERS", "Record", "tracking"]
+
+#: Given the number of an update, and numbers by name.
+Record = Callable[[int, Mapping[str, float]], None]
+#: The package of each tracker.
+TRACKERS = {
+    "tensorboard": "torch.utils.tensorboard",
+    "wandb": "wandb",
+    "trackio": "trackio",
+    "mlflow": "mlflow",
+}
+_INSTALL = {"tensorboard": "tensorboard"}
+
+
+@contextmanager
+def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[Record | None]:
+    """Give what records numbers, or nothing where no tracker is named.
+
+    Each tracker decides by its own settings where it writes: TensorBoard into the folder
+    ``<run>.tensorboard``, the others where their environment says.
+
+    Args:
+        tracker: A name of ``TRACKERS``, or empty.
+        run: The folder that is made; its name is the run's.
+        settings: What the run is described by.
+
+    Raises:
+        ConfigError: There is no such tracker, or its package is not installed.
+
+    Example:
+        >>> with tracking("", Path("tuned"), {}) as record:
+        ...     record is None
+        True
+    """
+    if not tracker:
+        yield None
+        return
+    if tracker not in TRACKERS:
+        raise unknown_name("tracker", tracker, TRACKERS)
+    try:
+        package: Any = importlib.import_module(TRACKERS[tracker])
+    except ImportError:
+        name = _INSTALL.get(tracker, tracker)
+        raise ConfigError(f"the tracker {tracker} is not installed: pip install {name}") from None
+    plain = {key: value for key, value in settings.items() if not isinstance(value, dict)}
+    if tracker == "tensorboard":
+        with package.SummaryWriter(str(run.with_name(f"{run.name}.tensorboard"))) as writer:
+            writer.add_text("settings", "\n".join(f"    {k}: {v}" for k, v in plain.items()))
+            yield lambda step, numbers: [
+                writer.add_scalar(name, value, step) for name, value in numbers.items()
+            ]
+    elif tracker == "mlflow":
+        with package.start_run(run_name=run.name):
+            package.log_params(plain)
+            yield lambda step, numbers: package.log_metrics(dict(numbers), step=step)
+    else:  # trackio takes the calls of wandb
+        package.init(project="inweights", name=run.name, config=plain)
+        try:
+            yield lambda step, numbers: package.log(dict(numbers), step=step)
+        finally:
+            package.finish()

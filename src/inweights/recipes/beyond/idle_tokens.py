@@ -1,0 +1,234 @@
+"""Ours: classes that are never right make a memory more geometric, most of it by one vector."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, lines, share
+from inweights.recipes.beyond import PAPER, recipe
+from inweights.recipes.geometric_memory import common as gm
+from inweights.theory.idle_classes import idle_drive
+from inweights.worlds.graph import Graph
+
+__all__ = ["RECIPE", "Settings"]
+
+RUN = ["graph", "architecture", "seed"]
+MODELS = (gm.NN, gm.GPT)
+RAW, CENTRED = "as they are", "without their mean"
+MOST = 64
+
+
+class Settings(Config):
+    """Settings of the experiment.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which architectures.
+        counts: Idle tokens of each condition; the largest number and none are compared.
+        most: Trains no longer than so many steps.
+    """
+
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    architectures: tuple[str, ...] = MODELS
+    counts: tuple[int, ...] = (0, 1, 4, 16, MOST)
+    most: int = 1000
+
+
+def plan(settings: Settings) -> Plan:
+    """Every graph with each number of idle tokens; what theory says of it at the start."""
+    worlds = {
+        (shape, idle): Graph(shape=shape, idle_tokens=idle)
+        for shape in settings.graphs
+        for idle in settings.counts
+    }
+    trials = [
+        gm.trial(
+            gm.training(name, shape, most=settings.most),
+            world,
+            graph=shape,
+            architecture=name,
+            idle=idle,
+        )
+        for (shape, idle), world in worlds.items()
+        for name in settings.architectures
+    ]
+    rho = partial(Measure, probe=iw.probes.hop_correlation)
+    return Plan(
+        trials=trials,
+        measures=[
+            rho(name="raw", options={"draws": 1}),
+            rho(name="centred", options={"draws": 1, "centred": True}),
+            Measure(name="energy", probe=iw.probes.spectral_energy, options={"draws": 1}),
+            Measure(name="recall", probe=iw.probes.graph_recall),
+        ],
+        computations=[
+            Computation(
+                name="drive",
+                labels={"graph": shape, "idle": idle},
+                compute=idle_drive,
+                options={"world": world},
+                effort=5,
+            )
+            for (shape, idle), world in worlds.items()
+        ],
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Order of both kinds by the number of idle tokens, and how steadily it grows with it."""
+    both = [
+        tables[name].with_columns(vectors=pl.lit(text))
+        for name, text in (("raw", RAW), ("centred", CENTRED))
+    ]
+    order = pl.concat(both).with_columns(log=(pl.col("idle") + 1).log(2))
+    dose = pl.corr("spearman", "log", method="spearman").alias("dose")
+    means = (
+        tables["energy"].group_by([*RUN, "idle"], maintain_order=True).agg(pl.first("degenerate"))
+    )
+    drive = tables["drive"].with_columns(error=(pl.col("mean") - pl.col("predicted")).abs())
+    return {
+        "order": order.with_columns(panel=pl.format("{}, {}", "architecture", "graph")),
+        "dose": order.group_by([*RUN, "vectors"], maintain_order=True).agg(dose),
+        "means": means.with_columns(log=(pl.col("idle") + 1).log(2)),
+        "theory": drive,
+    }
+
+
+state = PAPER.stating("idle-tokens", "beyond the paper")
+
+rho, none, all_of_them = cosine("order", "spearman"), {"idle": 0}, {"idle": MOST}
+gpt = rho.at(architecture=gm.GPT).over("graph")
+nn = rho.at(architecture=gm.NN)
+mean = share("means", "degenerate").over("graph")
+
+
+def gain(score: Score, vectors: str) -> Score:
+    """ρ with the most idle tokens minus ρ with none."""
+    some = score.at(vectors=vectors)
+    return some.at(**all_of_them) - some.at(**none)
+
+
+CLAIMS = (
+    state(
+        "gpt-gains",
+        "TinyGPT is more geometric with 64 idle tokens than with none, on every graph (Spearman, "
+        "difference).",
+        gain(gpt, RAW) <= 0.0,
+    ),
+    *(
+        state(
+            f"gpt-gains-{graph}",
+            f"On the {graph} by a tenth or more.",
+            gain(rho.at(architecture=gm.GPT, graph=graph), RAW) <= -0.1,
+        )
+        for graph in ("path-star", "grid")
+    ),
+    state(
+        "gpt-dose",
+        "On the star it grows steadily with their number (rank correlation of ρ with it).",
+        cosine("dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star") <= -0.5,
+    ),
+    state(
+        "nn-gains-on-the-star",
+        "TinyNN gains on the star (difference).",
+        gain(nn.at(graph="path-star"), RAW) <= -0.05,
+    ),
+    state(
+        "nn-gains-nothing-on-the-cycle",
+        "On the cycle, whose nodes are all alike, TinyNN gains nothing (difference).",
+        gain(nn.at(graph="cycle"), RAW).within(-0.1, 0.1),
+    ),
+    state(
+        "drive-is-foretold",
+        "At the start idle tokens push the nodes' mean, with k / (N + k) of the drive of an edge "
+        "(largest error), where nothing pushes it without them.",
+        computed("theory", "error").over("graph") <= 1e-9,
+    ),
+    state(
+        "nothing-else-is-pushed",
+        "They push no direction across the mean (largest change).",
+        computed("theory", "moved").over("graph") <= 1e-9,
+    ),
+    *(
+        state(
+            f"{name.lower()}-mean-grows",
+            f"{name} ends with more of its energy in the nodes' common vector (share, difference).",
+            mean.at(architecture=name, **all_of_them) - mean.at(architecture=name, **none) >= 0.03,
+        )
+        for name in MODELS
+    ),
+    state(
+        "nn-gain-is-the-mean",
+        "TinyNN's gain on the star is that vector: without their mean its embeddings gain nothing "
+        "(difference).",
+        gain(nn.at(graph="path-star"), CENTRED) >= -0.05,
+    ),
+    *(
+        state(
+            f"gpt-gains-across-{graph}",
+            f"TinyGPT's gain is more: on the {graph} it remains without the mean (difference).",
+            gain(rho.at(architecture=gm.GPT, graph=graph), CENTRED) <= -0.02,
+        )
+        for graph in ("grid", "cycle")
+    ),
+)
+
+FIGURES = (
+    lines(
+        "order",
+        "order",
+        "Order of the embeddings, by the number of idle tokens",
+        "Spearman of cosine against hop distance, of the embeddings as they are and less their "
+        "mean. Idle tokens are in the vocabulary and in no fact. What parts the two lines is the "
+        "vector that all nodes share.",
+        x="log",
+        y="spearman",
+        series="vectors",
+        facet="panel",
+        x_label="log₂(1 + idle tokens)",
+        y_label="Spearman ρ",
+        columns=4,
+    ),
+    lines(
+        "means",
+        "means",
+        "Energy in the vector that all nodes share",
+        "Share of the embeddings' energy in the degenerate direction of the graph.",
+        x="log",
+        y="degenerate",
+        series="architecture",
+        facet="graph",
+        x_label="log₂(1 + idle tokens)",
+        y_label="share of the energy",
+        columns=4,
+    ),
+)
+
+RECIPE = recipe(
+    "idle-tokens",
+    title="Idle tokens make a memory more geometric",
+    summary=(
+        "Trains TinyNN and TinyGPT on the four tiny graphs with up to 64 tokens in the vocabulary "
+        "that are in no fact, as reserved tokens are. A model only learns never to answer them. "
+        "Theory says what they push at the start, the nodes' mean; the embeddings are asked with "
+        "it and without it."
+    ),
+    scales={
+        "smoke": Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
+        "cpu": Settings(),
+        "paper": Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
+    },
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    plan=plan,
+    derive=derive,
+    claims=CLAIMS,
+    figures=FIGURES,
+    ours=(
+        "Everything: the paper's code has nine reserved tokens, and says nothing of them.",
+        "Rates and widths of the tiny graphs' own settings; at most 1,000 steps at cpu scale.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Products in bfloat16 as a GPU takes them, emulated in fp32: slower, and the same bits everywhere.
+
+Kernels for bfloat16 on a CPU sum up in another order for several replicas than for one, so that a
+run would not be the same alone and in company. Here each product rounds what it takes to bfloat16,
+sums up in fp32, and rounds what it gives, forwards and backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+__all__ = ["RoundedProducts"]
+
+
+class RoundedProducts(TorchFunctionMode):
+    """Within it ``torch.bmm`` and ``torch.baddbmm``, of which layers consist, round to bfloat16.
+
+    Example:
+        >>> x = torch.full((1, 1, 1), 1.01)
+        >>> with RoundedProducts():
+        ...     torch.bmm(x, x).item()
+        1.015625
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if func is torch.bmm:
+            return _Product.apply(*args, None)  # type: ignore[no-untyped-call]
+        if func is torch.baddbmm:
+            return _Product.apply(args[1], args[2], args[0])  # type: ignore[no-untyped-call]
+        return func(*args, **(kwargs or {}))
+
+
+class _Product(torch.autograd.Function):
+    """``a b + c`` of ``[R, n, D]``, ``[R, D, F]`` and perhaps ``[R, 1, F]``."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
+        a, b = _rounded(a), _rounded(b)
+        ctx.save_for_backward(a, b)
+        return _rounded(torch.bmm(a, b) if c is None else torch.baddbmm(_rounded(c), a, b))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        a, b = ctx.saved_tensors
+        given, (for_a, for_b, for_c) = _rounded(grads[0]), ctx.needs_input_grad
+        return (
+            _rounded(torch.bmm(given, b.mT)) if for_a else None,
+            _rounded(torch.bmm(a.mT, given)) if for_b else None,
+            _rounded(given.sum(1, keepdim=True)) if for_c else None,
+        )
+
+
+def _rounded(values: Tensor) -> Tensor:
+    return values.bfloat16().float()

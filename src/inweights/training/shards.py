@@ -1,0 +1,181 @@
+"""One model on several devices: data-parallel training with a sharded optimizer.
+
+Every process (a *rank*) has the whole model and reads its part of each batch. Gradients are summed
+up so that each rank gets the sum for its own columns of the ``[R, P]`` matrix; it steps these,
+and holds the optimizer's state of these alone; then all ranks give their columns to all. This is
+stage 1 of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054, §5.1) on one flat parameter. Weights of
+labels are those of the whole batch, so that a sum over ranks is the loss and gradient of one
+process, up to rounding.
+
+Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.errors import ConfigError
+from inweights.models.packing import Packed
+from inweights.training.batches import Batch
+from inweights.training.checkpoint import Checkpoint, ReplicaState
+
+__all__ = ["Shards"]
+
+
+class Shards:
+    """The share of this process in a training; ``torch.distributed`` has been started before.
+
+    Attributes:
+        rank: Which of the ranks this is; 0 is the one that looks, tells and stores.
+        ranks: How many there are.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self._at: Tensor | None = None
+
+    def columns(self, count: int) -> tuple[int, int]:
+        """Return which of ``count`` columns are this rank's: the first, and one after the last."""
+        width = -(-count // self.ranks)
+        return min(count, self.rank * width), min(count, (self.rank + 1) * width)
+
+    def part(self, batch: Batch) -> Batch:
+        """Return the sequences of a batch that this rank reads, with their labels.
+
+        Raises:
+            ConfigError: There are fewer sequences than ranks.
+        """
+        if batch.at is not self._at:  # shapes and places are the same at every step of a phase
+            self._at = batch.at
+            self._split(batch)
+        inputs, rows = batch.inputs, batch.rows
+        tokens, positions = (
+            part.index_select(-1, self._tokens) for part in (inputs.tokens, inputs.positions)
+        )
+        packed = Packed(tokens, positions, self._shapes)
+        if rows is None:
+            labels, weights = (
+                part.index_select(-1, self._labelled) for part in (batch.labels, batch.weights)
+            )
+            return Batch(packed, self._own_at, labels, weights)
+        own = self._own_rows[rows]
+        weights = torch.where(own < 0, 0.0, batch.weights)
+        return Batch(packed, self._own_at, batch.labels, weights, own.clamp(min=0))
+
+    def _split(self, batch: Batch) -> None:
+        """Cut the sequences of each shape into as many runs as there are ranks."""
+        chosen, shapes, start = [], [], 0
+        for count, length in batch.inputs.shapes:
+            first, last = (count * r // self.ranks for r in (self.rank, self.rank + 1))
+            chosen.append(torch.arange(start + first * length, start + last * length))
+            shapes += [(last - first, length)] if last > first else []
+            start += count * length
+        if sum(count for count, _ in batch.inputs.shapes) < self.ranks or not shapes:
+            raise ConfigError(
+                f"a batch of {', '.join(f'{b} sequences of {t}' for b, t in batch.inputs.shapes)} "
+                f"tokens leaves one of {self.ranks} processes nothing to read; start fewer"
+            )
+        device = batch.at.device
+        self._tokens, self._shapes = torch.cat(chosen).to(device), tuple(shapes)
+        place = torch.full((start,), -1, device=device)
+        place[self._tokens] = torch.arange(len(self._tokens), device=device)
+        at = place[batch.at]
+        self._labelled = (at >= 0).nonzero().flatten()
+        self._own_at = at[self._labelled]
+        self._own_rows = torch.full_like(at, -1)
+        self._own_rows[self._labelled] = torch.arange(len(self._labelled), device=device)
+
+    def reduce(self, losses: Tensor, gradients: Tensor) -> None:
+        """Sum up over ranks: losses ``[R]`` for all, and of ``[R, P]`` gradients one's columns."""
+        dist.all_reduce(losses)
+        parts = self._parts(gradients)
+        own = torch.empty_like(parts[0])
+        dist.reduce_scatter(own, list(parts))
+        start, end = self.columns(gradients.shape[1])
+        gradients[:, start:end] = own[:, : end - start]
+
+    def gather(self, matrices: Mapping[str, Tensor]) -> None:
+        """Give every rank all columns of matrices ``[R, P]``, each from the rank that owns them."""
+        for matrix in matrices.values():
+            if matrix.dim():
+                parts = self._parts(matrix)
+                dist.all_gather(list(parts), parts[self.rank].clone())
+                matrix.copy_(parts.transpose(0, 1).flatten(1)[:, : matrix.shape[1]])
+
+    def _parts(self, matrix: Tensor) -> Tensor:
+        """Columns by rank, ``[ranks, R, ceil(P / ranks)]``; the last is filled up."""
+        more = -matrix.shape[1] % self.ranks
+        split = F.pad(matrix, (0, more)).unflatten(1, (self.ranks, -1))
+        return split.transpose(0, 1).contiguous()
+
+    def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
+        """Return a checkpoint that all ranks read and write together; the first has the file."""
+        return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # does the same
+
+    def tell(self, words: bytes = b"") -> bytes:
+        """Return what the first rank says to all."""
+        size = torch.tensor([len(words)])
+        dist.broadcast(size, 0)
+        letters = torch.tensor(list(words) or [0] * int(size), dtype=torch.uint8)
+        if len(letters):
+            dist.broadcast(letters, 0)
+        return letters.numpy().tobytes()
+
+
+class _Where(msgspec.Struct):
+    """What a checkpoint says beside its tensors."""
+
+    phase: int
+    step: int
+    total: int
+    shapes: dict[str, tuple[int, ...]]
+
+
+class _SharedCheckpoint:
+    """The state is that of the whole model: any number of ranks may go on from it."""
+
+    def __init__(self, shards: Shards, file: Checkpoint | None) -> None:
+        self._shards, self._file = shards, None if shards.rank else file
+
+    def due(self, total: int) -> bool:
+        now = self._file is not None and self._file.due(total)
+        return bool(self._shards.tell(b"1" if now else b""))
+
+    def write(self, state: ReplicaState) -> None:
+        if self._file:
+            self._file.write(state)
+
+    def read(self, device: torch.device | str) -> ReplicaState | None:
+        """Give what the first rank read to all; what was measured stays with it."""
+        state = self._file.read(device) if self._file else None
+        tensors: dict[str, Tensor] = {}
+        words = b""
+        if state:
+            tensors = {"values": state.values, "stopped": state.stopped, **state.optimizer}
+            shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+            words = msgspec.json.encode(_Where(state.phase, state.step, state.total, shapes))
+        if not (words := self._shards.tell(words)):
+            return None
+        where = msgspec.json.decode(words, type=_Where)
+        for name, shape in where.shapes.items():
+            if name not in tensors and name == "stopped":
+                tensors[name] = torch.zeros(shape, dtype=torch.long)
+            elif name not in tensors:
+                tensors[name] = torch.zeros(shape, device=device)
+            dist.broadcast(tensors[name], 0)
+        values, stopped = tensors.pop("values"), tensors.pop("stopped")
+        return state or ReplicaState(
+            phase=where.phase,
+            step=where.step,
+            total=where.total,
+            values=values,
+            stopped=stopped,
+            optimizer=tensors,
+            tables={"losses": []},
+        )

@@ -1,0 +1,47 @@
+"""Facts from data sets of the Hugging Face hub, fetched only where that is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inweights.errors import ConfigError, DataError
+
+__all__ = ["hub_rows", "is_hub_name"]
+
+
+def is_hub_name(source: str) -> bool:
+    """Whether a source may be a data set of the hub: an owner and a name.
+
+    Example:
+        >>> is_hub_name("someone/facts"), is_hub_name("data/facts.csv"), is_hub_name("facts")
+        (True, False, False)
+    """
+    found = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", source)
+    return found is not None and "." not in source.rsplit("/", 1)[1]
+
+
+def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
+    """Yield all rows of all splits of a data set, as they come; its code is never run.
+
+    Raises:
+        ConfigError: Fetching is not allowed, or ``datasets`` is not installed.
+        DataError: It cannot be read.
+    """
+    if not download:
+        raise ConfigError(
+            f"there is no file {name}; a data set of the Hugging Face hub is fetched with "
+            "--download"
+        )
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        raise ConfigError(f"fetching {name} needs datasets: pip install 'inweights[hf]'") from None
+    try:
+        splits = load_dataset(name, streaming=True)
+        for part in splits.values() if isinstance(splits, Mapping) else [splits]:
+            yield from part
+    except Exception as error:  # noqa: BLE001 - of the network, the hub and the formats
+        told = str(error).splitlines() or [type(error).__name__]
+        raise DataError(f"cannot read the data set {name}: {told[0][:200]}") from None

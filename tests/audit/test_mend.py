@@ -1,0 +1,116 @@
+"""The mended copy: names joined, repetitions left out, contradictions set apart, all listed."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inweights.audit import audit, mend, write_mended
+from inweights.cli import main
+from inweights.worlds import read_knowledge
+
+ROWS = [
+    "Malmö Hub,opened on,2019-05-01",
+    "Malmö Hub,opened on,2020-05-01",
+    "Oslo Hub,opened on,2018-01-01",
+    "Bergen Hub,opened on,2017-01-01",
+    "Turku Hub,opened on,2016-01-01",
+    "Malmo Hub,lies in,Malmö",
+    "Oslo Hub,lies in,Oslo",
+    'Oslo Hub,motto,"Be ""kind"", always"',
+    'Oslo Hub,motto,"Be ""kind"", always"',
+    "Ann,works in,Malmö Hub",
+    "Bob,works in,n/a",
+    "Ann,grade,A+",
+    "Bob,grade,A-",
+    "Cid,works at,MALMÖ HUB",
+    "Dee,Works in,Oslo Hub",
+    "Ann,works in,Malmo Hub",
+]
+
+
+def write(folder: Path, *rows: str) -> Path:
+    path = folder / "facts.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, *ROWS)
+    out = tmp_path / "mended"
+    assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "facts.csv, 11 facts; 3 names changed, 2 repetitions left out, 3 facts set apart" in told
+    left = read_knowledge(out / "facts.csv")
+    assert [left.names(i) for i in range(len(left))] == [
+        ("Oslo Hub", "opened on", "2018-01-01"),
+        ("Bergen Hub", "opened on", "2017-01-01"),
+        ("Turku Hub", "opened on", "2016-01-01"),
+        ("Malmö Hub", "lies in", "Malmö"),
+        ("Oslo Hub", "lies in", "Oslo"),
+        ("Oslo Hub", "motto", 'Be "kind", always'),
+        ("Ann", "works in", "Malmö Hub"),
+        ("Ann", "grade", "A+"),
+        ("Bob", "grade", "A-"),
+        ("Cid", "works at", "Malmö Hub"),
+        ("Dee", "works in", "Oslo Hub"),
+    ]
+    with (out / "set_apart.csv").open(encoding="utf-8", newline="") as file:
+        apart = list(csv.reader(file))
+    assert [row[0] for row in apart] == ["line", "1", "2", "11"]
+    assert apart[1][-1] == "2 values (2019-05-01, 2020-05-01) where nearly all others have one"
+    with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
+        changes = [(row["line"], row["change"], row["after"]) for row in csv.DictReader(file)]
+    assert changes == [
+        ("1", "set apart", ""), ("2", "set apart", ""), ("6", "renamed", "Malmö Hub"),
+        ("9", "left out", ""), ("11", "set apart", ""), ("14", "renamed", "Malmö Hub"),
+        ("15", "renamed", "works in"), ("16", "left out", ""),
+    ]  # fmt: skip
+    assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2  # nothing replaced
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_literals_are_no_entities(tmp_path: Path) -> None:
+    rows = ["Ann,born,1980", "Bob,born,1980", "Cid,born,1990-01-01", "Ann,in,Rome", "Rome,size,3"]
+    more = [f"P{i},likes,Rome" for i in range(10)]
+    made = audit(read_knowledge(write(tmp_path, *rows, *more)), forecast=False)
+    assert made.entity_positions["literal"] == 3
+    assert made.entity_positions["object only"] == 0
+    again = read_knowledge(write(tmp_path, *rows, *more, "1980,event,Olympics"))
+    (remark,) = [r for r in again.remarks if r.kind == "literal"]
+    assert remark.lines == (1, 16)
+
+
+def test_inverses_that_are_told_in_part(tmp_path: Path) -> None:
+    rows = [row for i in range(5) for row in (f"p{i},reports to,m{i}", f"m{i},manages,p{i}")]
+    facts = read_knowledge(write(tmp_path, *rows, "q,reports to,m1", "r,reports to,m2"))
+    (remark,) = [r for r in facts.remarks if r.kind == "inverse"]
+    assert "manages, turned, is within reports to: 5 of its 5 triples" in remark.text
+    assert remark.text.endswith("2 of reports to are told one way only")
+
+
+NAMES = st.sampled_from(
+    ["Ann", "ANN", "São", "Sao", "n/a", "1980", "1981", 'a "b", c', "Bob", "x;y"]
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(NAMES, st.sampled_from(["r", "R", "born"]), NAMES), min_size=1))
+def test_nothing_is_lost_and_twice_is_once(rows: list[tuple[str, str, str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "facts.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("subject", "relation", "object"), *rows])
+        facts = read_knowledge(path)
+        made = mend(facts)
+        repeated = made.changes.filter(change="left out").height
+        assert made.facts.height + made.apart.height + repeated == len(rows)
+        if made.facts.height:
+            again = mend(read_knowledge(write_mended(made, Path(folder) / "out")))
+            assert not again.changes.height
+            assert again.facts.drop("line").equals(made.facts.drop("line"))

@@ -1,0 +1,119 @@
+"""What a step asks of an accelerator; counted without one, and compared where there is one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from benchmarks.gpu_step import CASES, kernels
+from tests.training.test_equivalence import CURRICULA, WORLD, V, build, curriculum, state
+
+from inweights.errors import ConfigError
+from inweights.models import GPTConfig
+from inweights.training import Optimizer, train
+from inweights.training.flat_parameters import (
+    FlatParameters,
+    build_optimizer,
+    one_for_all_rows,
+)
+from inweights.worlds import TwoHop
+
+SMALL = GPTConfig(layers=1, width=8)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_a_step_never_waits_and_does_little_beside_the_model(case) -> None:
+    """On a device without numbers, where asking for one is an error."""
+    _, phase, rates = case
+    world = TwoHop(n=8, complexity=2).build(0)
+    each = kernels(SMALL, world, phase, rates, replicas=3)
+    assert sum(each["rest"].values()) <= 8
+    more = kernels(SMALL, world, phase, rates, replicas=6)
+    assert each == more, "kernels do not grow with the replicas"
+
+
+@pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
+def test_one_kernel_for_all_rates_steps_as_one_for_each(kind: str) -> None:
+    settings = [
+        Optimizer(kind=kind, rate=1e-2, weight_decay=0.0, momentum=0.9),
+        Optimizer(kind=kind, rate=3e-2, weight_decay=0.5, momentum=0.9),
+        Optimizer(kind=kind, rate=3e-2, weight_decay=0.5, momentum=0.9, decayed="all"),
+    ]
+    ends = []
+    for joined in (False, True):
+        model = build()
+        flat = FlatParameters(model)
+        moving = flat.moving(("*",), ("tokens.*",))
+        spans = [flat.spans[i] for i in moving]
+        optimizer = (
+            one_for_all_rows(flat, settings, spans)
+            if joined
+            else build_optimizer(flat, settings, moving)
+        )
+        rates = [group["lr"] for group in optimizer.param_groups]
+        numbers = torch.Generator().manual_seed(0)
+        for factor in (1.0, 0.5, 0.25):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * factor
+            for i in moving:
+                start, end = flat.spans[i]
+                flat.gradients[:, start:end] = torch.randn(3, end - start, generator=numbers)
+            optimizer.step()
+        ends.append(state(model))
+    for one, other in zip(*ends, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_steps_are_captured_on_a_gpu_only() -> None:
+    with pytest.raises(ConfigError, match="captured on a GPU, not on 'cpu'"):
+        train(build(), WORLD, curriculum(), seeds=3, cuda_graph=True)
+    dropping = GPTConfig(layers=1, width=8, dropout=0.1).build(vocabulary=V, seeds=[0])
+    with pytest.raises(ConfigError, match="dropout"):
+        train(dropping, WORLD, curriculum(), seeds=1, cuda_graph=True)
+
+
+@pytest.mark.slow
+def test_a_compiled_model_trains_as_an_eager_one() -> None:
+    """In one piece: a break of the graph is an error. To the last bit, as the kernels are these."""
+    ends = []
+    for compiled in (False, True):
+        model = build()
+        if compiled:
+            model.compile(fullgraph=True, backend="aot_eager")
+        train(model, WORLD, CURRICULA["minibatches"], seeds=[0, 1, 2])
+        ends.append(state(model))
+    assert all(torch.equal(one, other) for one, other in zip(*ends, strict=True))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CURRICULA)
+def test_a_gpu_trains_as_a_cpu_does(name: str) -> None:
+    ends = []
+    for device in ("cpu", "cuda"):
+        model = build().to(device)
+        train(model, WORLD, CURRICULA[name], seeds=[0, 1, 2])
+        ends.append([value.cpu() for value in state(model)])
+    for one, other in zip(*ends, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CURRICULA)
+def test_a_captured_step_does_what_an_eager_one_does(name: str) -> None:
+    ends = []
+    for captured in (False, True):
+        model = build().to("cuda")
+        train(model, WORLD, CURRICULA[name], seeds=[0, 1, 2], cuda_graph=captured)
+        ends.append(state(model))
+    for one, other in zip(*ends, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+def test_a_step_makes_the_cpu_wait_for_nothing() -> None:
+    """Torch's own guard: after the first step, what would wait is an error."""
+    model = build().to("cuda")
+
+    def guard(total: int) -> None:
+        torch.cuda.set_sync_debug_mode("error" if total < 11 else "default")
+
+    train(model, WORLD, CURRICULA["full batch"], seeds=[0, 1, 2], every=100, progress=guard)
