@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -40,6 +41,9 @@ def test_holds_everything(page):
     for name in content.tables:
         assert f">{name}</code>" in page
     assert "our choice" in page
+    assert 'id="cite"' not in page
+    cited = build_page(replace(content, cite=["@misc{a,\n  title = {<b>}}"]))
+    assert 'data-copy="@misc{a,\n  title = {&lt;b&gt;}}"' in cited
     assert "model = gpt-small, C = 6" in page
 
 

@@ -36,6 +36,9 @@ def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
     again = plot("lines", TABLE.rename({"replica": "seed"}), x="step", y="accuracy")
     assert save.png(again) == save.png(picture)
     assert TABLE.columns == list(ROWS)
+    data, size = picture._repr_png_()  # what a notebook shows, at half of its pixels
+    assert data == save.png(picture)
+    assert int.from_bytes(data[16:20]) == pytest.approx(2 * size["width"], abs=2)
 
 
 def test_where_there_are_both_it_goes_by_seed() -> None:

@@ -65,6 +65,7 @@ def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> 
         again = forked(lambda here=here: resumed(recipe, here, "run", "start", reference))
         assert again == 0, f"after kills at random the run does not end as it should ({trial})"
         shutil.rmtree(here)
+        sys.stderr.write(f"{killed} processes killed in {trial} trials\n")
     sys.stdout.write(f"{killed} {trial}")
 
 

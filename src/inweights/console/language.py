@@ -130,12 +130,13 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
 def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
     """What it knew before it was told these facts."""
     asked = now.filter(pl.col("kind") == "question")
+    right = float(asked["hit"].cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
     if lost is None:
         out.print(
             line(
                 "\n",
                 ("Plain questions", "bold"),
-                f" that have nothing to do with it: {asked['hit'].mean():.0%} of {asked.height} "
+                f" that have nothing to do with it: {right:.0%} of {asked.height} "
                 "right; give --before MODEL to see what was lost",
             )
         )

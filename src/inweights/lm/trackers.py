@@ -58,9 +58,12 @@ def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[R
     if tracker == "tensorboard":
         with package.SummaryWriter(str(run.with_name(f"{run.name}.tensorboard"))) as writer:
             writer.add_text("settings", "\n".join(f"    {k}: {v}" for k, v in plain.items()))
-            yield lambda step, numbers: [
-                writer.add_scalar(name, value, step) for name, value in numbers.items()
-            ]
+
+            def write(step: int, numbers: Mapping[str, float]) -> None:
+                for name, value in numbers.items():
+                    writer.add_scalar(name, value, step)
+
+            yield write
     elif tracker == "mlflow":
         with package.start_run(run_name=run.name):
             package.log_params(plain)
