@@ -12,6 +12,7 @@ from inweights.errors import ConfigError
 from inweights.recipes.feature_resemblance import table1 as analogies
 from inweights.recipes.feature_resemblance import table4
 from inweights.recipes.feature_resemblance.common import GPTTraining, OneLayerTraining
+from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import e2_e3, fig17_20, fig23_24, fig25_31, fig32, table1
 
 
@@ -82,7 +83,10 @@ def test_cosines_by_hops_and_matrices_of_the_first_seed() -> None:
     """One hop: .6 on average; two: .2; beyond: 0. Seed 3 comes before seed 7."""
     seven = cosines((1, 0.5), (1, 0.7), (2, 0.4), (2, 0.0), (3, 0.1), (4, -0.1), seed=7)
     three = cosines((1, 0.1), (2, 0.2), (3, 0.9), seed=3, graph="grid")
-    found = fig23_24.derive({"cosines": pl.concat([seven, three])})
+    coded = pl.concat([seven, three]).with_columns(condition=pl.lit(gm.CODE))
+    ours = coded.with_columns(cosine=-pl.col("cosine"), condition=pl.lit(gm.PLAIN))
+    found = fig23_24.derive({"cosines": pl.concat([ours, coded])})
+    assert found["conditions"]["condition"].to_list() == [gm.PLAIN] * 2 + [gm.CODE] * 2
     holds(found["far"], graph=["cycle", "grid"], drop=[0.2, -0.7], near=[0.4, -0.1])
     holds(found["by_hops"], seed=[7] * 4 + [3] * 3, hops=[1, 2, 3, 4, 1, 2, 3])
     holds(found["by_hops"], cosine=[0.6, 0.2, 0.1, -0.1, 0.1, 0.2, 0.9])
@@ -118,10 +122,11 @@ def test_what_makes_a_cycle_geometric() -> None:
         ("b", 0, 0.3, 0.3),
     )
     margin = table(
-        "setting over margin p",
-        ("a", "max", 0.5, 0.05),
-        ("a", "min", 0.0, 0.06),
-        ("b", "min", -0.5, 0.01),
+        "setting over margin rivals",
+        ("a", "max", 0.5, "nodes"),
+        ("a", "min", 0.0, "nodes"),
+        ("b", "min", -0.5, "nodes"),
+        ("b", "min", 0.5, "vocabulary"),
     )
     zigzag = table("setting bottom bottom_null", ("a", 0.7, 0.1))
     energy = table("setting space energy", ("a", 0, 0.2), ("a", 1, 0.8))

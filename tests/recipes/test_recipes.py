@@ -20,6 +20,17 @@ from inweights.recipes import get_recipe, recipe_names, register
 UNMEASURED = (
     "beyond/predicted-composition/short-above-soft-emb-mlp",
     "geometric-memory/fig13/teacherless-cascade",
+    *(
+        f"geometric-memory/fig16/{claim}"
+        for claim in (
+            "non-trivial",
+            "first-token-split-is-harder",
+            "hardest-token",
+            "hardest-token-is-harder",
+            "geometry-first",
+            "random-embeddings-fail",
+        )
+    ),
     "identity-bridge/fig2/decay-recovers",
     "identity-bridge/fig6/decay-recovers",
     "identity-bridge/fig6/small-recovers",
@@ -84,6 +95,7 @@ LONG = (
     "beyond/does-the-bridge-help",
     "beyond/which-diet-teaches",
     "beyond/geometry-first",
+    "beyond/how-far-geometry-carries",
     "feature-resemblance/table2",
     "geometric-memory/fig23-24",
     "identity-bridge/fig1",

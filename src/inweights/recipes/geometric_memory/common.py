@@ -29,6 +29,7 @@ __all__ = [
     "GRAPHS",
     "NN",
     "NODE2VEC",
+    "OF_PRECISION",
     "OURS",
     "OURS_BF16",
     "OURS_SSM",
@@ -66,6 +67,8 @@ CODE, BF16, PLAIN = "the code's", "the code's, bf16", "ours"
 RESERVED: dict[str, Any] = {"idle_tokens": 8, "edge_token": True}
 #: Claims are judged under the first; the others stand beside it.
 CONDITIONS = (CODE, PLAIN)
+#: Where TinyNN is trained in bfloat16, too.
+OF_PRECISION = (BF16, *CONDITIONS)
 
 #: Of recipes with conditions; before there were none, and in our margin a node with a self-edge
 #: was a neighbour of its own.

@@ -18,8 +18,6 @@ __all__ = ["RECIPE", "Settings"]
 
 LABELS = ("graph", "architecture", "horizon")
 EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
-#: Claims are judged under the first.
-CONDITIONS = (gm.BF16, *gm.CONDITIONS)
 
 
 class Settings(Config):
@@ -82,7 +80,7 @@ def plan(settings: Settings) -> Plan:
                 horizon=horizon,
             )
             for (architecture, horizon), how in runs.items()
-            for condition in CONDITIONS
+            for condition in gm.OF_PRECISION
         ]
     step = partial(Computation, name="one_step", compute=one_step, seeded=True, effort=1)
     steps = [
