@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 from tests.test_cli import call
 
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, RunError
 from inweights.lab import trained_forecast
 from inweights.lab.trained_forecast import predict_by_training, trained_queries
 from inweights.models.configs import EmbMLPConfig, Init
@@ -19,7 +19,7 @@ from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import RandomFacts, Statements, TwoHop, World, read_knowledge
 from inweights.worlds.triples import world_of
 
-DESCENT = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=4.0))
+DESCENT = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=1.0))
 BRIEF = {"small": (EmbMLPConfig(width=16, init=Init(std=0.1)), Curriculum(phases=(DESCENT,)))}
 
 
@@ -52,6 +52,17 @@ def test_replicas_are_as_many_and_the_same_again() -> None:
     asked = trained_queries(RandomFacts(asked=3), replicas=1, share=0.002)
     assert asked["model"].unique(maintain_order=True).to_list() == ["Emb-MLP", "GPT"]
     assert asked.select("prompt", "answer").null_count().sum_horizontal().item() == 0
+
+
+def test_a_replica_that_diverges_is_trained_more_slowly(tmp_path: Path) -> None:
+    """Its answers would be those of no number at all."""
+    fast = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=1e6))
+    models = {"fast": (BRIEF["small"][0], Curriculum(phases=(fast,)))}
+    with pytest.raises(RunError, match="diverges at 1/16"):
+        predict_by_training(family(tmp_path), models, replicas=3)
+    slower = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=6.0))
+    models = {"slower": (BRIEF["small"][0], Curriculum(phases=(slower,)))}
+    assert predict_by_training(family(tmp_path), models, replicas=3).memorised["slower"] == 1.0
 
 
 def test_what_cannot_be_trained() -> None:

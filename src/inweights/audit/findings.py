@@ -55,13 +55,10 @@ def outlook(audit: Audit) -> pl.DataFrame:
     counted = ("questions", "follow", "tied", "fail", "mended", "lost")
     if audit.forecast is None:
         return pairs.with_columns(pl.lit(None, dtype=pl.Int64).alias(k) for k in counted)
-    advice = audit.forecast.advice
-    worlds = [part.program.world for part in audit.forecast.parts or (audit.forecast.solution,)]
-    start, names = int(worlds[0].vocabulary["relation"][0]), audit.knowledge.relations
-    prompts = [world.queries.prompt(i) for world in worlds for i in range(len(world.queries))]
-    composed = audit.forecast.queries["role"] == "composition"
-    rows = audit.forecast.queries.filter(composed)
-    asked = [prompts[i] for i in composed.arg_true().to_list()]
+    world, advice = audit.forecast.world, audit.forecast.advice
+    rows = audit.forecast.queries.filter(pl.col("role") == "composition")
+    start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
+    asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
     column = {
         "first": pl.Series([names[p[1] - start] for p in asked], dtype=pl.String),
         "second": pl.Series([names[p[2] - start] for p in asked], dtype=pl.String),

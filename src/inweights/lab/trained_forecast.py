@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from inweights.config import check_size
-from inweights.errors import DataError
+from inweights.errors import DataError, RunError
 from inweights.lab.verdict import interval
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.model_config import ModelConfig
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainedForecast", "predict_by_training", "replicas_for", "trained_queries"]
 
-#: Rate of Emb-MLP for each fact: the loss is a mean over them.
-RATE = 0.1
+#: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
+RATE, FASTEST = 0.05, 2.0
+#: How often the rate is halved where a replica diverges.
+HALVED = 4
 #: Statements that are asked at once.
 _AT_ONCE = 1024
 
@@ -65,11 +69,11 @@ class TrainedForecast:
 def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
     """Return the models that are tried on so many facts, and how each is trained.
 
-    They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 3,000 updates, and a GPT of
+    They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
     2 layers and width 64 for 280; or a share of that.
     """
-    descent = Optimizer(kind="sgd", rate=RATE * max(facts, 40))
-    steps = [max(1, round(share * n)) for n in (3000, 280)]
+    descent = Optimizer(kind="sgd", rate=min(FASTEST, RATE * facts))
+    steps = [max(1, round(share * n)) for n in (6000, 280)]
     plain = Phase(steps=steps[0], optimizer=descent)
     annealed = Phase(steps=steps[1], random_offset=True, schedule=Schedule(kind="cosine"))
     return {
@@ -97,6 +101,7 @@ def predict_by_training(
 
     Raises:
         ConfigError: There is no replica.
+        RunError: A replica diverges, whatever the rate.
         DataError: Answers have several tokens, or there are no facts.
 
     Example:
@@ -111,8 +116,6 @@ def predict_by_training(
         >>> round(found.queries["lower"][0], 2)  # four of four
         0.4
     """
-    from inweights.training.loop import train
-
     check_size("replicas", replicas)
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing can be trained")
@@ -125,15 +128,12 @@ def predict_by_training(
     seeds = [Streams(seed).seed("replica", i) for i in range(replicas)]
     tables, kinds, memorised = [], [], {}
     for name, (config, learner) in chosen.items():
-        model = config.build(
-            vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
-        )
 
         def tell(step: int, name: str = name, before: int = done) -> None:
             if progress:
                 progress(before + step, total, f"{replicas} replicas of {name}")
 
-        train(model, world, learner, seeds=seeds, progress=tell)
+        model = _trained(world, config, learner, seeds, tell)
         done += learner.steps
         facts = _right(world.facts, _answers(model, world, "facts"))
         memorised[name] = float(facts.mean())
@@ -173,6 +173,39 @@ def trained_queries(
         prompt=pl.Series(prompts, dtype=pl.String),
         answer=pl.Series([names[queries.answers[i]] for i in places], dtype=pl.String),
     )
+
+
+def _trained(
+    world: World,
+    config: ModelConfig,
+    learner: Curriculum,
+    seeds: list[int],
+    tell: Callable[[int], None],
+) -> Model:
+    """Train replicas; where one diverges all begin again at half the rate."""
+    from inweights.training.loop import train
+
+    for halved in range(HALVED + 1):
+        model = config.build(
+            vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
+        )
+        with suppress(RunError):
+            losses = train(model, world, _slower(learner, 0.5**halved), seeds=seeds, progress=tell)
+            if losses.losses["loss"].is_finite().all():
+                return model
+    raise RunError(
+        f"a replica diverges at 1/{2**HALVED} of the rate, too; give a curriculum of a lower rate"
+    )
+
+
+def _slower(learner: Curriculum, share: float) -> Curriculum:
+    """The same at a share of its rates."""
+    change = msgspec.structs.replace
+    phases = [
+        change(p, optimizer=change(p.optimizer, rate=share * p.optimizer.rate))
+        for p in learner.phases
+    ]
+    return change(learner, phases=tuple(phases))
 
 
 def _answers(model: Model, world: World, part: Part) -> Ids:

@@ -92,9 +92,11 @@ class Prediction:
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
         parts: The optimum of every part; the queries of each are those of its world, in order.
+        world: What was asked: ``query`` and ``fact`` are places in it.
     """
 
     solution: Solution | SoftSolution
+    world: World
     queries: pl.DataFrame
     let_go: pl.DataFrame
     why: str = ""
@@ -295,6 +297,7 @@ def _put_together(
     let_go = [_outvoted(solution, rows) for solution, _, rows in solved]
     return Prediction(
         solution=solved[0][0],
+        world=world,
         queries=pl.concat([table for _, table, _ in solved]),
         let_go=pl.concat([*let_go, _left_out(world, out)]),
         why=why,
