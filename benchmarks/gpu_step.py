@@ -109,7 +109,7 @@ def update_of(
     of = [rates[r * len(rates) // model.replicas] for r in range(model.replicas)]
     settings = [iw.Optimizer(kind=phase.optimizer.kind, rate=rate) for rate in of]
     optimizer = build_optimizer(flat, settings, moving)
-    return partial(_update, loss, flat, moving, optimizer, None), optimizer, loss
+    return partial(_update, loss, flat, moving, optimizer, None, None), optimizer, loss
 
 
 def kernels(

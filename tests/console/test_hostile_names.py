@@ -115,7 +115,9 @@ def test_evaluate_and_finetune(capsys) -> None:
     row = {"questions": 1, "accuracy": 1.0, "chance": 0.5, "reciprocal": 1.0, "share": 1.0}
     rows = [{"role": name, **row} for name in NAMES]
     sets = pl.DataFrame({"set": NAMES, "chains": 1, "rise": 0.1, "share_rise": 0.1})
-    evaluated({"summary": pl.DataFrame(rows), "sets": sets}, json=False)
+    general = pl.DataFrame({"kind": ["question"], "hit": [True]})
+    made = {"summary": pl.DataFrame(rows), "sets": sets, "general": general}
+    evaluated(made, json=False)
     mask("\n".join(NAMES), 1, 1, 1)
     assert printed(capsys).count("[/x]") == 3
 

@@ -43,6 +43,8 @@ OF_MODELS = (accuracy, alignment, bridge_projection, margins, shared_memory, tem
 OF_TABLES = (align_frames, project, winners, probes.bridge_pairs)
 
 
+#: Looked at in ``tests/recipes/test_derive_local_or_global.py``.
+OF_KNOWN_GEOMETRY = (probes.known_geometries, probes.skew)
 #: Looked at in ``test_optimum.py``.
 OF_OPTIMA = (direction, nuclear_norm)
 
@@ -76,7 +78,7 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 def test_every_public_probe_is_tested_here() -> None:
     tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMA, *OF_ANALOGIES)
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
-    tested = (*tested, *OF_EMBEDDINGS)
+    tested = (*tested, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 
 

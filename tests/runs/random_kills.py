@@ -27,14 +27,14 @@ from inweights.lab.collect import Effort
 from inweights.lab.engine import execute
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
-from inweights.training import Checkpoint
+from inweights.training.checkpoint import StateFile
 
 TRAINED = recipe("tests/trainings", Trainings(kinds=3, steps=600), trainings, 4)
 OURS = {one.name: one for one in (RECIPE, TRAINED)}
 #: The second one is this module, so that processes that train keep as many checkpoints.
 PLUGINS = ("tests.lab.small", "tests.runs.random_kills")
-assert Checkpoint.__init__.__kwdefaults__
-Checkpoint.__init__.__kwdefaults__["every_seconds"] = 0.05
+assert StateFile.__init__.__kwdefaults__
+StateFile.__init__.__kwdefaults__["every_seconds"] = 0.05
 
 
 def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> None:

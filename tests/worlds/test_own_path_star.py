@@ -108,7 +108,8 @@ def test_the_recipes_train_it(how) -> None:
     training = ways.PathStarTraining(pauses=3)
     trial = training.trial({"graph": "own"}, how=how, task=OwnPathStar(paths=LINES))
     world = trial.world.build(0)
-    assert world.vocabulary.text(world.queries.prompt(0)).split()[1:] == ["<pause>"] * 3
+    said = world.vocabulary.text(world.queries.prompt(0)).split()
+    assert (said[0], said[2:]) == ("<path>", ["<pause>"] * 3)
     told = {role for phase in trial.learner.phases for role in phase.roles}
     assert told <= set(world.facts.role_names)
 

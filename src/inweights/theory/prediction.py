@@ -225,7 +225,7 @@ def predict(
         solution, why = settings(of, seconds=left, progress=tell)
         return solution, _table(solution, tie), why
 
-    found = list(parts_of(world, _size(len(world.facts), SECONDS if seconds is None else seconds)))
+    found = _parts(world, SECONDS if seconds is None else seconds)
     solved: list[tuple[Solved, pl.DataFrame, Ids]] = []
     reasons: list[str] = []
     pieces = worlds_of(world, [rows for rows, _ in found])
@@ -258,15 +258,22 @@ def facts_within(seconds: float | None) -> int:
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
 
 
-def _size(facts: int, seconds: float) -> int:
-    """How many facts a program may have, so that all parts are solved in so many seconds.
+def _parts(world: World, seconds: float) -> list[tuple[Ids, bool]]:
+    """The facts of each program to solve in so many seconds, and whether a component was cut.
 
-    A program's time grows with the cube of its facts.
+    A program's time grows with the cube of its facts, so that many small ones cover more. But what
+    a cut leaves of a component says less the less it is: those parts are as large as the time that
+    one part may take allows.
     """
+    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MOST_OF_REST * seconds)))
     most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
+    facts = len(world.facts)
     if facts <= most:
-        return most
-    return min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
+        return list(parts_of(world, most))
+    small = min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
+    found = list(parts_of(world, small))
+    cut = any(cut for _, cut in found)
+    return list(parts_of(world, min(most, least))) if cut and small < least else found
 
 
 def _without_gaps(part: World) -> Ids:

@@ -166,7 +166,7 @@ def train(
             load_state(optimizer, flat, state.optimizer)
             rates = [group["lr"] for group in optimizer.param_groups]
 
-            shake = partial(_shake, flat, phase, seeds, state)
+            shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
             update: Update = partial(_update, loss, flat, moving, optimizer, shards, shake)
             if cuda_graph:
                 update = CapturedUpdate(update, optimizer, flat.values.device)
@@ -242,13 +242,14 @@ def _update(
     moving: Sequence[int],
     optimizer: torch.optim.Optimizer,
     shards: Shards | None,
-    shake: Callable[[], None],
+    shake: Callable[[], None] | None,
     batch: Batch,
 ) -> Tensor:
     """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
     losses = loss(batch)
     flat.backward(losses.sum(), moving)
-    shake()
+    if shake:
+        shake()
     losses = losses.detach()
     if shards:
         shards.reduce(losses, flat.gradients)
@@ -259,9 +260,8 @@ def _update(
 
 
 def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:
-    """Add the noise of this step to the gradients, if there is any."""
-    if phase.optimizer.noise:
-        flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)
+    """Add the noise of this step to the gradients."""
+    flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)
 
 
 def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:

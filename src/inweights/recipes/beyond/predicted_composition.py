@@ -10,6 +10,7 @@ import polars as pl
 import inweights as iw
 from inweights import lab
 from inweights.config import Config
+from inweights.errors import unknown_name
 from inweights.lab.trained_forecast import trained_queries
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
@@ -40,11 +41,13 @@ class Settings(Config):
         drawn: Facts at random.
         popularity: How uneven they are where they are: the concentration of the popularity of
             answers and subjects; the first is also tried with other relations, sizes and depths.
+        others: Families of other relations, sizes and depths.
         knowledge: Sets of real facts.
         decays: Decay of the soft program that forecasts Emb-MLP, and GPT. Nothing is trained with
             it: training that stops short of the optimum is nearer to such a program than to its
             limit.
         replicas: Replicas of the short trainings; 0: none.
+        tried: Length of the short trainings, as a share of that of ``predict --by training``.
         emb_mlp: Training of Emb-MLP.
         gpt: Training of GPT.
     """
@@ -88,7 +91,10 @@ class Settings(Config):
             {"hops": 3, "bridges": few}, sizes,
         )  # fmt: skip
         changes = dict(zip(OTHERS, how, strict=True))
-        found |= {(other, 0.5): of(**changes[other]) for other in self.others}
+        for other in self.others:
+            if other not in changes:
+                raise unknown_name("family", other, changes)
+            found[other, 0.5] = of(**changes[other])
         for path in self.knowledge:
             for share in (0.5, 1.0):
                 found[f"real: {path[1:]}", share] = Triples(path=path, identity=share)

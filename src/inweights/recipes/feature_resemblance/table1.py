@@ -215,5 +215,5 @@ RECIPE = fr.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("one_layer", "gpt.rate", "gpt.late_rate", "gpt.steps", *fr.OURS),
+    ours=("one_layer", "gpt.rate", "gpt.steps", *fr.OURS),
 )

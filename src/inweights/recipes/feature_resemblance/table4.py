@@ -159,7 +159,6 @@ RECIPE = fr.PAPER.recipe(
         "rhos",
         "one_layer",
         "gpt.rate",
-        "gpt.late_rate",
         "gpt.steps",
         *fr.OURS,
         "ρ = 1, 3, 5: the text lost the values; the closed form gives the printed one-layer "

@@ -56,6 +56,7 @@ __all__ = [
     "training",
     "trial",
     "trials",
+    "vocabulary_of",
 ]
 
 PAPER = Paper("geometric-memory", "Geometric Memory")
@@ -282,9 +283,9 @@ def trial(
     """
     if condition is not None:
         labels["condition"] = condition
-        if isinstance(how, Training) and condition != PLAIN:
+        if isinstance(how, Training) and (told := vocabulary_of(condition)):
             how = replace(how, condition=condition)
-            world = replace(world, **RESERVED)
+            world = replace(world, **told)
     return Trial(labels=labels, world=world, model=how.model, learner=how.learner)
 
 
@@ -322,6 +323,17 @@ def trials(
             descent or Node2VecDescent() if name == NODE2VEC else training(name, shape, most=most)
         ]
     ]
+
+
+def vocabulary_of(condition: str) -> Mapping[str, Any]:
+    """Return what a condition adds to the vocabulary of a graph.
+
+    Raises:
+        ConfigError: There is no such condition.
+    """
+    if condition not in OF_PRECISION:
+        raise unknown_name("condition", condition, OF_PRECISION)
+    return {} if condition == PLAIN else RESERVED
 
 
 def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[str, pl.DataFrame]:

@@ -111,7 +111,7 @@ def _trial(name: str, condition: str, settings: Settings) -> Trial:
     optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
     precision: Precision = "bf16-emulated" if condition == gm.BF16 else "fp32"
     phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
-    told = {} if condition == gm.PLAIN else gm.RESERVED
+    told = gm.vocabulary_of(condition)
     std = 1.0 if one.unit_normal else None
     return Trial(
         labels={"setting": name, "condition": condition},

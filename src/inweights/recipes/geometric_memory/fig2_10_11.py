@@ -65,7 +65,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"task": tables["design"].with_columns(choices=choices)}
 
 
-state = PAPER.stating("fig2", "Fig. 2, §2.1")
+state = PAPER.stating("fig2-10-11", "Fig. 2, §2.1")
 
 CLAIMS = tuple(
     state(name, text, judged, check=True, place=place)
@@ -122,7 +122,7 @@ FIGURES = (
 )
 
 RECIPE = PAPER.recipe(
-    "fig2",
+    "fig2-10-11",
     title="The path-star task, in weights and in context",
     place="Figures 2, 10 and 11, §2.1, appendix A",
     summary=(
