@@ -156,6 +156,7 @@ RECIPE = recipe(
         "paper": Settings(n=100, width=512),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,

@@ -178,6 +178,7 @@ RECIPE = recipe(
         "paper": Settings(fractions=tuple(i / 10 for i in range(11))),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,

@@ -226,6 +226,7 @@ RECIPE = fr.PAPER.recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,

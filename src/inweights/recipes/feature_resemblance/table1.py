@@ -211,6 +211,7 @@ RECIPE = fr.PAPER.recipe(
         "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,

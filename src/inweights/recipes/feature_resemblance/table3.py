@@ -148,6 +148,7 @@ RECIPE = fr.PAPER.recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,

@@ -218,6 +218,7 @@ RECIPE = fr.PAPER.recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 16},
+    version=fr.VERSION,
     plan=plan,
     derive=derive,
     claims=CLAIMS,
