@@ -36,7 +36,7 @@ def stop(*_args: object, **_options: object) -> None:
 
 
 def arm() -> None:
-    """Replace what takes minutes: training, and solutions of more than a few steps."""
+    """Replace what takes minutes: training, what is written for it, and longer solutions."""
     collect = inweights.lab.collect.collect
 
     def tiny_only(plan, *args, **options):
@@ -47,7 +47,7 @@ def arm() -> None:
         raise PlannedError
 
     inweights.lab.collect.collect = tiny_only
-    inweights.lm.job.finetune = stop
+    inweights.lm.job.finetune = inweights.lm.job.replayed = stop
     inweights.theory.prediction.solve = partial(inweights.theory.prediction.solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE
 

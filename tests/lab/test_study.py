@@ -83,7 +83,7 @@ def test_the_documented_file_runs_is_listed_shown_and_made_again(
     assert "Varies identity, std." in page
     assert list((Path(done["folder"]) / "figures").glob("accuracy-1.png"))
     # Its command, as it is printed on the page, reads it back.
-    (command,) = re.findall(r'data-copy="([^"]*)"', page)
+    (command,) = re.findall(r'data-copy="(inweights [^"]*)"', page)
     again = shlex.split(command.replace("&#x27;", "'").replace("&quot;", '"'))
     assert main([*again[1:], "--json"]) == 0
     read = json.loads(capsys.readouterr().out)
