@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["largest_part", "parts_of", "take", "worlds_of"]
@@ -47,9 +48,6 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
         >>> [(len(rows), cut) for rows, cut in parts_of(world, 5)]
         [(4, False), (4, False)]
     """
-    from scipy import sparse
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
-
     total = len(world.facts)
     if total <= facts:
         yield np.arange(total), False
@@ -59,23 +57,12 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
     linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
     which, tokens = _tokens(world.facts)
     use = linking[tokens]
-    n = total + len(world.vocabulary)
-    ones = np.ones(int(use.sum()))
-    graph = sparse.csr_array((ones, (which[use], tokens[use] + total)), shape=(n, n))
-    _, label = connected_components(graph, directed=False)
-    sizes = np.bincount(label[:total], minlength=int(label.max()) + 1)
-    both = (graph + graph.T).tocsr()
-    by_component = np.argsort(label[:total], kind="stable")
-    ends = np.cumsum(sizes)
+    found = Components(which[use], tokens[use], total=total)
     parts: list[tuple[Ids, bool]] = []
     together: list[Ids] = []
-    for component in np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]:
-        rows = by_component[ends[component] - sizes[component] : ends[component]]
+    for number, rows in enumerate(found.rows):
         if len(rows) > facts:
-            degree = np.where(label == component, np.diff(both.indptr), -1)
-            degree[:total] = -1
-            order = breadth_first_order(both, int(degree.argmax()), return_predecessors=False)
-            order = order[order < total]
+            order = found.outwards(number)
             starts = range(0, len(order), facts)
             parts += [(np.sort(order[start : start + facts]), True) for start in starts]
             continue

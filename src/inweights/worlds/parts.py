@@ -1,4 +1,4 @@
-"""The part of a set of facts that a program of some size can hold: whole components first."""
+"""Facts that hang together, and the part of a set of facts that a program of some size can hold."""
 
 from __future__ import annotations
 
@@ -7,7 +7,49 @@ from numpy.typing import NDArray
 
 from inweights.worlds.world import Ids
 
-__all__ = ["whole_components"]
+__all__ = ["Components", "whole_components"]
+
+
+class Components:
+    """Components of facts that share a node, the largest first.
+
+    Args:
+        facts: The fact of each mention of a node, ``[K]``.
+        nodes: The node of each mention, ``[K]``.
+        total: Number of facts.
+
+    Attributes:
+        rows: The facts of each component, in order.
+
+    Example:
+        >>> facts, nodes = np.array([0, 1, 1, 2, 2, 3, 3]), np.array([9, 0, 1, 1, 2, 1, 3])
+        >>> found = Components(facts, nodes, total=4)
+        >>> [rows.tolist() for rows in found.rows]
+        [[1, 2, 3], [0]]
+    """
+
+    def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
+        n = total + int(nodes.max(initial=0)) + 1
+        graph = sparse.csr_array((np.ones(len(facts)), (facts, nodes + total)), shape=(n, n))
+        self._links = (graph + graph.T).tocsr()
+        self._total = total
+        _, label = connected_components(graph, directed=False)
+        sizes = np.bincount(label[:total])
+        each = np.split(np.argsort(label[:total], kind="stable"), np.cumsum(sizes)[:-1])
+        largest = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        self.rows = [each[component] for component in largest.tolist()]
+
+    def outwards(self, component: int) -> Ids:
+        """Return the facts of a component, those nearest to its busiest node first."""
+        from scipy.sparse.csgraph import breadth_first_order
+
+        nodes = np.unique(self._links[self.rows[component]].indices)
+        busiest = nodes[np.diff(self._links.indptr)[nodes].argmax()]
+        order = breadth_first_order(self._links, int(busiest), return_predecessors=False)
+        return order[order < self._total]
 
 
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> NDArray[np.bool_]:
@@ -28,29 +70,15 @@ def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> NDArra
         >>> whole_components(facts, nodes, total=3, most=2).tolist()
         [True, True, False]
     """
-    from scipy import sparse
-    from scipy.sparse.csgraph import breadth_first_order, connected_components
-
     if total <= most:
         return np.ones(total, dtype=bool)
-    n = total + int(nodes.max(initial=0)) + 1
-    graph = sparse.csr_array((np.ones(len(facts)), (facts, nodes + total)), shape=(n, n))
-    _, label = connected_components(graph, directed=False)
-    label_of_fact = label[:total]
-    sizes = np.bincount(label_of_fact)
-    room, whole = most, []
-    for component in np.argsort(-sizes, kind="stable").tolist():
-        if 0 < sizes[component] <= room:
-            whole.append(component)
-            room -= int(sizes[component])
-        if not room:
-            break
-    kept: NDArray[np.bool_] = np.isin(label_of_fact, whole)
-    if 2 * kept.sum() < most < sizes.max():
-        both = (graph + graph.T).tocsr()
-        degree = np.where(label == int(np.argmax(sizes)), np.diff(both.indptr), -1)
-        degree[:total] = -1
-        order = breadth_first_order(both, int(degree.argmax()), return_predecessors=False)
-        kept = np.zeros(total, dtype=bool)
-        kept[order[order < total][:most]] = True
+    found = Components(facts, nodes, total=total)
+    kept, room = np.zeros(total, dtype=bool), most
+    for rows in found.rows:
+        if len(rows) <= room:
+            kept[rows] = True
+            room -= len(rows)
+    if 2 * kept.sum() < most < len(found.rows[0]):
+        kept[:] = False
+        kept[found.outwards(0)[:most]] = True
     return kept
