@@ -89,7 +89,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     """Each part by itself, with verdicts that a program of all facts has; none is asked twice."""
     world = TwoHop(n=50, identity=0.5).build(1)
     whole = predict(world, advise=False)
-    monkeypatch.setattr("inweights.theory.prediction.MOST_FACTS", 60)
+    monkeypatch.setattr("inweights.theory.parts_in_time.MOST_FACTS", 60)
     forecast = predict(world, advise=False)
     assert len(forecast.parts) == 3
     assert forecast.certified
@@ -106,7 +106,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a piece of one large component is asked, its facts answer."""
-    monkeypatch.setattr("inweights.theory.prediction.MOST_FACTS", 40)
+    monkeypatch.setattr("inweights.theory.parts_in_time.MOST_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
     forecast = predict(world)
     assert len(forecast.parts) == 3

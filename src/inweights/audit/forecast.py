@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory import Prediction, predict
-from inweights.theory.prediction import facts_within
+from inweights.theory.parts_in_time import facts_within
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.knowledge_questions import COMPOSITIONS, spread_chains
 from inweights.worlds.triples import Triples, identities_of

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from inweights.theory.soft_program import SoftSolution
 
 __all__ = [
-    "Advice", "Remedy", "advise_identities", "bridges", "remedies", "stated_identities",
+    "Advice", "Forecast", "Remedy", "advise_identities", "bridges", "in_time", "remedies",
+    "stated_identities",
 ]  # fmt: skip
 
 #: Solutions that are spent on making the advice cheaper.
@@ -127,7 +128,7 @@ def bridges(
             known[tuple(sorted(facts.prompt(i).tolist()))].add(int(facts.answer(i)[0]))
     found: list[tuple[int, int]] = []
     for query in range(len(queries)) if rows is None else rows:
-        if not _in_time(late):
+        if not in_time(late):
             break
         links = set(
             _links(known, sorted(queries.prompt(query).tolist()), int(queries.answer(query)[0]))
@@ -179,12 +180,12 @@ def advise_identities(
     most = len(everything), len(after) - len(follows)
     kept, goal = everything, after - follows
     size = len(kept) // 2
-    while goal and size and solved < TRIALS and _in_time(late):
+    while goal and size and solved < TRIALS and in_time(late):
         for start in range(0, len(kept), size):
             fewer = [*kept[:start], *kept[start + size :]]
             if not fewer:
                 continue
-            if solved >= TRIALS or not _in_time(late):
+            if solved >= TRIALS or not in_time(late):
                 break
             trial, then, excuse = attempt(fewer)
             if goal <= then:
@@ -213,7 +214,7 @@ def remedies(
     return tuple(
         remedy
         for make in (_tell_reversals, _counter_examples)
-        if _in_time(late)
+        if in_time(late)
         for remedy in make(world, queries, forecast, late)
     )
 
@@ -231,7 +232,7 @@ def _tell_reversals(
     column = np.array(lacking, dtype=np.int64)[:, None]
     best: Remedy | None = None
     for number in (0, *(k for k in NUMBERS if k < len(rows))):
-        if not _in_time(late):
+        if not in_time(late):
             break
         told, rest = rows[:number], rows[number:]
         more = world.with_facts("identity", column, column) if lacking else world
@@ -277,7 +278,7 @@ def _counter_examples(
     follows = _with(queries, "follows")
     wider, unknown = _with_unknown(world)
     for number in (k for k in NUMBERS if k < len(rows)):
-        if not _in_time(late):
+        if not in_time(late):
             return
         told, rest = rows[:number], rows[number:]
         prompts = np.array([world.queries.prompt(q) for q in told])
@@ -313,5 +314,6 @@ def _with(table: pl.DataFrame, verdict: str) -> set[int]:
     return set(table.filter(pl.col("verdict") == verdict)["query"].to_list())
 
 
-def _in_time(late: float | None) -> bool:
+def in_time(late: float | None) -> bool:
+    """Whether it is not yet so late, by :func:`time.perf_counter`."""
     return late is None or time.perf_counter() < late

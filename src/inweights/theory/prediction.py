@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.progress import SolverProgress
@@ -25,21 +24,20 @@ from inweights.theory.advice import (
     Remedy,
     advise_identities,
     bridges,
+    in_time,
     remedies,
     stated_identities,
 )
-from inweights.theory.largest_part import parts_of, take, worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.program import Answers, Program, in_words
-from inweights.theory.soft_program import SoftSolution, solve_soft
+from inweights.theory.parts_in_time import MOST_OF_REST, parts_within, worlds_within
+from inweights.theory.prediction_tables import Solved, left_out, outvoted, query_table
+from inweights.theory.program import Answers, Program
+from inweights.theory.soft_program import solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, Statements, World
 
-__all__ = ["DECAY", "Prediction", "facts_within", "predict", "predicted_queries"]
-
-Array = NDArray[np.float64]
-Solved = Solution | SoftSolution
+__all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
 
 #: The decay of the soft program where program (2) has no solution: of six it did best by training
 #: without decay (docs/predict.md).
@@ -47,18 +45,9 @@ DECAY = 3e-4
 #: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
 #: than training has learnt by then.
 PHRASED = 1e-2
-#: Facts that a program may have for every cubic root of a second; at most, and at least.
-FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
-#: Share of the time left that one of several parts may take.
-MOST_OF_REST = 0.125
-#: Where no time is given, the size is that for so many seconds.
-SECONDS = 600.0
 
 #: Verdicts, the one that surprises most first.
 SURPRISING = ("asserted", "fails", "tied", "follows", "open")
-#: Queries that chain facts.
-_CHAINED = ("composition", "chain")
-_LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
 _VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
              "open": "open"}  # fmt: skip
 _SUMMARY = (
@@ -75,7 +64,9 @@ class Prediction:
     """A forecast for every query of a world.
 
     Attributes:
-        solution: The certified optimum that it rests on; of several parts, that of the largest.
+        parts: The optima that it rests on, that of the largest part first; the queries of each are
+            those of its world, in order.
+        world: What was asked: ``query`` and ``fact`` are places in it.
         queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
             ``answer``, ``predicted`` (the output with the largest logit), ``margin`` (the facts
             have 1: the least of them, or with decay the median), ``verdict``, ``tied`` (number of
@@ -91,18 +82,20 @@ class Prediction:
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
-        parts: The optimum of every part; the queries of each are those of its world, in order.
-        world: What was asked: ``query`` and ``fact`` are places in it.
     """
 
-    solution: Solution | SoftSolution
+    parts: tuple[Solved, ...]
     world: World
     queries: pl.DataFrame
     let_go: pl.DataFrame
     why: str = ""
-    advice: Advice | None = field(default=None)
+    advice: Advice | None = None
     remedies: tuple[Remedy, ...] = ()
-    parts: tuple[Solution | SoftSolution, ...] = ()
+
+    @property
+    def solution(self) -> Solved:
+        """The optimum of the largest part."""
+        return self.parts[0]
 
     @property
     def certified(self) -> bool:
@@ -178,7 +171,7 @@ def predict(
 
     There is a forecast for every world whose answers have one token. Where no matrix satisfies all
     facts, it is that of the soft program, with the facts that had to be let go; where time or
-    memory does not suffice for all facts, that of the largest part.
+    memory does not suffice for all facts, those of parts of them, each by itself.
 
     Args:
         world: Facts and queries with answers of one token.
@@ -223,77 +216,33 @@ def predict(
         tell = (lambda step, now: progress(what, step, now)) if progress else None
         left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
         solution, why = settings(of, seconds=left, progress=tell)
-        return solution, _table(solution, tie), why
+        return solution, query_table(solution, tie), why
 
-    found = _parts(world, SECONDS if seconds is None else seconds)
-    solved: list[tuple[Solved, pl.DataFrame, Ids]] = []
-    reasons: list[str] = []
-    pieces = worlds_of(world, [rows for rows, _ in found])
+    found = parts_within(world, seconds)
+    solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice is about the first part, and has what the parts leave.
     until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    for number, ((rows, cut), (part, asked)) in enumerate(zip(found, pieces, strict=True)):
+    for number, (rows, part, asked) in enumerate(worlds_within(world, found)):
         now = time.perf_counter()
         usual, left = (now - began) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
         what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
-        fair = _without_gaps(part) if cut else np.arange(len(asked))
-        own = replace(part, queries=take(part.queries, fair)) if cut else part
         share = max(1 / (len(found) - number), MOST_OF_REST)
-        solution, table, why = forecast(own, what, max(share * left, 2 * usual if number else 0.0))
-        solved.append((solution, table.with_columns(part=pl.lit(number), query=asked[fair]), rows))
-        reasons.append(why)
-    made = _put_together(world, solved, reasons, len(found))
-    return _advised(made, forecast, late) if advise and _in_time(late) else made
-
-
-def facts_within(seconds: float | None) -> int:
-    """Return how many facts a forecast may cover in so much time, in parts.
-
-    Example:
-        >>> facts_within(5.0)
-        12800
-    """
-    budget = SECONDS if seconds is None else seconds
-    return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
-
-
-def _parts(world: World, seconds: float) -> list[tuple[Ids, bool]]:
-    """The facts of each program to solve in so many seconds, and whether a component was cut.
-
-    A program's time grows with the cube of its facts, so that many small ones cover more. But what
-    a cut leaves of a component says less the less it is: those parts are as large as the time that
-    one part may take allows.
-    """
-    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MOST_OF_REST * seconds)))
-    most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
-    facts = len(world.facts)
-    if facts <= most:
-        return list(parts_of(world, most))
-    small = min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
-    found = list(parts_of(world, small))
-    cut = any(cut for _, cut in found)
-    return list(parts_of(world, min(most, least))) if cut and small < least else found
-
-
-def _without_gaps(part: World) -> Ids:
-    """The queries of a cut part but the chains of which it lacks a fact."""
-    queries = part.queries
-    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
-    whole = ~np.isin(queries.roles, list(chains))
-    whole[[query for query, _ in bridges(part)]] = True
-    return np.flatnonzero(whole)
+        solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
+        placed = table.with_columns(part=pl.lit(number), query=asked)
+        solved.append((solution, placed, rows, why))
+    made = _put_together(world, solved, len(found))
+    return _advised(made, forecast, late) if advise and in_time(late) else made
 
 
 def _put_together(
-    world: World,
-    solved: Sequence[tuple[Solved, pl.DataFrame, Ids]],
-    reasons: Sequence[str],
-    parts: int,
+    world: World, solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]], parts: int
 ) -> Prediction:
     """One forecast of all parts that were solved."""
+    solutions, tables, facts, reasons = zip(*solved, strict=True)
     out = np.ones(len(world.facts), dtype=bool)
-    out[np.concatenate([rows for _, _, rows in solved])] = False
+    out[np.concatenate(facts)] = False
     why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
     if parts > 1:
         why = (
@@ -301,14 +250,13 @@ def _put_together(
             f"{len(solved)} of {parts} parts of them, {int((~out).sum()):,} facts, whole "
             f"components where one fits, each forecast by itself. {why}"
         ).strip()
-    let_go = [_outvoted(solution, rows) for solution, _, rows in solved]
+    lost = [outvoted(solution, rows) for solution, rows in zip(solutions, facts, strict=True)]
     return Prediction(
-        solution=solved[0][0],
+        parts=solutions,
         world=world,
-        queries=pl.concat([table for _, table, _ in solved]),
-        let_go=pl.concat([*let_go, _left_out(world, out)]),
+        queries=pl.concat(tables),
+        let_go=pl.concat([*lost, left_out(world, out)]),
         why=why,
-        parts=tuple(solution for solution, _, _ in solved),
     )
 
 
@@ -324,10 +272,6 @@ def _advised(made: Prediction, forecast: Forecast, late: float | None) -> Predic
         )
         advice = replace(advice, mended=mended, open=still, broken=broken)
     return replace(made, advice=advice, remedies=remedies(part, local, forecast, late))
-
-
-def _in_time(late: float | None) -> bool:
-    return late is None or time.perf_counter() < late
 
 
 def _forecast(
@@ -398,101 +342,3 @@ def predicted_queries(
     known = stated_identities(made)
     helped = {query for query, bridge in bridges(made) if bridge in known}
     return queries.with_columns(trivial=pl.col("query").is_in(sorted(helped)).cast(pl.Float64))
-
-
-def _table(solution: Solved, tie: float) -> pl.DataFrame:
-    """A row a query: what is answered, by which margin, and what that comes to."""
-    world = solution.program.world
-    queries, words = world.queries, world.vocabulary
-    parts = solution.program.compare_in_parts(solution.templates, queries)
-    columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
-    best, margin, tied, expected, lead = (
-        np.concatenate([np.zeros(0), *(part[i] for part in columns)]) for i in range(5)
-    )
-    verdict = np.where(margin > tie, "follows", np.where(margin < -tie, "fails", "tied"))
-    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
-    verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
-    names = np.array(words.names, dtype=object)
-    return pl.DataFrame(
-        {
-            "query": np.arange(len(queries)),
-            "prompt": [words.text(queries.prompt(i)) for i in range(len(queries))],
-            "answer": names[queries.answers].tolist(),
-            "predicted": names[world.outputs[best.astype(np.int64)]].tolist(),
-            "margin": np.where(unstated, lead, margin),
-            "verdict": verdict.astype(str),
-            "tied": tied.astype(np.int64),
-            "expected": pl.Series(expected).scatter(np.flatnonzero(unstated), None),
-            "role": [queries.role_names[r] for r in queries.roles],
-            "pattern": _patterns(world),
-            "out_of_distribution": queries.out_of_distribution,
-        },
-        schema_overrides={"prompt": pl.String, "answer": pl.String, "predicted": pl.String,
-                          "role": pl.String, "pattern": pl.String},
-    )  # fmt: skip
-
-
-def _read(
-    logits: Array, columns: Ids, rivals: NDArray[np.bool_], *, scale: float, tie: float
-) -> tuple[Array, ...]:
-    """Best output, margin, number of ties, expected accuracy, and lead over the next best."""
-    logits = logits / scale
-    rows = np.arange(len(logits))
-    own = logits[rows, columns]
-    margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-    rivals[rows, columns] = True  # one answer against all that are wrong
-    near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
-    tied = near.sum(1)
-    best = logits.argmax(1)
-    top = logits[rows, best]
-    logits[rows, best] = -np.inf
-    lead = top - logits.max(1)
-    return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
-
-
-def _outvoted(solution: Solved, numbers: Ids) -> pl.DataFrame:
-    """Facts that the solution answers wrongly."""
-    program = solution.program
-    lost = np.zeros(0, dtype=np.int64)
-    if isinstance(solution, SoftSolution):
-        lost = np.flatnonzero(~solution.stored)
-    world = program.world
-    best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
-    return pl.DataFrame(
-        {
-            "fact": numbers[lost],
-            "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
-            "instead": [world.vocabulary.names[world.outputs[k]] for k in best.tolist()],
-            "why": ["not stored"] * len(lost),
-        },
-        schema=_LET_GO,
-    )
-
-
-def _left_out(world: World, out: NDArray[np.bool_]) -> pl.DataFrame:
-    rows = np.flatnonzero(out).tolist()
-    return pl.DataFrame(
-        {
-            "fact": rows,
-            "statement": [in_words(world, world.facts, f) for f in rows],
-            "instead": [None] * len(rows),
-            "why": ["left out"] * len(rows),
-        },
-        schema=_LET_GO,
-    )
-
-
-def _patterns(world: World) -> list[str]:
-    """The form of every query: relations by name, other tokens by their group."""
-    names, queries, groups = world.vocabulary.names, world.queries, world.vocabulary.groups
-    starts = np.cumsum([0, *map(len, groups.values())])[:-1]
-    of = list(groups)
-
-    def shown(tokens: Ids) -> str:
-        found = [of[g] for g in np.searchsorted(starts, tokens, side="right") - 1]
-        pairs = zip(tokens.tolist(), found, strict=True)
-        return " ".join(names[t] if group.endswith("relation") else group for t, group in pairs)
-
-    return [
-        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}" for i in range(len(queries))
-    ]

@@ -1,0 +1,78 @@
+"""What a forecast covers in so much time: its parts, and what each of them is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from inweights.theory.advice import bridges
+from inweights.theory.largest_part import parts_of, take, worlds_of
+from inweights.worlds.world import Ids, World
+
+__all__ = ["MOST_OF_REST", "facts_within", "parts_within", "worlds_within"]
+
+#: Facts that a program may have for every cubic root of a second; at most, and at least.
+FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
+#: Share of the time left that one of several parts may take.
+MOST_OF_REST = 0.125
+#: Where no time is given, the size is that for so many seconds.
+SECONDS = 600.0
+#: Queries that chain facts.
+_CHAINED = ("composition", "chain")
+
+
+def facts_within(seconds: float | None) -> int:
+    """Return how many facts a forecast may cover in so much time, in parts.
+
+    Example:
+        >>> facts_within(5.0)
+        12800
+    """
+    budget = SECONDS if seconds is None else seconds
+    return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
+
+
+def parts_within(world: World, seconds: float | None) -> list[tuple[Ids, bool]]:
+    """Return the facts of each program to solve in so much time, and whether a component was cut.
+
+    A program's time grows with the cube of its facts, so that many small ones cover more. But what
+    a cut leaves of a component says less the less it is: those parts are as large as the time that
+    one part may take allows.
+    """
+    seconds = SECONDS if seconds is None else seconds
+    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MOST_OF_REST * seconds)))
+    most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
+    facts = len(world.facts)
+    if facts <= most:
+        return list(parts_of(world, most))
+    small = min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
+    found = list(parts_of(world, small))
+    cut = any(cut for _, cut in found)
+    return list(parts_of(world, min(most, least))) if cut and small < least else found
+
+
+def worlds_within(
+    world: World, parts: Sequence[tuple[Ids, bool]]
+) -> Iterator[tuple[Ids, World, Ids]]:
+    """Yield the facts of each part, its world, and which queries of the whole that has.
+
+    A cut part is not asked for chains of which it lacks a fact.
+    """
+    pieces = worlds_of(world, [rows for rows, _ in parts])
+    for (rows, cut), (part, asked) in zip(parts, pieces, strict=True):
+        if cut:
+            fair = _without_gaps(part)
+            yield rows, replace(part, queries=take(part.queries, fair)), asked[fair]
+        else:
+            yield rows, part, asked
+
+
+def _without_gaps(part: World) -> Ids:
+    """The queries of a cut part but the chains of which it lacks a fact."""
+    queries = part.queries
+    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
+    whole = ~np.isin(queries.roles, list(chains))
+    whole[[query for query, _ in bridges(part)]] = True
+    return np.flatnonzero(whole)
