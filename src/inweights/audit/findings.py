@@ -267,7 +267,7 @@ def _theory(audit: Audit) -> list[Finding]:
     if audit.forecast is None:
         text = f"There is none: {audit.why_no_forecast}."
         return [Finding("note", "No forecast", text)]
-    solution = audit.forecast.solution
+    worst = max(audit.forecast.parts, key=lambda part: part.gap)
     lost = audit.forecast.let_go.filter(pl.col("why") == "not stored")
     found = [
         Finding(
@@ -279,6 +279,6 @@ def _theory(audit: Audit) -> list[Finding]:
     text = trust(audit.forecast)
     if not lost.height and audit.forecast.why:
         found = [Finding("note", "What the forecast is of", audit.forecast.why)]
-    text = f"{text[:1].upper()}{text[1:]}. The certificate ({solution.status}, gap "
-    text += f"{solution.gap:.1e}) is of the program, not of any training."
+    text = f"{text[:1].upper()}{text[1:]}. The certificate ({worst.status}, gap "
+    text += f"{worst.gap:.1e}) is of the program, not of any training."
     return [*found, Finding("note", "What the forecast is worth", text)]
