@@ -16,7 +16,7 @@ from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.wording import Wording
 from inweights.worlds.world import Ids
 
-__all__ = ["CANDIDATES", "QUESTIONS", "held_out", "with_left_out"]
+__all__ = ["CANDIDATES", "QUESTIONS", "chains_of", "held_out", "with_left_out"]
 
 #: Questions of each kind, at most; which ones is decided by the seed.
 QUESTIONS = 10_000

@@ -212,14 +212,14 @@ def _answers(model: Model, world: World, part: Part) -> Ids:
     """The token that each replica answers each statement with, ``[R, M]``."""
     from inweights.training.scoring import answer_logits
 
-    found = [np.zeros((model.replicas, 0), dtype=np.int64)]
-    for indices, _, _ in getattr(world, part).by_shape():
+    statements = getattr(world, part)
+    found = np.zeros((model.replicas, len(statements)), dtype=np.int64)
+    for indices, _, _ in statements.by_shape():
         for start in range(0, len(indices), _AT_ONCE):
             rows = indices[start : start + _AT_ONCE]
             logits = answer_logits(model, world, part, rows)
-            found.append(model.candidates[logits.argmax(-1)].cpu().numpy())
-    order = np.concatenate([[], *(rows for rows, _, _ in getattr(world, part).by_shape())])
-    return np.concatenate(found, axis=1)[:, np.argsort(order)]
+            found[:, rows] = model.candidates[logits.argmax(-1)].cpu().numpy()
+    return found
 
 
 def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:

@@ -48,7 +48,11 @@ def star_picture(
     if isinstance(world, PathStar):
         edge, path = (int(made.facts.with_role(role)[0]) for role in ("edge", "path"))
         note = "\n".join(
-            (_text(made, made.facts, edge), _text(made, made.facts, path), _text(made))
+            (
+                _text(made, made.facts, edge),
+                _text(made, made.facts, path),
+                _text(made, made.queries, 0),
+            )
         )
         goals = dict.fromkeys(_goals(made.queries), ASKED)
         goals |= dict.fromkeys(_goals(made.facts), TRAINED)
@@ -85,7 +89,7 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
     """
     made = world.build(seed)
     inside = isinstance(world, InContextStar)
-    told = {(_key(made.facts, i, inside)) for i in range(len(made.facts))}
+    told = {_key(made.facts, i, inside) for i in range(len(made.facts))}
     known, edges, first, later = [], [], set(), 0
     for i in range(len(made.queries)):
         children = _children(made, made.queries.prompt(i) if inside else None)
@@ -131,12 +135,10 @@ def _children(made: World, prompt: np.ndarray | None = None) -> Children:
     return children
 
 
-def _text(made: World, said: Statements | None = None, i: int = 0) -> str:
-    """A statement in words; the first query with a question mark if none is given."""
-    part = made.queries if said is None else said
-    words = f"{made.vocabulary.text(part.prompt(i))} → {made.vocabulary.text(part.answer(i))}"
-    whole = words if said is not None and said is not made.queries else f"asked: {words}"
-    return "\n".join(wrap(whole, 38))
+def _text(made: World, said: Statements, i: int) -> str:
+    """A statement in words, in short lines; what is asked says so."""
+    words = f"{made.vocabulary.text(said.prompt(i))} → {made.vocabulary.text(said.answer(i))}"
+    return "\n".join(wrap(f"asked: {words}" if said is made.queries else words, 38))
 
 
 def _panel(
