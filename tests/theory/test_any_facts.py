@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,15 +106,18 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a piece of one large component is asked, its facts answer."""
+    """A piece of one large component is asked all chains of its facts, and no others."""
     monkeypatch.setattr("inweights.theory.parts_in_time.MOST_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
     forecast = predict(world)
     assert len(forecast.parts) == 3
     assert 0 < forecast.queries.height < len(world.queries)
+    whole: set[int] = set()
     for part in forecast.parts:
         of = part.program.world
         assert {query for query, _ in bridges(of)} == set(range(len(of.queries)))
+        whole |= {query for query, _ in bridges(replace(world, facts=of.facts))}
+    assert set(forecast.queries["query"]) == whole
     if forecast.advice:
         asked = set(forecast.queries["query"])
         assert set(forecast.advice.mended) | set(forecast.advice.open) <= asked

@@ -13,10 +13,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.theory.advice import bridges
 from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
 __all__ = ["largest_part", "parts_of", "take", "worlds_of"]
+
+#: Queries that chain facts.
+_CHAINED = ("composition", "chain")
 
 
 def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
@@ -31,7 +35,7 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
     rows, _ = next(parts_of(world, facts))
     kept = np.zeros(len(world.facts), dtype=bool)
     kept[rows] = True
-    part, _ = next(worlds_of(world, [rows]))
+    part, _ = next(worlds_of(world, [(rows, False)]))
     return part, kept
 
 
@@ -75,10 +79,11 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
     yield from sorted(parts, key=lambda part: -len(part[0]))
 
 
-def worlds_of(world: World, parts: Iterable[Ids]) -> Iterator[tuple[World, Ids]]:
-    """Yield the world of each part's facts, and which queries of the whole it has.
+def worlds_of(world: World, parts: Iterable[tuple[Ids, bool]]) -> Iterator[tuple[World, Ids]]:
+    """Yield the world of each of :func:`parts_of`, and which queries of the whole it has.
 
-    These are those whose tokens all occur in its facts, or in none, and that no part before had.
+    These are those whose tokens all occur in its facts, or in none, and that no part before had;
+    of a cut part none that chains a fact which it lacks.
     """
     which, tokens = _tokens(world.facts)
     nowhere = np.ones(len(world.vocabulary), dtype=bool)
@@ -86,7 +91,7 @@ def worlds_of(world: World, parts: Iterable[Ids]) -> Iterator[tuple[World, Ids]]
     asked, words = _tokens(world.queries)
     taken = np.zeros(len(world.queries), dtype=bool)
     inside = np.zeros(len(world.facts), dtype=bool)
-    for rows in parts:
+    for rows, cut in parts:
         if len(rows) == len(world.facts):
             yield world, np.arange(len(world.queries))
             return
@@ -96,11 +101,21 @@ def worlds_of(world: World, parts: Iterable[Ids]) -> Iterator[tuple[World, Ids]]
         known[tokens[inside[which]]] = True
         strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
         chosen = np.flatnonzero(~strange & ~taken)
+        part = replace(world, facts=take(world.facts, rows), queries=take(world.queries, chosen))
+        if cut:
+            fair = _without_gaps(part)
+            part, chosen = replace(part, queries=take(part.queries, fair)), chosen[fair]
         taken[chosen] = True
-        yield (
-            replace(world, facts=take(world.facts, rows), queries=take(world.queries, chosen)),
-            chosen,
-        )
+        yield part, chosen
+
+
+def _without_gaps(part: World) -> Ids:
+    """The queries of a cut part but the chains of which it lacks a fact."""
+    queries = part.queries
+    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
+    whole = ~np.isin(queries.roles, list(chains))
+    whole[[query for query, _ in bridges(part)]] = True
+    return np.flatnonzero(whole)
 
 
 def take(statements: Statements, rows: Ids) -> Statements:

@@ -1,17 +1,13 @@
-"""What a forecast covers in so much time: its parts, and what each of them is asked."""
+"""What a forecast covers in so much time: how many facts, and in which parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
 import numpy as np
 
-from inweights.theory.advice import bridges
-from inweights.theory.largest_part import parts_of, take, worlds_of
+from inweights.theory.largest_part import parts_of
 from inweights.worlds.world import Ids, World
 
-__all__ = ["MOST_OF_REST", "facts_within", "parts_within", "worlds_within"]
+__all__ = ["MOST_OF_REST", "facts_within", "parts_within"]
 
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
 FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
@@ -19,8 +15,6 @@ FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
 MOST_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.
 SECONDS = 600.0
-#: Queries that chain facts.
-_CHAINED = ("composition", "chain")
 
 
 def facts_within(seconds: float | None) -> int:
@@ -51,28 +45,3 @@ def parts_within(world: World, seconds: float | None) -> list[tuple[Ids, bool]]:
     found = list(parts_of(world, small))
     cut = any(cut for _, cut in found)
     return list(parts_of(world, min(most, least))) if cut and small < least else found
-
-
-def worlds_within(
-    world: World, parts: Sequence[tuple[Ids, bool]]
-) -> Iterator[tuple[Ids, World, Ids]]:
-    """Yield the facts of each part, its world, and which queries of the whole that has.
-
-    A cut part is not asked for chains of which it lacks a fact.
-    """
-    pieces = worlds_of(world, [rows for rows, _ in parts])
-    for (rows, cut), (part, asked) in zip(parts, pieces, strict=True):
-        if cut:
-            fair = _without_gaps(part)
-            yield rows, replace(part, queries=take(part.queries, fair)), asked[fair]
-        else:
-            yield rows, part, asked
-
-
-def _without_gaps(part: World) -> Ids:
-    """The queries of a cut part but the chains of which it lacks a fact."""
-    queries = part.queries
-    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
-    whole = ~np.isin(queries.roles, list(chains))
-    whole[[query for query, _ in bridges(part)]] = True
-    return np.flatnonzero(whole)

@@ -28,9 +28,10 @@ from inweights.theory.advice import (
     remedies,
     stated_identities,
 )
+from inweights.theory.largest_part import worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.parts_in_time import MOST_OF_REST, parts_within, worlds_within
+from inweights.theory.parts_in_time import MOST_OF_REST, parts_within
 from inweights.theory.prediction_tables import Solved, left_out, outvoted, query_table
 from inweights.theory.program import Answers, Program
 from inweights.theory.soft_program import solve_soft
@@ -222,7 +223,8 @@ def predict(
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice is about the first part, and has what the parts leave.
     until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    for number, (rows, part, asked) in enumerate(worlds_within(world, found)):
+    pieces = zip(found, worlds_of(world, found), strict=True)
+    for number, ((rows, _), (part, asked)) in enumerate(pieces):
         now = time.perf_counter()
         usual, left = (now - began) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
