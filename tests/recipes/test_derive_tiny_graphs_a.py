@@ -11,7 +11,7 @@ import pytest
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes.beyond import real_graphs
-from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import derived
 from inweights.recipes.geometric_memory import fig1, fig5, fig6, fig7, fig8, fig9, filming
 from inweights.recipes.geometric_memory.common import (
     BF16,
@@ -139,7 +139,7 @@ def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() ->
         graph="grid", architecture=GPT, seed=3,
     )  # fmt: skip
     shared = pl.concat([course.drop("condition").head(1), course], how="diagonal")
-    made = gm.judged({"correlation": course, "shared": shared, "plain": course.drop("condition")})
+    made = derived.judged({"correlation": course, "shared": shared, "plain": course.drop("condition")})
     assert rows(made["correlation"], "step spearman") == [(0, 0.0), (9, -0.5)]
     assert made["shared"].height == 3
     assert made["plain"].height == 3
@@ -149,7 +149,7 @@ def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() ->
 def test_equally_close_pairs_share_a_rank() -> None:
     """Both far pairs are equally close but for a rounding; a decimal place would part them."""
     pairs = ((1, 0.9), (2, 0.0500005), (3, 0.0500004), (2, 0.05000045), (3, -0.4))
-    found = gm.far_correlation(table("hops cosine", *pairs, graph="grid", seed=3), ["graph"])
+    found = derived.far_correlation(table("hops cosine", *pairs, graph="grid", seed=3), ["graph"])
     assert close(rows(found, "far"), (-1 / np.sqrt(3),))
 
 

@@ -11,6 +11,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -51,10 +53,10 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from null distributions, energy in the top eigenspaces, rows of random vectors."""
-    tables = gm.judged(tables)
-    correlation = gm.beside_random(tables["correlation"])
+    tables = judged(tables)
+    correlation = beside_random(tables["correlation"])
     recall = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))
-    top = gm.top_energy(tables["energy"], LABELS)
+    top = top_energy(tables["energy"], LABELS)
     spectra = tables["energy"].with_columns(number=pl.col("space") + 1)
     with_chance = partial(beside_chance, label="architecture", name=CHANCE)
     return tables | {
@@ -139,8 +141,8 @@ CLAIMS = (
 )
 
 FIGURES = (
-    gm.by_condition(),
-    gm.on_graphs(
+    drawings.by_condition(),
+    drawings.on_graphs(
         "correlation",
         "correlations",
         "Does the angle between two nodes say how far apart they are?",
@@ -152,7 +154,7 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    gm.on_graphs(
+    drawings.on_graphs(
         "energy",
         "energies",
         "Share of the embeddings' energy in the top eigenspaces of the graph",
@@ -162,7 +164,7 @@ FIGURES = (
         y_label="share of the energy",
         y_limits=(0, 1),
     ),
-    gm.spectra(
+    drawings.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
@@ -174,7 +176,7 @@ FIGURES = (
         y_limits=(0, 1),
         columns=2,
     ),
-    gm.on_graphs(
+    drawings.on_graphs(
         "memory",
         "recall",
         "Loss above the least that is possible",

@@ -11,6 +11,7 @@ from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
 from inweights.recipes.derived import first_step, half_time
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory.derived import judged, top_energy
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
@@ -116,9 +117,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """First step of full recall, of a positive margin, and half-times of the geometry."""
     by, keys, step = [*LABELS, "seed"], [*LABELS, "seed", "step"], pl.col("step")
     margins = _least(tables["margin"]).filter(pl.col("horizon") != EARLY, step > 0)
-    tables = gm.judged(tables, gm.BF16)
+    tables = judged(tables, gm.BF16)
     recall, margin = tables["recall"], _least(tables["margin"])
-    top = gm.top_energy(tables["energy"], [*LABELS, "step"])
+    top = top_energy(tables["energy"], [*LABELS, "step"])
     gpt = recall.join(tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys)
     stored = first_step(recall, "recall", by, least=1.0).rename({"first": "stored"})
     positive = first_step(margin, "stored", by).rename({"first": "positive"})

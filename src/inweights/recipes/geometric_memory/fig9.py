@@ -13,6 +13,8 @@ from inweights.lab import Measure, Plan, cosine, share, sweeps
 from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import judged
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -83,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     condition = without.alias("condition")
     least = pl.col("over") == "min"
     every = tables["margin"].filter(pl.col("rivals") == "nodes").with_columns(stored=_positive)
-    tables = gm.judged(tables, gm.BF16)
+    tables = judged(tables, gm.BF16)
     zigzags = tables["zigzag"].with_columns(
         condition,
         excess=pl.col("zigzag") - pl.col("null_mean"),
@@ -231,7 +233,7 @@ FIGURES = (
         y="zigzag",
         y_limits=(0, 1),
     ),
-    gm.spectra(
+    drawings.spectra(
         "spectra",
         "trained_spectra",
         "Energy by eigenspace of untied Node2Vec and TinyNN",
