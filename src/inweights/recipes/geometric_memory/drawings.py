@@ -19,9 +19,10 @@ by_condition = partial(
     "conditions",
     "What the settings of the paper's code make of the geometry",
     "Spearman of cosine against hops at the end of training. The code has nine more classes, which "
-    "no edge uses, a token [EDGE] before each node, positions from N(0, 1) and a rate that falls "
-    "to a tenth; ours has none of them. Claims are judged under the code's condition; the other "
-    "figures show it.",
+    "no edge uses, a token [EDGE] before each node, TinyGPT's positions from N(0, 1), and rates of "
+    "TinyGPT and TinyNN that fall to a tenth, but TinyNN's on the cycle; ours has none of these, "
+    "and TinyGPT's rate falls to 0. Claims are judged under the code's condition, in bfloat16 "
+    "where that is drawn.",
     y="spearman",
     series="condition",
     y_label="Spearman ρ",

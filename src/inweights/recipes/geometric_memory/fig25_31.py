@@ -255,7 +255,8 @@ FIGURES = (
         "correlations",
         "Correlation of cosine with hop distance, by how TinyNN is trained",
         "Spearman over all pairs of nodes; −1 where the farther node is always the less similar "
-        "one, random vectors are near 0. All store the same edges.",
+        "one, random vectors are near 0. All are taught the same edges, one of them self-edges "
+        "besides.",
         axis="graph",
         value="setting",
         y="spearman",
@@ -279,9 +280,8 @@ FIGURES = (
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
-        "Space 1 holds the circle; neighbours differ in sign in the last ones. Most ways use both "
-        "ends; self-edges favour the smooth one, a high rate from a unit normal start the rough "
-        "one.",
+        "Space 1 holds the circle; neighbours differ in sign in the last ones. Random vectors have "
+        "energy in proportion to a space's dimension.",
         series="model",
         facet="setting",
         reference=("null_mean", CHANCE),

@@ -145,7 +145,7 @@ CLAIMS = (
 by_graph = partial(drawings.on_graphs, value="edges", series="architecture")
 
 FIGURES = (
-    drawings.by_condition(value="edges"),
+    drawings.by_condition(value="edges", y_label="Spearman ρ of TinyGPT"),
     by_graph(
         "correlation",
         "correlation",

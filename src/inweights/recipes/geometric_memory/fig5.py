@@ -129,7 +129,7 @@ FIGURES = (
         "recall",
         "course",
         "Edges that are stored, in the same runs",
-        "Top-degree recall; all models store all edges.",
+        "Top-degree recall, the share of a node's neighbours that outrank all others.",
         y="recall",
         y_label="recall",
         y_limits=(0, 1.05),
@@ -138,8 +138,9 @@ FIGURES = (
         "by-hops",
         "by_hops",
         "Mean cosine by distance, at the end",
-        "Only pairs at one hop were taught. The further ones fall into order all the same, but for "
-        "associative storage.",
+        "Only pairs at one hop were taught. In TinyGPT and TinySSM those two hops apart are "
+        "closest; beyond, cosine falls below 0, and at the far ends of the star it rises again. "
+        "Associative storage stays near 0.",
         order=MODELS,
     ),
 )

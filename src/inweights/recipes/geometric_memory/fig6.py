@@ -239,24 +239,23 @@ FIGURES = (
         "first-steps",
         "curves",
         "The first steps of a wide TinyNN",
-        "Width 512. Every edge is known after one step, whether embeddings are frozen or free. "
-        "Free ones then turn to the top eigenspaces within some ten steps, and stay there.",
+        "Width 512, frozen embeddings and free ones: edges that are known (top-degree recall), and "
+        "how much of the free ones' energy lies in the top eigenspaces.",
         y_label="share",
         y_limits=(0, 1),
     ),
     of_graphs(
         "tiny-gpt",
         "gpt_curves",
-        "TinyGPT is geometric before it knows the edges",
-        "Recall, and minus the Spearman correlation of cosine with hops. The correlation peaks "
-        "while edges are still missing, and falls as they are learnt.",
+        "TinyGPT's edges and its geometry, through training",
+        "Top-degree recall, and minus the Spearman correlation of cosine with hops.",
         y_label="recall, −ρ",
         labels={"geometry": "geometry (−ρ)"},
     ),
     by_steps(
         "margins",
         "margins",
-        "TinyNN's geometric margin on the cycle comes early and may go late",
+        "TinyNN's geometric margin on the cycle, through training",
         "Mean margin over the smallest neighbour as the code takes it, in logits; above 0 the "
         "geometry alone stores the edges. Rate .01 all along, no regulariser; in bfloat16 and in "
         "fp32 with the code's vocabulary, and in fp32 with ours.",

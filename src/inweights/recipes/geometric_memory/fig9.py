@@ -217,9 +217,8 @@ FIGURES = (
         "bottom",
         "beside_chance",
         "Energy in the most negative eigenspace, where neighbours differ in sign",
-        "Always the eigenspace of the graph without self-edges. Untied and deeper models use it "
-        "more than random vectors, if they start small; self-edges bring it down to chance, but "
-        "on the grid only half-way.",
+        "Always the eigenspace of the graph without self-edges. What is above random vectors is a "
+        "zigzag. The untied model starts small, from N(0, .02²), or from a unit normal.",
         y="bottom",
         y_limits=(0, 0.5),
     ),
@@ -228,8 +227,7 @@ FIGURES = (
         "beside_chance",
         "Energy in all negative eigenspaces",
         "These spaces hold about half of all directions, so that random vectors have half of "
-        "their energy here: the sum alone hardly tells a zigzag from chance. Self-edges make it "
-        "fall far below chance.",
+        "their energy here: the sum alone hardly tells a zigzag from chance.",
         y="zigzag",
         y_limits=(0, 1),
     ),
@@ -237,8 +235,8 @@ FIGURES = (
         "spectra",
         "trained_spectra",
         "Energy by eigenspace of untied Node2Vec and TinyNN",
-        "Space 1 is the Fiedler space, the last the most negative one. Without self-edges both "
-        "ends are used and the middle is empty; with them mostly the smooth end is.",
+        "Space 1 is the Fiedler space, the last the most negative one; both are those of the graph "
+        "without self-edges.",
         series="condition",
         facet="panel",
         columns=4,
