@@ -49,7 +49,7 @@ class Settings(Config):
         decays: Decay of the soft program that forecasts Emb-MLP, and GPT. Nothing is trained with
             it: training that stops short of the optimum is nearer to such a program than to its
             limit.
-        replicas: Replicas of the short trainings; 0: none.
+        replicas: Replicas of the short trainings.
         tried: Length of the short trainings, as a share of that of ``predict --by training``.
         emb_mlp: Training of Emb-MLP.
         gpt: Training of GPT.
