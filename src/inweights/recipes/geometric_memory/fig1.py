@@ -76,7 +76,7 @@ CLAIMS = (
 
 FIGURES = (
     *filming.figures(
-        seen="All store the same edges. Associative storage keeps the vectors as they were "
+        seen="All are taught the same edges. Associative storage keeps the vectors as they were "
         "drawn, Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to "
         "that early on, and then let neighbours zigzag.",
         course="TinyGPT and TinySSM come closest to the graph early, within some tens of steps, "
