@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 import pytest
+from tests.recipes.tables import table, values
 
 from inweights.recipes.beyond import (
     curriculum_map,
@@ -20,10 +20,6 @@ from inweights.recipes.beyond import (
 from inweights.recipes.feature_resemblance import fig1, table3, theorems
 
 ROLES = ("category", "similarity", "attribution")
-
-
-def table(columns: str, *rows: Sequence[Any]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=columns.split(), orient="row")
 
 
 def crossed(labels: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
@@ -42,11 +38,6 @@ def told(labels: str, values: Sequence[Any], facts: Sequence[float], right: floa
             ("queries", "conclusion", "in", 0.77),
         ),
     )
-
-
-def rows(frame: pl.DataFrame, columns: str) -> list[tuple[Any, ...]]:
-    """Rows of some columns, their numbers rounded."""
-    return frame.select(columns.split()).with_columns(cs.float().round(6)).rows()
 
 
 def test_where_the_bridge_holds() -> None:
@@ -74,22 +65,22 @@ def test_where_the_bridge_holds() -> None:
     found = where_the_bridge_holds.derive(
         {"accuracy": pl.concat(accuracy), "alignment": pl.concat(alignment)}
     )
-    assert rows(found["final"], "axis value world step accuracy contrast nearest") == [
+    assert values(found["final"], "axis value world step accuracy contrast nearest") == [
         ("head", "untied", "C = 1", 40, 0.4, 2.0, 0.1),
         ("head", "untied", "C = 2", 40, 0.5, 4.0, 1.0),
         ("head", "untied", "no identity", 40, 0.9, 5.0, 1.0),
         ("rate", "1e-3", "C = 1", 40, 0.2, 1.0, 0.9),
         ("rate", "3e-3", "C = 1", 40, 0.6, 3.0, 1.0),
     ]
-    assert rows(found["map_c1"], "accuracy") == [(0.4,), (0.2,), (0.6,)]
-    assert rows(found["map_harder"], "accuracy") == [(0.5,)]
-    assert rows(found["map_without"], "accuracy") == [(0.9,)]
+    assert values(found["map_c1"], "accuracy") == [(0.4,), (0.2,), (0.6,)]
+    assert values(found["map_harder"], "accuracy") == [(0.5,)]
+    assert values(found["map_without"], "accuracy") == [(0.9,)]
     # Accuracy is a fifth of the contrast at C = 1; one run at C = 2 has no correlation.
     tells = dict(found["alignment_tells"].select("world", "correlation").rows())
     assert set(tells) == {"C = 1", "C = 2"}
     assert tells["C = 1"] == pytest.approx(1.0)
     # Half-way at .25 (step 20) and .5 (step 40); at .3 (step 40) and .5 (step 20).
-    assert rows(found["leads"], "axis world answered aligned lead") == [
+    assert values(found["leads"], "axis world answered aligned lead") == [
         ("head", "C = 2", 20.0, 40.0, -20.0),
         ("rate", "C = 1", 40.0, 20.0, 20.0),
     ]
@@ -111,14 +102,14 @@ def test_when_to_decay() -> None:
         told("head width decayed when seed", run[:5], (1.0, run[6], 1.0), run[5]) for run in runs
     ]
     found = when_to_decay.derive({"accuracy": pl.concat(tables)})
-    assert rows(found["runs"].filter(width=32), "panel when recall") == [
+    assert values(found["runs"].filter(width=32), "panel when recall") == [
         ("tied head, width 32", "never", 0.99),
         ("tied head, width 32", "throughout", 0.99),
     ]
     gains = found["gain"].filter(when="throughout")
     known = gains.filter(pl.col("gain").is_not_nan())
-    assert rows(known, "width seed gain") == [(64, 7, 0.5), (32, 7, -0.2)]
-    assert rows(gains.filter(pl.col("gain").is_nan()), "decayed seed") == [
+    assert values(known, "width seed gain") == [(64, 7, 0.5), (32, 7, -0.2)]
+    assert values(gains.filter(pl.col("gain").is_nan()), "decayed seed") == [
         (everything, 7),
         (spared, 8),
     ]
@@ -162,22 +153,22 @@ def test_predicted_composition() -> None:
     )  # fmt: skip
     by = pl.col("forecaster")
     program = found["by_world"].filter(by == "program (2)")
-    assert rows(program, "world kind hit expected error") == [
+    assert values(program, "world kind hit expected error") == [
         ("permuted, C = 1", "even", 0.5, 0.5, 0.0),
         ("permuted, C = 1", "even", 0.5, 0.75, 0.25),
         ("shared answers", "uneven", 0.5, 0.65, 0.15),
     ]
     training = found["by_world"].filter(by == "short training")
-    assert rows(training, "world hit expected error") == [("shared answers", 0.5, 0.5, 0.0)]
+    assert values(training, "world hit expected error") == [("shared answers", 0.5, 0.5, 0.0)]
     # Of C = 1 alone; what ties is not decided.
-    assert rows(found["complexity_one"], "identity identities agrees") == [
+    assert values(found["complexity_one"], "identity identities agrees") == [
         (1.0, "all or none", 1.0),
         (0.5, "some", 0.0),
     ]
     area = (
         found["auc"].filter(by != "bridge has an identity").sort("forecaster", "world", "identity")
     )
-    assert rows(area, "forecaster world auc") == [
+    assert values(area, "forecaster world auc") == [
         ("program (2)", "permuted, C = 1", 0.0),
         ("program (2)", "permuted, C = 1", 1.0),
         ("program (2)", "shared answers", 1.0),
@@ -188,7 +179,7 @@ def test_predicted_composition() -> None:
     ]
     # The trivial one has half of a pair, where all bridges have an identity, or have it wrongly.
     above = found["above"].filter(pl.col("world") == "shared answers")
-    assert rows(above, "pair gain spared") == [
+    assert values(above, "pair gain spared") == [
         ("program (2) above bridge has an identity", 0.5, 0.35),
         ("soft program above bridge has an identity", -0.5, 0.5),
         ("soft program above program (2)", -1.0, 0.15),
@@ -198,7 +189,7 @@ def test_predicted_composition() -> None:
         "permuted, C = 1, 1.0", "permuted, C = 1, 0.5", "shared answers, 0.5"
     }  # fmt: skip
     assert found["reliability"]["queries"].sum() == 6
-    assert rows(found["memorised"], "world accuracy fair") == [
+    assert values(found["memorised"], "world accuracy fair") == [
         ("permuted, C = 1", 0.8, True),
         ("shared answers", 0.8, False),
     ]
@@ -226,18 +217,18 @@ def test_partial_identity() -> None:
         }
     )
     # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an identity.
-    assert rows(found["worlds"], "cosine from_facts hit agrees off gap") == [
+    assert values(found["worlds"], "cosine from_facts hit agrees off gap") == [
         (0.4, 0.525, 0.5, 0.5, 0.125, 0.25)
     ]
-    assert rows(found["sides"], "chain hit cosine from_facts") == [
+    assert values(found["sides"], "chain hit cosine from_facts") == [
         ("with identity", 0.5, 0.8, 0.7),
         ("without", 0.5, 0.0, 0.35),
     ]
-    assert rows(found["shown"], "column value from_facts") == [
+    assert values(found["shown"], "column value from_facts") == [
         ("hit", 0.5, 0.525),
         ("cosine", 0.4, 0.525),
     ]
-    assert rows(found["memorised"], "model fraction accuracy") == [("GPT", 0.75, 0.6)]
+    assert values(found["memorised"], "model fraction accuracy") == [("GPT", 0.75, 0.6)]
 
 
 def test_curriculum_map() -> None:
@@ -256,12 +247,12 @@ def test_curriculum_map() -> None:
     )
     columns = "model success cosine attribution phase_2"
     told_again, alone = "attribution rehearsed in phase 2", "similarity alone in phase 2"
-    assert rows(found["table"], columns) == [
+    assert values(found["table"], columns) == [
         ("one-layer", 0.3, 0.45, 0.7, told_again),
         ("GPT", 0.2, 0.55, 0.4, alone),
     ]
-    assert rows(found["predicted"], "model from_facts error") == [("one-layer", 0.65, 0.2)]
-    assert set(rows(found["shown"], "panel phase_2 value")) == {
+    assert values(found["predicted"], "model from_facts error") == [("one-layer", 0.65, 0.2)]
+    assert set(values(found["shown"], "panel phase_2 value")) == {
         ("one-layer: success", told_again, 0.3),
         ("one-layer: similarity", told_again, 0.45),
         ("one-layer: attribution", told_again, 0.7),
@@ -287,11 +278,11 @@ def test_frozen_or_reversed() -> None:
             ),
         }
     )
-    assert rows(found["table"], "course success cosine panel line") == [
+    assert values(found["table"], "course success cosine panel line") == [
         ("AS", 0.3, 0.45, "AS, ReLU", "value matrix frozen in phase 2"),
         ("SA", 0.2, 0.55, "SA, linear", "value matrix moves in phase 2"),
     ]
-    assert rows(found["taught"], "course role accuracy") == [
+    assert values(found["taught"], "course role accuracy") == [
         ("AS", "similarity", 0.8),
         ("SA", "attribution", 0.4),
     ]
@@ -320,21 +311,21 @@ def test_depth() -> None:
         }
     )
     # From .4 to .3 it falls; the models are taken each for itself.
-    assert rows(found["steps"], "model least") == [("GPT", 0.1), ("linear network", -0.1)]
-    assert rows(found["ends"], "model rise contrast other_rise") == [
+    assert values(found["steps"], "model least") == [("GPT", 0.1), ("linear network", -0.1)]
+    assert values(found["ends"], "model rise contrast other_rise") == [
         ("GPT", 0.1, 0.0, -0.1),
         ("linear network", 0.7, 0.68, 0.1),
     ]
     # Foretold once, under another seed; only up to layer 4.
-    assert rows(found["predicted"], "seed depth error") == [
+    assert values(found["predicted"], "seed depth error") == [
         (8, 1, 0.1),
         (8, 2, 0.0),
         (8, 3, 0.3),
         (8, 4, 0.2),
     ]
-    assert rows(found["final_loss"], "model loss") == [("GPT", 0.05)]
+    assert values(found["final_loss"], "model loss") == [("GPT", 0.05)]
     last = found["shown"].filter(pl.col("depth") == 5)
-    assert rows(last, "model pairs cosine") == [
+    assert values(last, "model pairs cosine") == [
         ("linear network", "same label", 0.8),
         ("linear network", "other label, absolute", 0.12),
         ("linear network", "same label, predicted", 1.0),
@@ -348,9 +339,9 @@ def test_table_3() -> None:
             "resemblance": table("course seed cosine other", ("AS", 7, 0.45, 0.01)),
         }
     )
-    assert rows(found["table"], "course cosine success") == [("AS", 0.45, 0.3)]
+    assert values(found["table"], "course cosine success") == [("AS", 0.45, 0.3)]
     shown = found["shown"].filter(pl.col("course") == "AS")
-    assert set(rows(shown, "seed what column value")) == {
+    assert set(values(shown, "seed what column value")) == {
         (7, "measured", "similarity", 0.45),
         (7, "measured", "success", 0.3),
         (-1, "published", "similarity", 0.4367),
@@ -376,14 +367,14 @@ def test_theorems() -> None:
             ),
         }
     )
-    assert rows(found["table"], "course cosine success") == [("SA", 0.45, 0.3)]
-    assert sorted(rows(found["fitted"], "seed phase loss")) == [
+    assert values(found["table"], "course cosine success") == [("SA", 0.45, 0.3)]
+    assert sorted(values(found["fitted"], "seed phase loss")) == [
         (7, "mlp", 0.2),
         (7, "second phase", 0.1),
         (8, "mlp", 0.7),
     ]
-    assert rows(found["shown"], "column value") == [("similarity", 0.45), ("success", 0.3)]
-    assert rows(found["lemmas"], "column value") == [
+    assert values(found["shown"], "column value") == [("similarity", 0.45), ("success", 0.3)]
+    assert values(found["lemmas"], "column value") == [
         ("attention: largest distance from 1/2", 0.01),
         ("update: distance from the linear regime", 0.02),
     ]

@@ -5,23 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+from tests.recipes.tables import table, values
 
 from inweights.recipes.beyond import geometry_first
 from inweights.recipes.beyond import how_far_geometry_carries as carry
-
-
-def table(columns: str, *rows: tuple[Any, ...]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
-
-
-def values(frame: pl.DataFrame, columns: str, **where: Any) -> list[tuple[Any, ...]]:
-    """Rows that match, of these columns; numbers are rounded."""
-    found = frame.filter(*(pl.col(name) == value for name, value in where.items()))
-    names = columns.split()
-    return [
-        tuple(round(v, 6) if isinstance(v, float) else v for v in row)
-        for row in found.select(names).rows()
-    ]
 
 
 def ends(names: str, *runs: tuple[tuple[Any, ...], float, float]) -> dict[str, pl.DataFrame]:

@@ -10,15 +10,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.recipes.tables import table
 
 from inweights.recipes import demo
 from inweights.recipes.identity_bridge import fig1b, fig2, fig3, fig6, fig7, optimum, theory
 
 GROUPS = {"r1": "first_relation", "r2": "second_relation", "a": "subject", "b": "bridge"}
-
-
-def table(columns: str, *rows: tuple[Any, ...]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=columns.split(), orient="row")
 
 
 def templates(rows: Mapping[str, tuple[float, ...]], **labels: Any) -> pl.DataFrame:

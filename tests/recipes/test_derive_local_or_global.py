@@ -1,14 +1,14 @@
-"""Derived tables of B.5, C.3 (item 3) and E.2, each worked out by hand."""
+"""Derived tables of B.5 and C.3 (item 3), each worked out by hand."""
 
 from __future__ import annotations
 
 import polars as pl
 import pytest
-from tests.recipes.test_derive_tiny_graphs_a import close, rows, table
+from tests.recipes.tables import close, rows, table
 
 from inweights.lab import Curriculum
 from inweights.probes import known_geometries, skew
-from inweights.recipes.geometric_memory import b5, c3, e2_e3
+from inweights.recipes.geometric_memory import b5, c3
 from inweights.recipes.geometric_memory.common import CODE, GPT
 from inweights.worlds import Graph
 
@@ -86,14 +86,3 @@ def test_ends_of_free_and_frozen_runs() -> None:
     ends = rows(made["ends"], "embeddings recall above_floor first")
     assert ends == [("free", 1.0, 0.25, 10.0), ("frozen", 0.9, 0.75, 11.0)]
     assert close(rows(made["correlation"], "all"), (-1.0,), (1.0,))
-
-
-def test_growth_of_squeezed_stars() -> None:
-    squeezed = table(
-        "arms nodes dimensions over_log over_arms ratio",
-        *((64, 257, 30, 8.0, 0.5, 0.1), (16, 65, 20, 4.0, 1.25, 0.2)),
-        seed=7,
-    )
-    made = e2_e3._squeezing(squeezed)
-    assert rows(made["squeezing"], "growth most few many") == [(2.0, 0.2, 1.25, 0.5)]
-    assert made["squeezed"].height == 4

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
+from tests.recipes.tables import table, values
 
 from inweights.recipes.derived import at_the_end, first_step, hardest, learnt, whole
 from inweights.recipes.geometric_memory import (
@@ -45,20 +46,6 @@ def paths(
             rows += [{**about, "part": "queries", "accuracy": value, "exact": exact[at]}]
             rows += [about | told]
     return pl.DataFrame(rows)
-
-
-def table(columns: str, *rows: tuple[Any, ...]) -> pl.DataFrame:
-    return pl.DataFrame(list(rows), schema=columns.split(), orient="row")
-
-
-def values(frame: pl.DataFrame, columns: str, **where: Any) -> list[tuple[Any, ...]]:
-    """Rows that match, of these columns; numbers are rounded."""
-    found = frame.filter(*(pl.col(name) == value for name, value in where.items()))
-    names = columns.split()
-    return [
-        tuple(round(v, 6) if isinstance(v, float) else v for v in row)
-        for row in found.select(names).rows()
-    ]
 
 
 def test_how_a_run_ends_and_when_it_succeeds() -> None:

@@ -10,6 +10,8 @@ from inweights.lab import Measure, Plan, cosine, number, share, sweeps
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import judged
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -53,7 +55,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """When each run's geometry is clearest, when it first recalls all, and what is left of it."""
-    tables = gm.judged(tables)
+    tables = judged(tables)
     keys = [*RUN, "step"]
     course = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
     course = course.filter(pl.col("step") > 0)
@@ -140,7 +142,7 @@ FIGURES = (
         y_label="log₁₀ step",
         columns=4,
     ),
-    gm.course(
+    drawings.course(
         "course",
         "course",
         "Order of the embeddings through training",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 import msgspec
-import polars as pl
 
 import inweights as iw
 from inweights import lab
@@ -14,8 +13,15 @@ from inweights.errors import unknown_name
 from inweights.lab.trained_forecast import trained_queries
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond import PAPER, recipe
-from inweights.recipes.calibration import agreement, reliability, roc_auc
-from inweights.recipes.derived import memorised
+from inweights.recipes.beyond.forecasters import (
+    EVEN,
+    PROGRAM,
+    SOFT,
+    TRAINING,
+    TRIVIAL,
+    UNEVEN,
+    derive,
+)
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Phase, Schedule
@@ -26,9 +32,6 @@ from inweights.worlds.two_hop import TwoHop
 __all__ = ["RECIPE", "Settings"]
 
 EMB_MLP, GPT = "Emb-MLP", "GPT"
-PROGRAM, SOFT = "program (2)", "soft program"
-TRIVIAL, TRAINING = "bridge has an identity", "short training"
-EVEN, UNEVEN = "even", "uneven"
 OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the size")
 
 
@@ -46,7 +49,7 @@ class Settings(Config):
         decays: Decay of the soft program that forecasts Emb-MLP, and GPT. Nothing is trained with
             it: training that stops short of the optimum is nearer to such a program than to its
             limit.
-        replicas: Replicas of the short trainings; 0: none.
+        replicas: Replicas of the short trainings.
         tried: Length of the short trainings, as a share of that of ``predict --by training``.
         emb_mlp: Training of Emb-MLP.
         gpt: Training of GPT.
@@ -101,8 +104,8 @@ class Settings(Config):
         return found
 
 
-#: Families whose answers are as frequent as each other, or nearly; and those that replicas try.
-_EVEN, _TRIED = ("permuted", "drawn", "real"), ("drawn", "popularity 0.7")
+#: Families that the replicas of short trainings try.
+_TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> lab.Plan:
@@ -152,91 +155,6 @@ def plan(settings: Settings) -> lab.Plan:
         lab.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     return lab.Plan(trials=trials, computations=computations, measures=measures)
-
-
-RUN = ["seed", "model", "world", "identity", "kind"]
-
-
-def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Join what each forecaster said with what was learnt, query by query, and judge by world."""
-    keys = ["world", "identity", "seed", "prompt", "answer"]
-    predicted = tables["predicted"].select(
-        *keys, "verdict", "expected", "trivial", predicted_margin=pl.col("margin")
-    )
-    even = pl.any_horizontal(pl.col("world").str.starts_with(name) for name in _EVEN)
-    queries = (
-        tables["trained"]
-        .join(predicted, on=keys)
-        .with_columns(
-            hit=(pl.col("margin") > 0).cast(pl.Float64),
-            kind=pl.when(even).then(pl.lit(EVEN)).otherwise(pl.lit(UNEVEN)),
-        )
-    )
-    said = _said(queries, tables["softly"], tables["tried"], keys)
-    by_world = (
-        said.group_by(*RUN, "forecaster", maintain_order=True)
-        .agg(pl.col("hit", "expected").mean())
-        .with_columns(error=(pl.col("hit") - pl.col("expected")).abs())
-    )
-    auc = roc_auc(said, "score", "hit", (*RUN, "forecaster"))
-    whole = pl.col("identity").is_in([0.0, 1.0])
-    agree = agreement(queries, RUN).filter(pl.col("world") == "permuted, C = 1")
-    cell = pl.format("{}, {}", "world", pl.col("identity").cast(pl.String))
-    judged = by_world.join(auc.drop("place"), on=[*RUN, "forecaster"], how="left")
-    return {
-        "complexity_one": agree.with_columns(
-            identities=pl.when(whole).then(pl.lit("all or none")).otherwise(pl.lit("some"))
-        ),
-        "by_world": by_world,
-        "auc": auc,
-        "above": _above(judged),
-        "reliability": reliability(queries, ("seed", "model", "kind")),
-        "map": judged.with_columns(
-            cell=cell,
-            by=pl.format("{} by {}", "model", "forecaster"),
-            above_chance=pl.col("auc") - 0.5,
-        ),
-        "memorised": memorised(tables["accuracy"], ("model", "world", "identity")).with_columns(
-            fair=~pl.col("world").is_in(["shared answers", "pairs", "several values"])
-        ),
-    }
-
-
-def _said(
-    queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
-) -> pl.DataFrame:
-    """A row a query and forecaster: its score, and the accuracy that it expects."""
-    kept = [*RUN, "hit"]
-    soft = softly.select(*keys, "model", softly="expected", score="margin")
-    shares = tried.select(*keys, "model", "share")
-    others = [(PROGRAM, queries, "expected", "predicted_margin"),
-              (TRIVIAL, queries, "trivial", "trivial"),
-              (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score"),
-              (TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share")]  # fmt: skip
-    return pl.concat(
-        table.select(*kept, forecaster=pl.lit(name), expected=expected, score=score)
-        for name, table, expected, score in others
-    )
-
-
-def _above(judged: pl.DataFrame) -> pl.DataFrame:
-    """By how much one forecaster is above another on the same world: area, and error spared."""
-    of = {
-        name: judged.filter(pl.col("forecaster") == name).select(*RUN, "auc", "error")
-        for name in (PROGRAM, TRIVIAL, SOFT, TRAINING)
-    }
-    pairs = ((PROGRAM, TRIVIAL), (SOFT, TRIVIAL), (SOFT, PROGRAM), (TRAINING, SOFT))
-    return pl.concat(
-        of[one]
-        .join(of[other], on=RUN)
-        .select(
-            *RUN,
-            pair=pl.lit(f"{one} above {other}"),
-            gain=pl.col("auc") - pl.col("auc_right"),
-            spared=pl.col("error_right") - pl.col("error"),
-        )
-        for one, other in pairs
-    )
 
 
 state = PAPER.stating("predicted-composition", "beyond the paper")

@@ -66,10 +66,10 @@ LOSSES: dict[str, tuple[float, ...]] = {
     "two-hop without identity": (0.1,),
 }
 
-#: What the paper does not give, or the text lost. Settings were chosen on the seeds 0 to 7.
 #: Before there was one, losses were recorded of what stood still beside others that trained.
 VERSION = 2
 
+#: What the paper does not give, or the text lost. Settings were chosen on the seeds 0 to 7.
 OURS = (
     "One-layer: 512 dimensions, m = 10, κ0 = 300, σ0 = 1e-3, rate .47 and 50 steps of stage 1 "
     "(the text lost the values of N.1; these give every similarity of Table 1), 500 steps of "

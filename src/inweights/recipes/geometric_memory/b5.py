@@ -8,6 +8,7 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, cosine, lines, number, sweeps
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory.derived import judged
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -69,7 +70,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Magnitudes beside the spectrum, their mean distance over dimensions, and tests as rows."""
-    tables = gm.judged(tables)
+    tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(number=pl.col("space") + 1)
     rest, size = pl.col("space") > 0, pl.col("size")
     mean = (pl.col("beyond") * size).filter(rest).sum() / size.filter(rest).sum()

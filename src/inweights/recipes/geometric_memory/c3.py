@@ -12,6 +12,8 @@ from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -78,14 +80,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Ends of all runs, with when every edge was first stored, and correlation of cosine."""
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])
-    tables = gm.judged(tables)
+    tables = judged(tables)
     above = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))
     stored = first_step(above, "recall", RUN, least=1.0)
     panel = pl.format("{}, {}", "architecture", "graph")
     return tables | {
         "beside": beside,
         "ends": at_the_end(above, RUN).join(stored, on=RUN),
-        "correlation": gm.far_correlation(tables["cosines"], RUN[:-1]),
+        "correlation": far_correlation(tables["cosines"], RUN[:-1]),
         "curves": above.filter(pl.col("step") > 0).with_columns(panel=panel),
     }
 
@@ -145,7 +147,7 @@ CLAIMS += [
 ]
 
 FIGURES = (
-    gm.on_graphs(
+    drawings.on_graphs(
         "beside",
         "beside",
         "What frozen embeddings store, under every condition that was run",
@@ -156,7 +158,7 @@ FIGURES = (
         y_label="recall",
         y_limits=(0, 1.05),
     ),
-    gm.course(
+    drawings.course(
         "loss",
         "curves",
         "Frozen embeddings fit the same edges, more slowly",
@@ -169,7 +171,7 @@ FIGURES = (
         y_label="loss above its floor (nats)",
         columns=4,
     ),
-    gm.course(
+    drawings.course(
         "recall",
         "curves",
         "Edges that are stored, in the same runs",

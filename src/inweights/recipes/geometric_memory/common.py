@@ -1,4 +1,4 @@
-"""What the recipes of Geometric Memory share: graphs, architectures, and where they come from."""
+"""What the recipes of Geometric Memory share: graphs, architectures, conditions, and trainings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-import polars as pl
 from msgspec.structs import replace
 
 from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
-from inweights.lab import figure as draw
 from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
-from inweights.recipes.derived import at_the_end
-from inweights.theory.spectral import COSINE_TIE
 from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
 from inweights.worlds.graph import Graph
 
@@ -42,17 +38,7 @@ __all__ = [
     "Node2VecDescent",
     "Shape",
     "Training",
-    "beside_random",
-    "by_condition",
-    "by_hops",
-    "cosine_matrices",
-    "course",
-    "far_correlation",
-    "judged",
-    "on_graphs",
-    "spectra",
     "stating",
-    "top_energy",
     "training",
     "trial",
     "trials",
@@ -130,46 +116,6 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
     (FROZEN, "cycle"): (10.0, 5000, 15),
     (FROZEN, "irregular"): (2.0, 500, 16),
 }
-
-
-#: A number of every graph and architecture, one panel a graph.
-on_graphs = partial(draw.sweeps, axis="graph", value="architecture", columns=4)
-#: What becomes of the graphs through training, on a logarithmic axis.
-course = partial(draw.lines, x="step", facet="graph", x_log=True, x_label="step", columns=2)
-#: What the condition makes of the geometry.
-by_condition = partial(
-    on_graphs,
-    "conditions",
-    "conditions",
-    "What the settings of the paper's code make of the geometry",
-    "Spearman of cosine against hops at the end of training. The code has nine more classes, which "
-    "no edge uses, a token [EDGE] before each node, positions from N(0, 1) and a rate that falls "
-    "to a tenth; ours has none of them. Claims are judged under the code's condition; the other "
-    "figures show it.",
-    y="spearman",
-    series="condition",
-    y_label="Spearman ρ",
-    y_limits=(-1, 0.4),
-)
-#: Mean cosine of pairs by their distance.
-by_hops = partial(
-    draw.lines,
-    x="hops",
-    y="cosine",
-    series="architecture",
-    facet="graph",
-    x_label="hops",
-    y_label="mean cosine",
-    columns=2,
-)
-#: Energy by eigenspace, from the smoothest to the roughest.
-spectra = partial(
-    draw.lines, x="number", y="energy", x_label="eigenspace", y_label="share of the energy"
-)
-#: Cosine of every two nodes.
-cosine_matrices = partial(
-    draw.heatmaps, row="source", column="target", value="cosine", value_label="cosine", limit=1.0
-)
 
 
 def stating(name: str, place: str) -> tuple[Stating, Callable[..., Claim]]:
@@ -334,68 +280,3 @@ def vocabulary_of(condition: str) -> Mapping[str, Any]:
     if condition not in OF_PRECISION:
         raise unknown_name("condition", condition, OF_PRECISION)
     return {} if condition == PLAIN else RESERVED
-
-
-def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[str, pl.DataFrame]:
-    """Return the tables under one condition, on which the claims are judged, without its column.
-
-    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is measured, its
-    values at the end are ``conditions``, the table of :data:`by_condition`.
-    """
-    rho = tables.get("correlation", pl.DataFrame())
-    beside = {"conditions": rho} if "condition" in rho.columns else {}
-    if beside and "step" in rho.columns:
-        beside = {"conditions": at_the_end(rho, ["graph", "architecture", "condition", "seed"])}
-    one = pl.col("condition").is_null() | (pl.col("condition") == condition)
-    return beside | {
-        name: table.filter(one).drop("condition") if "condition" in table.columns else table
-        for name, table in tables.items()
-    }
-
-
-def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first space (``first``), in the top ones (``top``), and by chance.
-
-    The top eigenspaces are the first that hold two dimensions together: one space of the star
-    (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
-    """
-    top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
-    return energy.group_by([*by, "seed"], maintain_order=True).agg(
-        first=pl.col("energy").filter(pl.col("space") == 0).sum(),
-        top=pl.col("energy").filter(top).sum(),
-        by_chance=pl.col("null_mean").filter(top).sum(),
-        beyond_chance=pl.col("energy").filter(top).sum() - pl.col("null_high").filter(top).sum(),
-    )
-
-
-def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
-    """Add the ``size`` of Spearman's ρ, and how far it is ``beyond_chance`` (below 0)."""
-    rho = pl.col("spearman")
-    return correlation.with_columns(size=rho.abs(), beyond_chance=rho - pl.col("null_low"))
-
-
-def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
-
-    ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
-    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from two to
-    more. Rows with no path, and nodes with themselves, are left out.
-    """
-    far = pl.col("hops") >= 2
-    cosine, hops = pl.col("cosine"), pl.col("hops")
-    return (
-        cosines.filter(pl.col("hops") >= 1)
-        .group_by([*by, "seed"], maintain_order=True)
-        .agg(
-            all=pl.corr(_tied(cosine), hops, method="spearman"),
-            far=pl.corr(_tied(cosine.filter(far)), hops.filter(far), method="spearman"),
-            near=cosine.filter(~far).mean() - cosine.filter(hops == 2).mean(),
-            drop=cosine.filter(hops == 2).mean() - cosine.filter(hops > 2).mean(),
-        )
-    )
-
-
-def _tied(cosine: pl.Expr) -> pl.Expr:
-    """Numbers in the order of the cosines of a group, the same for those that are equally close."""
-    ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()
-    return ranks.gather(cosine.arg_sort().arg_sort())

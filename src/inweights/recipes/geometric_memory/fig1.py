@@ -7,7 +7,8 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import filming
+from inweights.recipes.geometric_memory import drawings, filming
+from inweights.recipes.geometric_memory.derived import judged
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -50,7 +51,7 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Pictures of the films, the graphs that they are of, and what the claims judge."""
-    tables = gm.judged(tables)
+    tables = judged(tables)
     return tables | filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
 
 
@@ -75,13 +76,13 @@ CLAIMS = (
 
 FIGURES = (
     *filming.figures(
-        seen="All store the same edges. Associative storage keeps the vectors as they were "
+        seen="All are taught the same edges. Associative storage keeps the vectors as they were "
         "drawn, Node2Vec lays them out as the graph lies; TinyGPT and TinySSM come closest to "
         "that early on, and then let neighbours zigzag.",
         course="TinyGPT and TinySSM come closest to the graph early, within some tens of steps, "
         "and lose some of it as they go on; Node2Vec keeps it.",
     ),
-    gm.by_condition(),
+    drawings.by_condition(),
 )
 
 RECIPE = gm.PAPER.recipe(

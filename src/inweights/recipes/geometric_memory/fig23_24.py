@@ -9,6 +9,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import far_correlation, judged
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -45,13 +47,13 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The first seed's matrices, and how cosines go with hops in every seed."""
-    all_pairs = gm.far_correlation(tables["cosines"], (*LABELS, "condition"))
-    table = gm.judged(tables)["cosines"]
+    all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
+    table = judged(tables)["cosines"]
     first = table.filter(pl.col("seed") == pl.col("seed").min())
     matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS}
     return {
         "conditions": all_pairs.rename({"all": "spearman"}),
-        "far": gm.far_correlation(table, LABELS),
+        "far": far_correlation(table, LABELS),
         "by_hops": mean_by_hops(table, LABELS),
         **matrices,
     }
@@ -104,9 +106,9 @@ _SEEN = (
 )
 
 FIGURES = (
-    gm.by_condition(),
+    drawings.by_condition(),
     *(
-        gm.cosine_matrices(
+        drawings.cosine_matrices(
             f"cosines-{graph}",
             f"matrix_{graph}",
             f"Cosine of every two nodes: {graph}",
@@ -117,7 +119,7 @@ FIGURES = (
         )
         for graph, order, seen in _SEEN
     ),
-    gm.by_hops(
+    drawings.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",

@@ -13,6 +13,8 @@ from inweights.lab import Claim, Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import judged
 from inweights.training.curriculum import Optimizer, Phase, Precision
 from inweights.worlds.graph import Graph
 
@@ -125,7 +127,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """How geometric every seed is, by three measures, and rows of random vectors beside them."""
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")
-    tables = gm.judged(tables, gm.BF16)
+    tables = judged(tables, gm.BF16)
     correlation = tables["correlation"].with_columns(
         geometry=-pl.col("spearman"), size=pl.col("spearman").abs()
     )
@@ -247,13 +249,14 @@ CLAIMS = (
 )
 
 FIGURES = (
-    gm.by_condition(value="setting"),
+    drawings.by_condition(value="setting"),
     sweeps(
         "correlation",
         "correlations",
         "Correlation of cosine with hop distance, by how TinyNN is trained",
         "Spearman over all pairs of nodes; −1 where the farther node is always the less similar "
-        "one, random vectors are near 0. All store the same edges.",
+        "one, random vectors are near 0. All are taught the same edges, one of them self-edges "
+        "besides.",
         axis="graph",
         value="setting",
         y="spearman",
@@ -273,20 +276,19 @@ FIGURES = (
         y="margin",
         y_label="logits",
     ),
-    gm.spectra(
+    drawings.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, from the smoothest to the roughest",
-        "Space 1 holds the circle; neighbours differ in sign in the last ones. Most ways use both "
-        "ends; self-edges favour the smooth one, a high rate from a unit normal start the rough "
-        "one.",
+        "Space 1 holds the circle; neighbours differ in sign in the last ones. Random vectors have "
+        "energy in proportion to a space's dimension.",
         series="model",
         facet="setting",
         reference=("null_mean", CHANCE),
         order=tuple(ABLATIONS),
         columns=4,
     ),
-    gm.cosine_matrices(
+    drawings.cosine_matrices(
         "cosines",
         "cosines",
         "Cosine of every two nodes, around the ring",

@@ -12,6 +12,13 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Claim, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import (
+    beside_random,
+    far_correlation,
+    judged,
+    top_energy,
+)
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -59,9 +66,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from what chance gives, over all pairs and over those that no edge joins."""
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
-    tables = gm.judged(tables)
-    correlation = gm.beside_random(tables["correlation"])
-    top = gm.top_energy(tables["energy"], LABELS)
+    tables = judged(tables)
+    correlation = beside_random(tables["correlation"])
+    top = top_energy(tables["energy"], LABELS)
     one_way = pl.col("edges") != "both"
     return tables | {
         "conditions": gpt,
@@ -69,7 +76,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "top": top,
         "one_way": correlation.filter(one_way),
         "one_way_top": top.filter(one_way),
-        "far": gm.far_correlation(tables["cosines"], LABELS).filter(one_way),
+        "far": far_correlation(tables["cosines"], LABELS).filter(one_way),
     }
 
 
@@ -135,10 +142,10 @@ CLAIMS = (
     ),
 )
 
-by_graph = partial(gm.on_graphs, value="edges", series="architecture")
+by_graph = partial(drawings.on_graphs, value="edges", series="architecture")
 
 FIGURES = (
-    gm.by_condition(value="edges"),
+    drawings.by_condition(value="edges", y_label="Spearman ρ of TinyGPT"),
     by_graph(
         "correlation",
         "correlation",

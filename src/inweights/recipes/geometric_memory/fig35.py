@@ -10,7 +10,6 @@ from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.geometric_memory.common import PAPER
-from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -35,9 +34,7 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """The same graph with more and more pauses; a task token says what is asked in all of them."""
     trials = [
-        structs.replace(star, pauses=pauses).trial(
-            {"graph": star.name, "pauses": str(pauses)}, task=PathStar(task_tokens=True)
-        )
+        structs.replace(star, pauses=pauses).trial({"graph": star.name, "pauses": str(pauses)})
         for star in settings.stars
         for pauses in settings.pauses
     ]

@@ -11,6 +11,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -52,14 +54,14 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
-    tables = gm.judged(tables)
+    tables = judged(tables)
     keys = [*LABELS, "seed", "step"]
     curves = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
     by, rho = [*LABELS, "seed"], pl.col("spearman")
-    far = gm.far_correlation(tables["cosines"], LABELS)
+    far = far_correlation(tables["cosines"], LABELS)
     return tables | {
         "course": curves.filter(pl.col("step") > 0),
-        "last": at_the_end(gm.beside_random(curves), by),
+        "last": at_the_end(beside_random(curves), by),
         "lost": at_the_end(curves.with_columns(loss=rho - rho.min().over(by)), by),
         "far": far.with_columns(size=pl.col("far").abs()),
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
@@ -110,10 +112,10 @@ CLAIMS += [
     ),
 ]
 
-course = partial(gm.course, series="architecture", order=MODELS)
+course = partial(drawings.course, series="architecture", order=MODELS)
 
 FIGURES = (
-    gm.by_condition(),
+    drawings.by_condition(),
     course(
         "course",
         "course",
@@ -127,17 +129,18 @@ FIGURES = (
         "recall",
         "course",
         "Edges that are stored, in the same runs",
-        "Top-degree recall; all models store all edges.",
+        "Top-degree recall, the share of a node's neighbours that outrank all others.",
         y="recall",
         y_label="recall",
         y_limits=(0, 1.05),
     ),
-    gm.by_hops(
+    drawings.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance, at the end",
-        "Only pairs at one hop were taught. The further ones fall into order all the same, but for "
-        "associative storage.",
+        "Only pairs at one hop were taught. In TinyGPT and TinySSM those two hops apart are "
+        "closest; beyond, cosine falls below 0, and at the far ends of the star it rises again. "
+        "Associative storage stays near 0.",
         order=MODELS,
     ),
 )

@@ -11,6 +11,7 @@ from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, lines, number, share
 from inweights.recipes.derived import first_step, half_time
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory.derived import judged, top_energy
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
@@ -116,9 +117,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """First step of full recall, of a positive margin, and half-times of the geometry."""
     by, keys, step = [*LABELS, "seed"], [*LABELS, "seed", "step"], pl.col("step")
     margins = _least(tables["margin"]).filter(pl.col("horizon") != EARLY, step > 0)
-    tables = gm.judged(tables, gm.BF16)
+    tables = judged(tables, gm.BF16)
     recall, margin = tables["recall"], _least(tables["margin"])
-    top = gm.top_energy(tables["energy"], [*LABELS, "step"])
+    top = top_energy(tables["energy"], [*LABELS, "step"])
     gpt = recall.join(tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys)
     stored = first_step(recall, "recall", by, least=1.0).rename({"first": "stored"})
     positive = first_step(margin, "stored", by).rename({"first": "positive"})
@@ -238,24 +239,23 @@ FIGURES = (
         "first-steps",
         "curves",
         "The first steps of a wide TinyNN",
-        "Width 512. Every edge is known after one step, whether embeddings are frozen or free. "
-        "Free ones then turn to the top eigenspaces within some ten steps, and stay there.",
+        "Width 512, frozen embeddings and free ones: edges that are known (top-degree recall), and "
+        "how much of the free ones' energy lies in the top eigenspaces.",
         y_label="share",
         y_limits=(0, 1),
     ),
     of_graphs(
         "tiny-gpt",
         "gpt_curves",
-        "TinyGPT is geometric before it knows the edges",
-        "Recall, and minus the Spearman correlation of cosine with hops. The correlation peaks "
-        "while edges are still missing, and falls as they are learnt.",
+        "TinyGPT's edges and its geometry, through training",
+        "Top-degree recall, and minus the Spearman correlation of cosine with hops.",
         y_label="recall, −ρ",
         labels={"geometry": "geometry (−ρ)"},
     ),
     by_steps(
         "margins",
         "margins",
-        "TinyNN's geometric margin on the cycle comes early and may go late",
+        "TinyNN's geometric margin on the cycle, through training",
         "Mean margin over the smallest neighbour as the code takes it, in logits; above 0 the "
         "geometry alone stores the edges. Rate .01 all along, no regulariser; in bfloat16 and in "
         "fp32 with the code's vocabulary, and in fp32 with ours.",

@@ -12,6 +12,8 @@ from inweights.lab import Measure, Plan, number, share, sweeps
 from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -83,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     expected = pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64)
     spaces = whole.group_by([*by, "seed"], maintain_order=True)
     dimensions = spaces.agg(dimensions=used.sum().cast(pl.Float64))
-    top = gm.top_energy(whole, by)
+    top = top_energy(whole, by)
     return {
         "top": top,
         # From the number of nodes upwards.
@@ -140,7 +142,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    gm.spectra(
+    drawings.spectra(
         "spectra",
         "spectra",
         "Energy by eigenspace, without any pressure",

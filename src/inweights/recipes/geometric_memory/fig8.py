@@ -11,6 +11,7 @@ from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, n
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
 from inweights.theory.stabilisation import by_space, propositions
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.graph import Graph
@@ -240,7 +241,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    gm.course(
+    drawings.course(
         "coefficients",
         "curves",
         "The eigenvalues of C rise to zero, the smooth ones first",
@@ -251,7 +252,7 @@ FIGURES = (
         series="name",
         y_label="vᵀCv",
     ),
-    gm.course(
+    drawings.course(
         "energies",
         "curves",
         "V keeps the degenerate and the Fiedler-like directions",
@@ -262,7 +263,7 @@ FIGURES = (
         series="name",
         y_label="length along a vector",
     ),
-    gm.course(
+    drawings.course(
         "eigenvectors",
         "shares",
         "Do the matrices keep the graph's eigenvectors?",

@@ -13,6 +13,8 @@ from inweights.lab import Measure, Plan, cosine, share, sweeps
 from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import judged
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -83,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     condition = without.alias("condition")
     least = pl.col("over") == "min"
     every = tables["margin"].filter(pl.col("rivals") == "nodes").with_columns(stored=_positive)
-    tables = gm.judged(tables, gm.BF16)
+    tables = judged(tables, gm.BF16)
     zigzags = tables["zigzag"].with_columns(
         condition,
         excess=pl.col("zigzag") - pl.col("null_mean"),
@@ -215,9 +217,8 @@ FIGURES = (
         "bottom",
         "beside_chance",
         "Energy in the most negative eigenspace, where neighbours differ in sign",
-        "Always the eigenspace of the graph without self-edges. Untied and deeper models use it "
-        "more than random vectors, if they start small; self-edges bring it down to chance, but "
-        "on the grid only half-way.",
+        "Always the eigenspace of the graph without self-edges. What is above random vectors is a "
+        "zigzag. The untied model starts small, from N(0, .02²), or from a unit normal.",
         y="bottom",
         y_limits=(0, 0.5),
     ),
@@ -226,17 +227,16 @@ FIGURES = (
         "beside_chance",
         "Energy in all negative eigenspaces",
         "These spaces hold about half of all directions, so that random vectors have half of "
-        "their energy here: the sum alone hardly tells a zigzag from chance. Self-edges make it "
-        "fall far below chance.",
+        "their energy here: the sum alone hardly tells a zigzag from chance.",
         y="zigzag",
         y_limits=(0, 1),
     ),
-    gm.spectra(
+    drawings.spectra(
         "spectra",
         "trained_spectra",
         "Energy by eigenspace of untied Node2Vec and TinyNN",
-        "Space 1 is the Fiedler space, the last the most negative one. Without self-edges both "
-        "ends are used and the middle is empty; with them mostly the smooth end is.",
+        "Space 1 is the Fiedler space, the last the most negative one; both are those of the graph "
+        "without self-edges.",
         series="condition",
         facet="panel",
         columns=4,

@@ -9,6 +9,7 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
@@ -139,7 +140,7 @@ def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
             f"what moves has moved. {seen}".rstrip(),
             order=ORDER,
         ),
-        gm.on_graphs(
+        drawings.on_graphs(
             "correlation",
             "correlation",
             "Correlation of cosine with hop distance, all seeds",
@@ -149,7 +150,7 @@ def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
             y_label="Spearman",
             y_limits=(-1, 1),
         ),
-        gm.course(
+        drawings.course(
             "curves",
             "curves",
             "When the geometry comes, and what becomes of it",

@@ -9,6 +9,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share, sweeps
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import drawings
+from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -50,8 +52,8 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Correlations over all pairs and beyond neighbours; mean cosine by hops."""
-    tables = gm.judged(tables)
-    far = gm.far_correlation(tables["cosines"], LABELS).with_columns(
+    tables = judged(tables)
+    far = far_correlation(tables["cosines"], LABELS).with_columns(
         all_size=pl.col("all").abs(), far_size=pl.col("far").abs()
     )
     pairs = far.unpivot(
@@ -62,7 +64,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "far": far,
         "pairs": pairs,
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
-        "chance": gm.beside_random(tables["correlation"]),
+        "chance": beside_random(tables["correlation"]),
         "stored": tables["recall"].with_columns(memory=others.otherwise(pl.col("recall"))),
     }
 
@@ -116,7 +118,7 @@ CLAIMS = (
 )
 
 FIGURES = (
-    gm.by_condition(),
+    drawings.by_condition(),
     sweeps(
         "pairs",
         "pairs",
@@ -132,7 +134,7 @@ FIGURES = (
         y_label="Spearman ρ",
         y_limits=(-1, 0.3),
     ),
-    gm.by_hops(
+    drawings.by_hops(
         "by-hops",
         "by_hops",
         "Mean cosine by distance",

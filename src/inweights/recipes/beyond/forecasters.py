@@ -1,0 +1,100 @@
+"""Tables that hold four forecasters of single questions against what models learnt."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from inweights.recipes.calibration import agreement, reliability, roc_auc
+from inweights.recipes.derived import memorised
+
+__all__ = ["EVEN", "PROGRAM", "SOFT", "TRAINING", "TRIVIAL", "UNEVEN", "derive"]
+
+PROGRAM, SOFT = "program (2)", "soft program"
+TRIVIAL, TRAINING = "bridge has an identity", "short training"
+EVEN, UNEVEN = "even", "uneven"
+#: Families of worlds whose answers are as frequent as each other, or nearly.
+_EVEN = ("permuted", "drawn", "real")
+
+RUN = ["seed", "model", "world", "identity", "kind"]
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Join what each forecaster said with what was learnt, query by query, and judge by world."""
+    keys = ["world", "identity", "seed", "prompt", "answer"]
+    predicted = tables["predicted"].select(
+        *keys, "verdict", "expected", "trivial", predicted_margin=pl.col("margin")
+    )
+    even = pl.any_horizontal(pl.col("world").str.starts_with(name) for name in _EVEN)
+    queries = (
+        tables["trained"]
+        .join(predicted, on=keys)
+        .with_columns(
+            hit=(pl.col("margin") > 0).cast(pl.Float64),
+            kind=pl.when(even).then(pl.lit(EVEN)).otherwise(pl.lit(UNEVEN)),
+        )
+    )
+    said = _said(queries, tables["softly"], tables["tried"], keys)
+    by_world = (
+        said.group_by(*RUN, "forecaster", maintain_order=True)
+        .agg(pl.col("hit", "expected").mean())
+        .with_columns(error=(pl.col("hit") - pl.col("expected")).abs())
+    )
+    auc = roc_auc(said, "score", "hit", (*RUN, "forecaster"))
+    whole = pl.col("identity").is_in([0.0, 1.0])
+    agree = agreement(queries, RUN).filter(pl.col("world") == "permuted, C = 1")
+    cell = pl.format("{}, {}", "world", pl.col("identity").cast(pl.String))
+    judged = by_world.join(auc.drop("place"), on=[*RUN, "forecaster"], how="left")
+    return {
+        "complexity_one": agree.with_columns(
+            identities=pl.when(whole).then(pl.lit("all or none")).otherwise(pl.lit("some"))
+        ),
+        "by_world": by_world,
+        "auc": auc,
+        "above": _above(judged),
+        "reliability": reliability(queries, ("seed", "model", "kind")),
+        "map": judged.with_columns(
+            cell=cell,
+            by=pl.format("{} by {}", "model", "forecaster"),
+            above_chance=pl.col("auc") - 0.5,
+        ),
+        "memorised": memorised(tables["accuracy"], ("model", "world", "identity")).with_columns(
+            fair=~pl.col("world").is_in(["shared answers", "pairs", "several values"])
+        ),
+    }
+
+
+def _said(
+    queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
+) -> pl.DataFrame:
+    """A row a query and forecaster: its score, and the accuracy that it expects."""
+    kept = [*RUN, "hit"]
+    soft = softly.select(*keys, "model", softly="expected", score="margin")
+    shares = tried.select(*keys, "model", "share")
+    others = [(PROGRAM, queries, "expected", "predicted_margin"),
+              (TRIVIAL, queries, "trivial", "trivial"),
+              (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score"),
+              (TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share")]  # fmt: skip
+    return pl.concat(
+        table.select(*kept, forecaster=pl.lit(name), expected=expected, score=score)
+        for name, table, expected, score in others
+    )
+
+
+def _above(judged: pl.DataFrame) -> pl.DataFrame:
+    """By how much one forecaster is above another on the same world: area, and error spared."""
+    of = {
+        name: judged.filter(pl.col("forecaster") == name).select(*RUN, "auc", "error")
+        for name in (PROGRAM, TRIVIAL, SOFT, TRAINING)
+    }
+    pairs = ((PROGRAM, TRIVIAL), (SOFT, TRIVIAL), (SOFT, PROGRAM), (TRAINING, SOFT))
+    return pl.concat(
+        of[one]
+        .join(of[other], on=RUN)
+        .select(
+            *RUN,
+            pair=pl.lit(f"{one} above {other}"),
+            gain=pl.col("auc") - pl.col("auc_right"),
+            spared=pl.col("error_right") - pl.col("error"),
+        )
+        for one, other in pairs
+    )

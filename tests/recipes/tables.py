@@ -1,0 +1,44 @@
+"""Small tables to derive others from, and what of these is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+Rows = list[tuple[Any, ...]]
+
+
+def table(columns: str, *rows: tuple[Any, ...], **same: Any) -> pl.DataFrame:
+    """Return a table of rows, with further columns that are the same in all of them."""
+    made = pl.DataFrame(list(rows), schema=columns.split(), orient="row")
+    return made.with_columns(**{name: pl.lit(value) for name, value in same.items()})
+
+
+def rows(found: pl.DataFrame, columns: str, **where: Any) -> Rows:
+    """Return some columns of the rows where others have these values."""
+    kept = found.filter(*(pl.col(name) == value for name, value in where.items()))
+    return kept.select(columns.split()).rows()
+
+
+def values(found: pl.DataFrame, columns: str, **where: Any) -> Rows:
+    """The same, with numbers rounded."""
+    return [
+        tuple(round(v, 6) if isinstance(v, float) else v for v in row)
+        for row in rows(found, columns, **where)
+    ]
+
+
+def close(found: Rows, *wanted: tuple[Any, ...]) -> bool:
+    """Whether rows are those wanted, but for rounding."""
+    return len(found) == len(wanted) and all(
+        one == pytest.approx(other) for one, other in zip(found, wanted, strict=True)
+    )
+
+
+def holds(found: pl.DataFrame, **columns: list[Any]) -> None:
+    """Assert that columns have these values, row by row."""
+    for name, wanted in columns.items():
+        have = found[name].to_list()
+        assert have == pytest.approx(wanted, abs=1e-12), (name, have)
