@@ -87,6 +87,11 @@ def test_no_description_is_long(capsys, name: str) -> None:
     assert len(lines) <= 60
 
 
+def test_a_part_that_is_ours_in_part_marks_each_setting(capsys) -> None:
+    assert main(["describe", "feature-resemblance/table1"]) == 0
+    assert "rate *, losses, steps *" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("measured", [False, True])
 @pytest.mark.parametrize("name", recipe_names())
 def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:

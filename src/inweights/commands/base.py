@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +28,7 @@ __all__ = [
     "Strict",
     "Whole",
     "app",
+    "choices",
 ]
 
 
@@ -77,3 +78,15 @@ Seeds = Annotated[
     str | None, Parameter(help="Number of replicates, or which: 8, 900..907 or 7,8,9.")
 ]
 Strict = Annotated[Flag, Parameter(help="Exit with 1 when a claim did not reproduce.")]
+
+
+def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
+    """Return the words that make the same choices again, where a command is written down.
+
+    Example:
+        >>> choices("8", ["n=5"], ["my_lab"])
+        ['--seeds', '8', '--set', 'n=5', '--plugin', 'my_lab']
+    """
+    words = ["--seeds", seeds] if seeds else []
+    words += [word for change in changes for word in ("--set", change)]
+    return words + [word for module in plugins for word in ("--plugin", module)]

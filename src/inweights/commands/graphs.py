@@ -17,6 +17,7 @@ from inweights.commands.base import (
     Seeds,
     Whole,
     app,
+    choices,
 )
 
 if TYPE_CHECKING:
@@ -133,15 +134,12 @@ def atlas(
     else:
         recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
-    words += ["--seeds", seeds] if seeds else []
-    words += [word for change in set for word in ("--set", change)]
-    words += [word for module in plugin for word in ("--plugin", module)]
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe,
             scale,
             seeds=parse_seeds(seeds) if seeds else None,
-            command=words,
+            command=[*words, *choices(seeds, set, plugin)],
             overrides=[*changes, *set],
             runs=runs,
             device=device,

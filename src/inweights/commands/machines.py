@@ -11,6 +11,7 @@ from inweights.commands.base import (
     Plugins,
     Seeds,
     app,
+    choices,
 )
 
 __all__ = ["plan", "status", "work"]
@@ -57,12 +58,7 @@ def plan(
     settings, roots, _ = chosen.resolve(scale, parse_seeds(seeds) if seeds else None, changes)
     made = chosen.plan(settings)
     check_plan(made)
-    words = ["inweights", "run", recipe, "--scale", scale]
-    words += ["--seeds", seeds] if seeds else []
-    for change in changes:
-        words += ["--set", change]
-    for module in plugin:
-        words += ["--plugin", module]
+    words = ["inweights", "run", recipe, "--scale", scale, *choices(seeds, changes, plugin)]
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
         made, roots, out, version=chosen.version, store=store, plugins=plugin, collect=words

@@ -19,6 +19,7 @@ from inweights.commands.base import (
     Strict,
     Whole,
     app,
+    choices,
 )
 from inweights.commands.results import code_of
 
@@ -79,9 +80,6 @@ def sweep(
             )  # fmt: skip
         console.ahead(ahead, json=json)
         return 0
-    words = ["sweep", str(file), *(["--seeds", seeds] if seeds else [])]
-    words += [word for change in set for word in ("--set", change)]
-    words += [word for module in plugin for word in ("--plugin", module)]
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe,
@@ -95,7 +93,7 @@ def sweep(
             plugins=plugin,
             fresh=fresh,
             progress=progress,
-            command=words,
+            command=["sweep", str(file), *choices(seeds, set, plugin)],
             keep_models=keep_models,
         )
     console.outcome(outcome, json=json)

@@ -146,22 +146,21 @@ def _rows(found: Sequence[Setting], main: str) -> list[Row]:
 
 def _folded(found: Sequence[Setting], main: str) -> list[Row]:
     """The settings of the recipe itself, and a line for each of its parts."""
+    parts: dict[str, list[Setting]] = {}
+    for one in found:
+        part = ".".join(one.path.split(".")[:-1][:2])
+        parts.setdefault(f"{part}.…" if part else one.path, []).append(one)
     rows: list[Row] = []
-    parts: dict[str, int] = {}
-    for row in _rows(found, main):
-        head, dot, rest = row[0].partition(".")
-        if not dot:
-            rows.append(row)
+    for part, inside in parts.items():
+        if not part.endswith("…"):
+            rows += _rows(inside, main)
             continue
-        part = f"{head}.{rest.partition('.')[0]}" if "." in rest else head
-        if part not in parts:
-            parts[part] = len(rows)
-            rows.append((f"{part}.… *", "", "", ""))
-        place = parts[part]
-        ours = " *" if rows[place][0].endswith("*") and row[0].endswith("*") else ""
-        name = row[0].removeprefix(f"{part}.")
-        name = name.removesuffix(" *") if ours else name
-        rows[place] = (f"{part}.…{ours}", "", "", ", ".join(filter(None, (rows[place][3], name))))
+        every = all(one.ours for one in inside)  # then the part has the mark, else each of them
+        names = (
+            one.path.removeprefix(part.removesuffix("…")) + " *" * (one.ours and not every)
+            for one in inside
+        )
+        rows.append((part + " *" * every, "", "", ", ".join(names)))
     return rows
 
 

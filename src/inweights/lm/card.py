@@ -79,13 +79,13 @@ def model_card(
 
 
 def _told(data: Path | None, part: str) -> str:
-    counts = data / "counts.json" if data else None
-    if counts is None or not counts.is_file():
-        return f"Texts of `{data.name}`." if data else "Examples that were given from Python."
+    if data is None:
+        return "Examples that were given from Python."
+    counts = data / "counts.json"
     try:
         about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
-    except msgspec.DecodeError:
-        return f"Texts of `{data.name}`." if data else ""
+    except (DataError, msgspec.DecodeError):  # a file, or a folder that something else wrote
+        return f"Texts of `{data.name}`."
     strategies = ", ".join(about.get("strategies", ())) or "none, the facts alone"
     if part == "control":
         strategies = f"none: the control of {strategies}"

@@ -53,6 +53,6 @@ def forecast_of(
         prompt=pl.concat_str("subject", "first", "second", separator=" "),
     )
     foreseen = made.queries.select("prompt", "answer", "verdict", "expected")
-    joined = rows.join(foreseen.unique(["prompt", "answer"]), on=["prompt", "answer"])
+    joined = rows.join(foreseen.unique(["prompt", "answer"], keep="first"), on=["prompt", "answer"])
     asked = {q.id for q in questions}
     return joined.filter(pl.col("id").is_in(asked)).select("id", "verdict", "expected"), ""

@@ -141,7 +141,6 @@ def load_model(
         from inweights.lm.tiny import tiny
 
         model, tokenizer = tiny(seed)
-        _check_chat(name, tokenizer, chat)
         return LanguageModel(name, model.to(device, getattr(torch, dtype)).eval(), tokenizer, chat)
     if name.startswith("@") and name != DEMO:
         raise unknown_name("built-in model", name, (DEMO, TINY), error=DataError)

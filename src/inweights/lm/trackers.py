@@ -14,14 +14,13 @@ __all__ = ["TRACKERS", "Record", "tracking"]
 
 #: Given the number of an update, and numbers by name.
 Record = Callable[[int, Mapping[str, float]], None]
-#: The package of each tracker.
+#: The module of each tracker; what is installed is called as the tracker is.
 TRACKERS = {
     "tensorboard": "torch.utils.tensorboard",
     "wandb": "wandb",
     "trackio": "trackio",
     "mlflow": "mlflow",
 }
-_INSTALL = {"tensorboard": "tensorboard"}
 
 
 @contextmanager
@@ -52,8 +51,9 @@ def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[R
     try:
         package: Any = importlib.import_module(TRACKERS[tracker])
     except ImportError:
-        name = _INSTALL.get(tracker, tracker)
-        raise ConfigError(f"the tracker {tracker} is not installed: pip install {name}") from None
+        raise ConfigError(
+            f"the tracker {tracker} is not installed: pip install {tracker}"
+        ) from None
     plain = {key: value for key, value in settings.items() if not isinstance(value, dict)}
     if tracker == "tensorboard":
         with package.SummaryWriter(str(run.with_name(f"{run.name}.tensorboard"))) as writer:

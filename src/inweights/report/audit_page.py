@@ -8,8 +8,8 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.report.audit_figures import chains_figure, outlook_figure
-from inweights.report.document import asset, document
-from inweights.report.html import disclosure, escape, prose, sortable, tag
+from inweights.report.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.report.html import escape, prose, tag
 from inweights.report.save import Still
 from inweights.theory.trust import trust
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["build_audit_page"]
 
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
-_LINKS = (("verdict", "Answer"), ("findings", "What to do"), ("figures", "Figures"),
-          ("tables", "Tables"))  # fmt: skip
 
 
 def build_audit_page(made: Audit, name: str) -> str:
@@ -38,34 +36,23 @@ def build_audit_page(made: Audit, name: str) -> str:
         (True, False)
     """
     found = outlook(made)
-    figures = _figures(made, found)
-    links = [(key, text) for key, text in _LINKS if figures or key != "figures"]
-    body = tag(
-        "main",
-        tag(
-            "header",
-            tag("p", "Audit of facts", class_="paper"),
-            tag("h1", escape(name)),
-            _meta(made),
-            tag("nav", *(tag("a", t, href=f"#{k}") for k, t in links), aria_label="Sections"),
-        ),
-        tag("section", tag("h2", escape(headline(made)), class_="verdict small"),
-            tag("p", prose(_explain(made)), class_="summary"), id="verdict"),
-        _findings(made),
-        figures,
-        _tables(made, found),
-    )  # fmt: skip
-    return document(
-        f"{headline(made)} – {name}",
-        body,
-        styles=["page.css", "audit.css"],
-        scripts=[asset("sort.js")],
+    return facts_page(
+        "Audit of facts",
+        name,
+        headline(made),
+        counts=_counts(made),
+        answer=[_explain(made)],
+        sections=[
+            ("findings", "What to do", _findings(made)),
+            ("figures", "Figures", _figures(made, found)),
+            ("tables", "Tables", tables_list(_tables(made, found))),
+        ],
     )
 
 
-def _meta(made: Audit) -> str:
+def _counts(made: Audit) -> list[tuple[str, str]]:
     facts = made.knowledge
-    told = [
+    return [
         ("facts", f"{len(facts):,}"),
         ("entities", f"{len(facts.entities) - made.entity_positions['literal']:,}"),
         ("dates, numbers", f"{made.entity_positions['literal']:,}"),
@@ -74,8 +61,6 @@ def _meta(made: Audit) -> str:
         ("subjects only", f"{made.entity_positions['subject only']:,}"),
         ("answers only", f"{made.entity_positions['object only']:,}"),
     ]
-    cells = (tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in told)
-    return tag("dl", *cells, class_="meta")
 
 
 def _explain(made: Audit) -> str:
@@ -102,17 +87,8 @@ def _explain(made: Audit) -> str:
 
 
 def _findings(made: Audit) -> str:
-    items = (
-        tag(
-            "li",
-            tag("span", _LEVELS[f.level], class_="level"),
-            tag("div", tag("h3", escape(f.title)), tag("p", prose(f.text))),
-            class_=f"is-{f.level}",
-        )
-        for f in findings(made)
-    )
-    return tag(
-        "section", tag("h2", "What to do"), tag("ul", *items, class_="findings"), id="findings"
+    return findings_list(
+        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)
     )
 
 
@@ -141,14 +117,14 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         )
         for number, (key, title, picture, caption) in enumerate(drawn, start=1)
     )
-    return tag("section", tag("h2", "Figures"), *pictures, id="figures")
+    return "".join(pictures)
 
 
 #: What ties alone would leave, where a forecast may say that nothing follows.
 _AT_BEST = {"expected": "at best"}
 
 
-def _tables(made: Audit, found: pl.DataFrame) -> str:
+def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     remarks = pl.DataFrame(
         {
             "kind": [r.kind for r in made.knowledge.remarks],
@@ -174,16 +150,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> str:
         kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
         tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
         tables.insert(2, ("Facts that are let go", made.forecast.let_go))
-    rows = [
-        disclosure(
-            escape(title) + tag("span", f"{table.height:,} rows", class_="size"),
-            sortable(title, table),
-            open_=number == 0,
-        )
-        for number, (title, table) in enumerate(tables)
-        if table.height
-    ]
-    return tag("section", tag("h2", "Tables"), *rows, id="tables", class_="tables")
+    return tables
 
 
 def _known(table: pl.DataFrame) -> list[str]:

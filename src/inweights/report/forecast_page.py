@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from inweights.report.document import asset, document
-from inweights.report.html import disclosure, escape, prose, sortable, tag
+from inweights.report.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.report.html import escape, tag
 from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ __all__ = ["build_forecast_page"]
 _SHOWN = 12
 _LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
            "follows": ("Follows", "good")}  # fmt: skip
-_LINKS = (("verdict", "Answer"), ("surprises", "What surprises"), ("advice", "What to add"),
-          ("tables", "Tables"))  # fmt: skip
 _COLUMNS = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected", "lower",
             "upper", "proved")  # fmt: skip
 
@@ -45,27 +43,17 @@ def build_forecast_page(
         (True, False)
     """
     rows = made.queries if queries is None else queries
-    headline = _headline(rows)
-    advice = _advice(made)
-    links = [(key, text) for key, text in _LINKS if advice or key != "advice"]
-    body = tag(
-        "main",
-        tag(
-            "header",
-            tag("p", "Forecast from facts", class_="paper"),
-            tag("h1", escape(name)),
-            _meta(made),
-            tag("nav", *(tag("a", t, href=f"#{k}") for k, t in links), aria_label="Sections"),
-        ),
-        tag("section", tag("h2", escape(headline), class_="verdict small"),
-            *(tag("p", prose(text), class_="summary") for text in _explain(made, trained) if text),
-            id="verdict"),
-        _surprises(rows),
-        advice,
-        _tables(made, rows),
-    )  # fmt: skip
-    return document(
-        f"{headline} – {name}", body, styles=["page.css", "audit.css"], scripts=[asset("sort.js")]
+    return facts_page(
+        "Forecast from facts",
+        name,
+        _headline(rows),
+        counts=_counts(made),
+        answer=_explain(made, trained),
+        sections=[
+            ("surprises", "What surprises", _surprises(rows)),
+            ("advice", "What to add", _advice(made)),
+            ("tables", "Tables", tables_list(_tables(made, rows), opened=1)),
+        ],
     )
 
 
@@ -84,9 +72,9 @@ def _headline(rows: pl.DataFrame) -> str:
     return text
 
 
-def _meta(made: Prediction) -> str:
+def _counts(made: Prediction) -> list[tuple[str, str]]:
     solution = made.solution
-    told = [
+    return [
         ("facts", f"{len(solution.program.world.facts):,}"),
         ("questions", f"{made.queries.height:,}"),
         ("certificate", solution.status),
@@ -94,9 +82,6 @@ def _meta(made: Prediction) -> str:
         ("decay", f"{getattr(solution, 'decay', 0):g}"),
         ("facts let go", f"{made.let_go.height:,}"),
     ]
-    return tag(
-        "dl", *(tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in told), class_="meta"
-    )
 
 
 def _explain(made: Prediction, trained: str) -> Iterable[str]:
@@ -122,14 +107,8 @@ def _surprises(rows: pl.DataFrame) -> str:
             rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
             what = "statement" if verdict == "asserted" else "question"
             title = _counted(of.height, what) + rest
-            items.append(
-                tag("li", tag("span", level, class_="level"),
-                    tag("div", tag("h3", escape(title)), *listed), class_=f"is-{kind}")
-            )  # fmt: skip
-    return tag(
-        "section", tag("h2", "What surprises"), tag("ul", *items, class_="findings"),
-        id="surprises",
-    )  # fmt: skip
+            items.append(finding(level, kind, title, *listed))
+    return findings_list(items)
 
 
 def _told(row: dict[str, object]) -> str:
@@ -151,34 +130,19 @@ def _advice(made: Prediction) -> str:
         items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
     if not items:
         return ""
-    listed = (
-        tag("li", tag("span", "To add", class_="level"),
-            tag("div", tag("h3", escape(title)), tag("p", escape(text))), class_="is-note")
-        for title, text in items
-    )  # fmt: skip
-    return tag(
-        "section", tag("h2", "What to add"), tag("ul", *listed, class_="findings"), id="advice"
+    return findings_list(
+        finding("To add", "note", title, tag("p", escape(text))) for title, text in items
     )
 
 
-def _tables(made: Prediction, rows: pl.DataFrame) -> str:
+def _tables(made: Prediction, rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     extra = [c for c in rows.columns if c not in made.queries.columns]
     kept = list(dict.fromkeys(c for c in (*_COLUMNS, *extra) if c in rows.columns))
     order = made.surprising()["query"]
     place = pl.DataFrame({"query": order, "place": range(len(order))})
     every = rows.join(place, on="query").sort("place").select(kept)
-    tables = (
+    return [
         ("By kind of question", made.summary()),
         ("Every question", every),
         ("Facts that are let go", made.let_go),
-    )
-    listed = [
-        disclosure(
-            escape(title) + tag("span", f"{table.height:,} rows", class_="size"),
-            sortable(title, table),
-            open_=number == 1,
-        )
-        for number, (title, table) in enumerate(tables)
-        if table.height
     ]
-    return tag("section", tag("h2", "Tables"), *listed, id="tables", class_="tables")

@@ -7,7 +7,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ __all__ = [
     "data_uri",
     "disclosure",
     "escape",
+    "meta",
+    "nav",
     "preview",
     "prose",
     "script_json",
@@ -86,6 +88,18 @@ def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | Non
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
 
+def meta(told: Iterable[tuple[str, str]]) -> str:
+    """Return what stands below a title: names, and the value of each."""
+    cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in told)
+    return tag("dl", *cells, class_="meta")
+
+
+def nav(links: Iterable[tuple[str, str]]) -> str:
+    """Return the way to the sections of a page: their ids, and a text for each."""
+    ways = (tag("a", text, href=f"#{key}") for key, text in links)
+    return tag("nav", *ways, aria_label="Sections")
+
+
 def script_json(value: Any) -> str:
     """Return plain values as JSON that may stand in a ``<script>`` element.
 
@@ -117,13 +131,23 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     size = f"{table.height:,} rows" if table.height != 1 else "1 row"
     if table.height > rows:
         size += f", the first {rows} shown"
+    return _framed(name, grid, f"{size}. ", _csv_link(name, table))
+
+
+def _framed(name: str, grid: str, note: str, link: str) -> str:
+    """A table that can be scrolled, below what is said of it."""
+    return tag("p", escape(note), link, class_="note") + tag(
+        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=name
+    )
+
+
+def _csv_link(name: str, table: pl.DataFrame) -> str:
+    """All of a table to download, where that is small."""
     content = _csv(table)
-    link = ""
-    if len(content) <= CSV_BYTES:
-        address = data_uri(content, "text/csv;charset=utf-8")
-        link = tag("a", "Download CSV", href=address, download=f"{name}.csv")
-    note = tag("p", escape(f"{size}. "), link, class_="note")
-    return note + tag("div", grid, class_="scroll", tabindex="0", role="region", aria_label=name)
+    if len(content) > CSV_BYTES:
+        return ""
+    address = data_uri(content, "text/csv;charset=utf-8")
+    return tag("a", "Download CSV", href=address, download=f"{name}.csv")
 
 
 def _cell(value: Any) -> str:
@@ -215,15 +239,7 @@ def sortable(title: str, table: pl.DataFrame) -> str:
         if table.height > SORTABLE_ROWS
         else ""
     )
-    content = table.write_csv().encode("utf-8")
-    link = ""
-    if len(content) <= CSV_BYTES:
-        address = data_uri(content, "text/csv;charset=utf-8")
-        file = title.lower().replace(" ", "-") + ".csv"
-        link = tag("a", "Download CSV", href=address, download=file)
-    return tag("p", escape(note), link, class_="note") + tag(
-        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=title
-    )
+    return _framed(title, grid, note, _csv_link(title.lower().replace(" ", "-"), table))
 
 
 def _sorted_cell(value: Any, class_: str | None) -> str:

@@ -33,7 +33,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that is not there.
     """
-    drawn = stills or {figure.id: _still(figure, content.tables) for figure in content.figures}
+    drawn = stills or _stills(content.figures, content.tables)
     figures, moving = sections.figures_section(content.figures, content.tables, drawn)
     body = tag(
         "main",
@@ -62,15 +62,15 @@ def write_figures(
         DataError: A figure names a table or column that is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    stills = {figure.id: _still(figure, tables) for figure in figures}
+    stills = _stills(figures, tables)
     for name, still in stills.items():
         (folder / f"{name}.png").write_bytes(still.png)
         (folder / f"{name}.svg").write_bytes(still.svg.encode())
     return stills
 
 
-def _still(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Still:
-    return Still(draw(figure, tables), figure.id)
+def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:
+    return {figure.id: Still(draw(figure, tables), figure.id) for figure in figures}
 
 
 def _plotly() -> str:

