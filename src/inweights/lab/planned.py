@@ -21,8 +21,9 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import ConfigError, FolderError, InweightsError
-from inweights.lab.executors import Job, choose_executor, installed_version
+from inweights.lab.executors import choose_executor
 from inweights.lab.files import open_files
+from inweights.lab.job import Job, installed_version, open_store
 from inweights.lab.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.schedule import Failure, Schedule
 from inweights.lab.store import LEASE, Store
@@ -115,7 +116,7 @@ class Planned:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(_ABOUT, About)
         self.job = Job(store=self.about.store or f"{self.place}/store", lease=lease)
-        self.store = Store(self.job.store, lease=lease, owner=self.job.owner)
+        self.store = open_store(self.job)
 
     def status(self) -> Status:
         """Look how far it is; nothing but names is read of the results."""

@@ -19,7 +19,8 @@ import torch
 import torch.distributed as dist
 
 from inweights.errors import InweightsError, RunError
-from inweights.lab.executors import Job, SameProcess
+from inweights.lab.executors import SameProcess
+from inweights.lab.job import Job
 from inweights.lab.plan import LearnTask, Run
 from inweights.lab.plugins import load_plugins
 from inweights.lab.wire import check_sendable, from_wire, to_wire

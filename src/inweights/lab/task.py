@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.lab.executors import Job, installed_version
 from inweights.lab.group_size import build_model, group_size
+from inweights.lab.job import Job, installed_version, open_store
 from inweights.lab.kept import open_model
 from inweights.lab.lease import LostError
 from inweights.lab.plan import (
@@ -46,7 +46,6 @@ __all__ = [
     "attempt",
     "attempt_sent",
     "blocks_of",
-    "open_store",
     "use_threads",
     "work_on",
 ]
@@ -94,11 +93,6 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         return End("failed", type(error).__name__, str(error))
     with use_threads(job.threads):
         return attempt(task, open_store(job), job.device, progress)
-
-
-def open_store(job: Job) -> Store:
-    """Return the store that a job fills."""
-    return Store(job.store, lease=job.lease, owner=job.owner)
 
 
 def _is_memory(error: Exception) -> bool:
