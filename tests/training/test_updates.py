@@ -8,7 +8,8 @@ from tests.training.small import WORLD, build, curriculum, state
 
 from inweights.config import identity as identity_of
 from inweights.training import Optimizer, Phase, Stop, train
-from inweights.training.flat_parameters import FlatParameters, build_optimizer
+from inweights.training.flat_parameters import FlatParameters
+from inweights.training.optimizers import build_optimizer, state_of
 
 
 def test_what_does_not_move_stays_under_weight_decay() -> None:
@@ -112,3 +113,20 @@ def test_noise_is_a_share_of_each_replicas_gradient() -> None:
     flat.gradients[0] = 1.0
     flat.add_noise(0.5, [0, 1], 0, 4)
     assert not torch.equal(flat.gradients[0], before)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_who_has_columns_that_do_not_move_keeps_a_state_too(decay: float) -> None:
+    """Ranks gather as many matrices each; what a rank has of the frozen tokens stays."""
+    model = build([0])
+    flat = FlatParameters(model)
+    moving = flat.moving(("*",), ("tokens.*",))
+    frozen = flat.spans[flat.names.index("tokens.weight")]
+    settings = [Optimizer(weight_decay=decay)]
+    own, before = build_optimizer(flat, settings, moving, frozen), flat.values.clone()
+    all_of_it = build_optimizer(flat, settings, moving)
+    flat.gradients.zero_()
+    own.step()
+    assert torch.equal(flat.values, before)
+    all_of_it.step()
+    assert state_of(own, flat).keys() == state_of(all_of_it, flat).keys() != set()
