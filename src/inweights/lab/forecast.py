@@ -151,7 +151,7 @@ def forecast(
 
 def _size(task: LearnTask) -> int:
     """How large a training is, beside others: parameters times facts."""
-    from inweights.lab.group_size import parameters_of
+    from inweights.lab.together import parameters_of
 
     run = task.runs[0]
     world = run.trial.world.build(run.seed)
@@ -162,8 +162,8 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.group_size import build_model
     from inweights.lab.task import blocks_of, use_threads
+    from inweights.lab.together import build_model
     from inweights.training import train
 
     members = next(blocks_of(task))
