@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
 import torch
 
 from inweights.lab.plan import Run
-from inweights.lab.together import build_model, parameters_of
+from inweights.lab.together import brief, build_model, parameters_of
 from inweights.limits import check_memory, memory_limit
-from inweights.training import Curriculum, Stop, train
+from inweights.training import Curriculum, train
 from inweights.worlds.world import World
 
 __all__ = ["best_size", "capacity", "group_size"]
@@ -90,8 +89,7 @@ def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float,
 
 def _shortened(curriculum: object) -> Curriculum:
     assert isinstance(curriculum, Curriculum)
-    phase = msgspec.structs.replace(curriculum.phases[0], steps=2 * STEPS, stop=Stop())
-    return Curriculum(phases=(phase,))
+    return Curriculum(phases=(brief(curriculum.phases[0], 2 * STEPS),))
 
 
 def capacity(run: Run, world: World, room: int | None = None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch.nn import Parameter
 
 from inweights.errors import ConfigError
@@ -13,10 +14,10 @@ from inweights.lab.plan import Run
 from inweights.models.base import Model
 from inweights.models.layers import Init
 from inweights.models.model_config import ModelConfig
-from inweights.training import Result, train
+from inweights.training import Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
-__all__ = ["build_model", "parameters_of", "train_runs"]
+__all__ = ["brief", "build_model", "parameters_of", "train_runs"]
 
 
 def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
@@ -59,6 +60,11 @@ def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how
         keep_diverged=True,
         **how,
     )
+
+
+def brief(phase: Phase, steps: int) -> Phase:
+    """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
+    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop())
 
 
 def _model_of(run: Run) -> ModelConfig:
