@@ -92,9 +92,8 @@ def _shortened(curriculum: object) -> Curriculum:
     return Curriculum(phases=(brief(curriculum.phases[0], 2 * STEPS),))
 
 
-def capacity(run: Run, world: World, room: int | None = None) -> int:
-    """How many runs like this one train together in so many bytes, those of a CPU if left out."""
-    room = min(MAX_BYTES, memory_limit() // 2) if room is None else room
+def capacity(run: Run, world: World) -> int:
+    """How many runs like this one train together in the memory of a CPU."""
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     parameters = parameters_of(run, world)
@@ -102,4 +101,4 @@ def capacity(run: Run, world: World, room: int | None = None) -> int:
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in parameters)
     check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
-    return max(1, room // max(1, state))
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
