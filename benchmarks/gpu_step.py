@@ -32,9 +32,10 @@ import inweights as iw
 from inweights.models.base import Model
 from inweights.training.batches import Batch, Batches
 from inweights.training.captured import CapturedUpdate
-from inweights.training.flat_parameters import FlatParameters, build_optimizer
+from inweights.training.flat_parameters import FlatParameters
 from inweights.training.loop import _update
 from inweights.training.losses import Loss
+from inweights.training.optimizers import build_optimizer
 from inweights.worlds.world import World
 
 DRAWN = {"first_hop": 8, "second_hop+identity": 16}

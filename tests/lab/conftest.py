@@ -11,13 +11,13 @@ def trained(monkeypatch) -> list[int]:
     from inweights.lab import task
 
     sizes: list[int] = []
-    train = task.train
+    train_runs = task.train_runs
 
     def counted(model, *args, **kwargs):
         sizes.append(model.replicas)
-        return train(model, *args, **kwargs)
+        return train_runs(model, *args, **kwargs)
 
-    monkeypatch.setattr(task, "train", counted)
+    monkeypatch.setattr(task, "train_runs", counted)
     return sizes
 
 

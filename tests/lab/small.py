@@ -43,6 +43,8 @@ class Trainings(Config):
     width: int = 32
     hungry: bool = False
     kinds: int = 1
+    rate: float = 1.0
+    phases: int = 1
 
 
 def hungry(model: Model, worlds: object, limit: int = 1) -> pl.DataFrame:
@@ -52,8 +54,11 @@ def hungry(model: Model, worlds: object, limit: int = 1) -> pl.DataFrame:
 
 
 def trainings(settings: Trainings) -> Plan:
-    descent = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
-    curriculum = Curriculum(phases=(Phase(steps=settings.steps, optimizer=descent),))
+    descent = Optimizer(kind="sgd", rate=settings.rate, weight_decay=0.0)
+    phases = (
+        Phase(name=str(i), steps=settings.steps, optimizer=descent) for i in range(settings.phases)
+    )
+    curriculum = Curriculum(phases=tuple(phases))
     trials = [
         Trial(
             labels={"n": 4 + kind},

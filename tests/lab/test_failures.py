@@ -17,7 +17,7 @@ from inweights.cli import main
 from inweights.errors import ConfigError, RunError
 from inweights.lab import task
 from inweights.lab.collect import Effort, collect
-from inweights.lab.executors import Job
+from inweights.lab.job import Job
 from inweights.lab.plan import asked_of, tasks_of
 from inweights.lab.store import Store
 from inweights.lab.wire import to_wire

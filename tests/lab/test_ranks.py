@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from tests.lab.small import TRAININGS
+from tests.lab.small import Trainings, trainings
 
 from inweights.lab.collect import collect
 from inweights.lab.planned import write_plan
@@ -18,8 +19,15 @@ from inweights.lab.store import Store
 
 
 @pytest.mark.slow
-def test_a_command_trains_on_two_processes_what_it_trains_on_one(tmp_path: Path) -> None:
-    plan, place = TRAININGS.plan(TRAININGS.scales["smoke"]), str(tmp_path / "plan")
+@pytest.mark.filterwarnings("ignore:.*runs diverged")
+@pytest.mark.parametrize(
+    "settings", [Trainings(), Trainings(rate=1e30, phases=2)], ids=["converge", "diverge"]
+)
+def test_a_command_trains_on_two_processes_what_it_trains_on_one(
+    tmp_path: Path, settings: Trainings
+) -> None:
+    """Where all diverge, too: no process leaves a training before the others."""
+    plan, place = trainings(settings), str(tmp_path / "plan")
     made = write_plan(plan, range(2), place, plugins=["tests.lab.small"])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -44,3 +52,4 @@ def test_a_command_trains_on_two_processes_what_it_trains_on_one(tmp_path: Path)
     together = collect(plan, range(2), made.store)  # all of it is stored, and nothing is trained
     for name, table in alone.items():
         assert_frame_equal(together[name], table, abs_tol=1e-4)
+    assert alone["losses"].select(pl.col("loss").is_finite().all()).item() == (settings.rate < 2)

@@ -15,6 +15,7 @@ from inweights.lab.settle import settle
 from inweights.lab.sweep import grid, sweep, worth
 from inweights.runs import RunStore
 from inweights.seeds import Streams
+from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.worlds.path_star import PathStar
 
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
@@ -170,6 +171,22 @@ def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
     ahead = study.forecast()
     assert (ahead.trained, ahead.steps) == (4, 4 * 5)
     assert study.run(progress=False)["seed"].n_unique() == 4
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        {"stop": Stop(loss_below=50.0, every=1)},
+        {"optimizer": Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)},
+    ],
+    ids=["stops at once", "diverges"],
+)
+def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
+    """It counts all steps, as without them: when a run ends is not known before."""
+    phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
+    ahead = iw.Study(WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path).forecast()
+    assert (ahead.trained, ahead.steps) == (2, 2 * 180)
+    assert 0 < ahead.minutes < 1
 
 
 @pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])

@@ -15,7 +15,7 @@ from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, losses, train
 from inweights.training.batches import Batches
 from inweights.training.losses import Loss
-from inweights.worlds import Statements, Vocabulary, World
+from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 ARMS, NODES = 4, 3
 
@@ -84,6 +84,25 @@ def test_pooling_reads_every_input_once() -> None:
     assert whole.inputs.size == 2 * ARMS * NODES == pooled.labels.shape[1]
     assert pooled.inputs.size == len(pooled.at) == ARMS * NODES + 1
     assert sorted(pooled.inputs.tokens.tolist()) == list(range(ARMS * NODES + 1))
+
+
+def test_minibatches_visit_every_fact_once_an_epoch() -> None:
+    world = TwoHop(n=4, complexity=2).build(0)
+    model = GPT.build(vocabulary=len(world.vocabulary), seeds=[3, 4])
+    phase = Phase(batch=6)
+    batches = Batches(model, (world,), phase, [3, 4], 0)
+    hops = 2 * 8 + 8  # 16 hops of two tokens, 8 identities
+    seen: dict[int, list[tuple]] = {0: [], 1: []}
+    for step in range(4):  # 4 of 16 hops and 2 of 8 identities a step
+        batch = batches.at(step)
+        for r in (0, 1):
+            tokens, start = batch.inputs.tokens[r].tolist(), 0
+            for b, t in batch.inputs.shapes:
+                seen[r] += [tuple(tokens[start + k * t : start + (k + 1) * t]) for k in range(b)]
+                start += b * t
+    facts = sorted(tuple(world.facts.prompt(i).tolist()) for i in range(hops))
+    assert sorted(seen[0]) == sorted(seen[1]) == facts
+    assert seen[0] != seen[1]
 
 
 @pytest.mark.parametrize("seeds", [(3,), (3, 4)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.training.test_equivalence import CURRICULA, WORLD, build, curriculum, same_bits
+from tests.training.small import CURRICULA, WORLD, build, curriculum, same_bits
 
 from inweights.errors import RunError
 from inweights.probes import accuracy
@@ -144,3 +144,14 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monk
         train(build(), WORLD, curriculum(steps=40), **arguments)
     assert path.read_bytes() == kept
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x08" + bytes(7) + b"{}      "])
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_line(tmp_path, content: bytes) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(content)
+    with pytest.raises(RunError, match="is damaged") as error:
+        Checkpoint(path, key="k").read()
+    assert len(str(error.value).splitlines()) == 1
+    assert "remove it to start again" in str(error.value)
+    assert path.read_bytes() == content  # the user decides

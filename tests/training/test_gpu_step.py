@@ -5,16 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 from benchmarks.gpu_step import CASES, kernels
-from tests.training.test_equivalence import CURRICULA, WORLD, V, build, curriculum, state
+from tests.training.small import CURRICULA, WORLD, V, build, curriculum, state
 
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig
 from inweights.training import Optimizer, train
-from inweights.training.flat_parameters import (
-    FlatParameters,
-    build_optimizer,
-    one_for_all_rows,
-)
+from inweights.training.flat_parameters import FlatParameters
+from inweights.training.optimizers import build_optimizer, one_for_all_rows
 from inweights.worlds import TwoHop
 
 SMALL = GPTConfig(layers=1, width=8)

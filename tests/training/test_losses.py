@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.errors import RunError
 from inweights.models import GPTConfig, Model
-from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, train
-from inweights.worlds import Statements, Vocabulary, World
+from inweights.training import Curriculum, Optimizer, Phase, train
+from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 FACTS = {
     "edge": ([[0, 1], [2, 1], [4, 1]], [[3], [5], [0]]),
@@ -100,12 +99,21 @@ def test_weight_two_is_every_fact_twice() -> None:
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x08" + bytes(7) + b"{}      "])
-def test_a_file_that_is_no_checkpoint_is_refused_in_one_line(tmp_path, content: bytes) -> None:
-    path = tmp_path / "state"
-    path.write_bytes(content)
-    with pytest.raises(RunError, match="is damaged") as error:
-        Checkpoint(path, key="k").read()
-    assert len(str(error.value).splitlines()) == 1
-    assert "remove it to start again" in str(error.value)
-    assert path.read_bytes() == content  # the user decides
+@pytest.mark.parametrize(
+    ("loss", "weights"),
+    [(loss, {}) for loss in ("last", "answer", "every", (0,))]
+    + [("last", {"first_hop": 3.0, "identity": 1.0})],
+)
+def test_the_loss_of_a_world_as_it_comes(loss: Any, weights: dict[str, float]) -> None:
+    """Every role, or the weighted ones, of facts of one token and of two."""
+    hops = TwoHop(n=4, complexity=2).build(seed=0)
+    told = {role: hops.facts.matrix(hops.facts.with_role(role)) for role in hops.facts.role_names}
+    facts = {role: (sides[0].tolist(), sides[1].tolist()) for role, sides in told.items()}
+    model = GPTConfig(layers=2, width=16, heads=2, tied=False).build(
+        vocabulary=len(hops.vocabulary), seeds=[1]
+    )
+    with torch.no_grad():
+        expected = plain_loss(model, facts, loss, weights or dict.fromkeys(facts, 1.0)).item()
+    plan = Curriculum(phases=(Phase(steps=1, loss=loss, roles=weights),))
+    result = train(model, hops, plan, seeds=[1])
+    assert result.losses["loss"][0] == pytest.approx(expected, abs=1e-5)

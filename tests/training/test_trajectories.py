@@ -1,4 +1,6 @@
-"""Short runs against their stored loss curves: a change of numbers is seen, and has to be meant.
+"""Short runs: their stored loss curves, when they are looked at, and what they learn.
+
+A change of numbers is seen, and has to be meant:
 
 ``pytest tests/training/test_trajectories.py --update-trajectories`` writes them anew; then say in
 ``CHANGELOG.md``, under "Numbers that changed", what moved and why.
@@ -10,9 +12,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.training.small import WORLD, build, curriculum
 
 from inweights.models import EmbMLPConfig, GPTConfig
-from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
+from inweights.probes import accuracy
+from inweights.training import Curriculum, Observer, Optimizer, Phase, Schedule, train
 from inweights.worlds import TwoHop
 
 STORED = Path(__file__).parent / "trajectories"
@@ -48,3 +52,22 @@ def test_loss_curve_is_the_stored_one(name: str, request: pytest.FixtureRequest)
     for curve, expected in zip(curves, stored, strict=True):
         assert curve == pytest.approx(expected, abs=1e-4)
         assert curve[-1] < curve[0]
+
+
+def test_observers_see_start_cadence_and_end() -> None:
+    observers = [Observer("recall", lambda m: accuracy(m, WORLD), every=5)]
+    result = train(build(), WORLD, curriculum(), seeds=[0, 1, 2], observers=observers)
+    assert result.observed["recall"]["step"].unique().sort().to_list() == [0, 5, 10, 12]
+
+
+def test_emb_mlp_learns_the_bridge() -> None:
+    """The limit that the theory speaks of, in seconds: identity decides."""
+    descent = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
+    for identity in (True, False):
+        world = TwoHop(n=6, identity=identity).build()
+        model = EmbMLPConfig().build(
+            vocabulary=len(world.vocabulary), seeds=[0, 1, 2], candidates=world.outputs.tolist()
+        )
+        train(model, world, curriculum(steps=1500, optimizer=descent), seeds=[0, 1, 2])
+        answered = accuracy(model, world).filter(role="composition")["accuracy"].to_list()
+        assert answered == [float(identity)] * 3

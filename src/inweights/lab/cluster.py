@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from inweights.errors import ConfigError, RunError
-from inweights.lab.executors import PAUSE, Job
+from inweights.lab.executors import PAUSE
+from inweights.lab.job import Job
 from inweights.lab.plan import Task
 from inweights.lab.schedule import End, Schedule
 from inweights.lab.store import LEASE

@@ -10,7 +10,8 @@ import polars as pl
 
 from inweights.config import check_size
 from inweights.lab.divergence import tell_divergence
-from inweights.lab.executors import Executor, Job, choose_executor
+from inweights.lab.executors import Executor, choose_executor
+from inweights.lab.job import Job
 from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.schedule import Schedule
 from inweights.lab.store import MODEL_PART, Store

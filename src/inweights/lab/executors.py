@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import secrets
 import subprocess
 import sys
 import threading
@@ -22,45 +21,16 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from inweights.errors import ConfigError
+from inweights.lab.job import Job, open_store
 from inweights.lab.plan import Task
 from inweights.lab.schedule import End, Schedule
 from inweights.limits import launched_by_torchrun
-from inweights.runs import environment
 
-__all__ = ["Executor", "Job", "Processes", "SameProcess", "choose_executor", "installed_version"]
+__all__ = ["Executor", "Job", "Processes", "SameProcess", "choose_executor"]
 
 #: Seconds between two looks for a task where none waits.
 PAUSE = 0.1
 _Events = queue.SimpleQueue[tuple[Task, int | End]]
-
-
-def installed_version() -> str:
-    """Return the version of the library on this machine."""
-    return str(environment()["packages"]["inweights"])
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What all tasks of a run have in common.
-
-    Attributes:
-        store: Folder or address of the store.
-        device: Where models live.
-        threads: Threads of one process.
-        plugins: Modules of others that tasks may name.
-        lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
-            processes are on this machine, whose system frees what a dead one held.
-        owner: Names whoever hands out the tasks; it may give a task that it has lost to another
-            process at once.
-        version: The library's, which has to be that of every machine.
-    """
-
-    store: str
-    device: str = "cpu"
-    threads: int = 1
-    plugins: tuple[str, ...] = ()
-    lease: float = 0.0
-    owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
-    version: str = msgspec.field(default_factory=installed_version)
 
 
 class Executor(Protocol):
@@ -79,7 +49,7 @@ class SameProcess:
     """One task after another, in this process."""
 
     def __call__(self, job: Job, schedule: Schedule) -> None:
-        from inweights.lab.task import attempt, open_store, use_threads
+        from inweights.lab.task import attempt, use_threads
 
         store = open_store(job)
         with use_threads(job.threads):

@@ -9,8 +9,6 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from msgspec import structs
-
 from inweights.lab.collect import Effort
 from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.store import MODEL_PART, Store
@@ -151,7 +149,7 @@ def forecast(
 
 def _size(task: LearnTask) -> int:
     """How large a training is, beside others: parameters times facts."""
-    from inweights.lab.group_size import parameters_of
+    from inweights.lab.together import parameters_of
 
     run = task.runs[0]
     world = run.trial.world.build(run.seed)
@@ -162,8 +160,8 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.group_size import build_model
     from inweights.lab.task import blocks_of, use_threads
+    from inweights.lab.together import brief, build_model
     from inweights.training import train
 
     members = next(blocks_of(task))
@@ -171,10 +169,7 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     model = build_model(runs, worlds, device)
     whole = task.learner
     assert isinstance(whole, Curriculum)
-    short = [
-        structs.replace(phase, steps=min(phase.steps, STEPS), schedule=type(phase.schedule)())
-        for phase in whole.phases
-    ]
+    short = [brief(phase, min(phase.steps, STEPS)) for phase in whole.phases]
     held: dict[int, int] = {}
     most = 0
     stamps = [time.perf_counter()]
@@ -193,15 +188,20 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
 
     with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         train(
-            model, worlds, Curriculum(phases=tuple(short)), seeds=[one.seed for one in runs],
+            model,
+            worlds,
+            Curriculum(phases=tuple(short)),
+            seeds=[one.seed for one in runs],
+            every=STEPS * len(short),  # whoever is found to diverge would take no more steps
             progress=tick,
-        )  # fmt: skip
+            keep_diverged=True,
+        )
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = 0.0, 0
-    for phase, brief in zip(whole.phases, short, strict=True):
-        own = steps[first : first + brief.steps]
+    for phase, tried in zip(whole.phases, short, strict=True):
+        own = steps[first : first + tried.steps]
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
-        first += brief.steps
+        first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
     return seconds * len(task.runs) / len(runs), state + most
 

@@ -10,20 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import msgspec
 import torch
-from torch.nn import Parameter
 
-from inweights.errors import ConfigError
 from inweights.lab.plan import Run
+from inweights.lab.together import brief, build_model, parameters_of
 from inweights.limits import check_memory, memory_limit
-from inweights.models.base import Model
-from inweights.models.layers import Init
-from inweights.models.model_config import ModelConfig
-from inweights.training import Curriculum, Stop, train
+from inweights.training import Curriculum, train
 from inweights.worlds.world import World
 
-__all__ = ["best_size", "build_model", "capacity", "group_size", "parameters_of"]
+__all__ = ["best_size", "capacity", "group_size"]
 
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
 MAX_BYTES = 4 * 2**30
@@ -86,37 +81,19 @@ def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float,
 
     model = build_model(runs, worlds, device)
     curricula = [_shortened(run.trial.learner) for run in runs]
-    train(model, worlds, curricula, seeds=[run.seed for run in runs], progress=clock)
+    seeds = [run.seed for run in runs]
+    train(model, worlds, curricula, seeds=seeds, progress=clock, keep_diverged=True)
     taken = torch.cuda.max_memory_allocated(device) - before
     return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
 
 
 def _shortened(curriculum: object) -> Curriculum:
     assert isinstance(curriculum, Curriculum)
-    phase = msgspec.structs.replace(curriculum.phases[0], steps=2 * STEPS, stop=Stop())
-    return Curriculum(phases=(phase,))
+    return Curriculum(phases=(brief(curriculum.phases[0], 2 * STEPS),))
 
 
-def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
-    """Return the model of runs that train together, a replica a run, at its start."""
-    config = _model_of(runs[0])
-    return config.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=[run.seed for run in runs],
-        inits=[getattr(run.trial.model, "init", Init()) for run in runs],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
-
-
-def _model_of(run: Run) -> ModelConfig:
-    if run.trial.model is None:
-        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
-    return run.trial.model
-
-
-def capacity(run: Run, world: World, room: int | None = None) -> int:
-    """How many runs like this one train together in so many bytes, those of a CPU if left out."""
-    room = min(MAX_BYTES, memory_limit() // 2) if room is None else room
+def capacity(run: Run, world: World) -> int:
+    """How many runs like this one train together in the memory of a CPU."""
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     parameters = parameters_of(run, world)
@@ -124,14 +101,4 @@ def capacity(run: Run, world: World, room: int | None = None) -> int:
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in parameters)
     check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
-    return max(1, room // max(1, state))
-
-
-def parameters_of(run: Run, world: World) -> list[Parameter]:
-    """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
-    config, tokens = _model_of(run), len(world.vocabulary)
-    try:
-        with torch.device("meta"):  # nothing is drawn, and no memory taken
-            return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
-    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
-        return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))

@@ -19,7 +19,8 @@ import torch
 import torch.distributed as dist
 
 from inweights.errors import InweightsError, RunError
-from inweights.lab.executors import Job, SameProcess
+from inweights.lab.executors import SameProcess
+from inweights.lab.job import Job
 from inweights.lab.plan import LearnTask, Run
 from inweights.lab.plugins import load_plugins
 from inweights.lab.wire import check_sendable, from_wire, to_wire
@@ -111,9 +112,8 @@ def _nccl() -> bool:
 
 def _follow(shards: Shards) -> None:
     """Train what the first rank trains, until it says no more."""
-    from inweights.lab.group_size import build_model
     from inweights.lab.task import use_threads
-    from inweights.training import train
+    from inweights.lab.together import build_model, train_runs
 
     while words := shards.tell():
         order = msgspec.json.decode(words, type=_Order)
@@ -128,10 +128,4 @@ def _follow(shards: Shards) -> None:
         worlds = [run.trial.world.build(run.seed) for run in runs]
         # What is wrong with the runs is told by the first rank, which meets it, too.
         with suppress(InweightsError), use_threads(order.threads):
-            train(
-                build_model(runs, worlds, device),
-                worlds,
-                [run.trial.learner for run in runs],  # type: ignore[misc]  # all are curricula
-                seeds=[run.seed for run in runs],
-                shards=shards,
-            )
+            train_runs(build_model(runs, worlds, device), runs, worlds, shards=shards)

@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.lab.executors import Job, installed_version
-from inweights.lab.group_size import build_model, group_size
+from inweights.lab.group_size import group_size
+from inweights.lab.job import Job, installed_version, open_store
 from inweights.lab.kept import open_model
 from inweights.lab.lease import LostError
 from inweights.lab.plan import (
@@ -34,11 +34,12 @@ from inweights.lab.plugins import load_plugins
 from inweights.lab.ranks import leader
 from inweights.lab.schedule import End
 from inweights.lab.store import MODEL_PART, Store
+from inweights.lab.together import build_model, train_runs
 from inweights.lab.trial import Measure
 from inweights.lab.wire import from_wire
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
-from inweights.training import Checkpoint, Observer, train
+from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.worlds.world import World
 
@@ -46,7 +47,6 @@ __all__ = [
     "attempt",
     "attempt_sent",
     "blocks_of",
-    "open_store",
     "use_threads",
     "work_on",
 ]
@@ -94,11 +94,6 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         return End("failed", type(error).__name__, str(error))
     with use_threads(job.threads):
         return attempt(task, open_store(job), job.device, progress)
-
-
-def open_store(job: Job) -> Store:
-    """Return the store that a job fills."""
-    return Store(job.store, lease=job.lease, owner=job.owner)
 
 
 def _is_memory(error: Exception) -> bool:
@@ -162,9 +157,8 @@ def _train(
     progress: Progress,
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
-    worlds = [world for _, _, world in members]
-    trials, seeds = [run.trial for run, _, _ in members], [run.seed for run, _, _ in members]
-    model = build_model([run for run, _, _ in members], worlds, device)
+    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
+    model = build_model(runs, worlds, device)
     if MODEL in measures:
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
@@ -180,17 +174,15 @@ def _train(
     with store.unfinished(key, wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
-        with first.training([run for run, _, _ in members]) if first else nullcontext() as shards:
-            result = train(
+        with first.training(runs) if first else nullcontext() as shards:
+            result = train_runs(
                 model,
+                runs,
                 worlds,
-                [trial.learner for trial in trials],  # type: ignore[misc]  # all are curricula
-                seeds=seeds,
                 observers=observers,
                 checkpoint=checkpoint,
-                progress=lambda step: progress(step * len(members)),
+                progress=lambda step: progress(step * len(runs)),
                 shards=shards,
-                keep_diverged=True,  # told by a verdict, as where only some of them do
             )
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:

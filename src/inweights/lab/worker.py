@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
-from inweights.lab.executors import Job
+from inweights.lab.job import Job
 
 __all__ = ["seldom"]
 

@@ -21,14 +21,10 @@ from inweights.training.batches import Batch, Batches
 from inweights.training.captured import CapturedUpdate, Update
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.flat_parameters import (
-    FlatParameters,
-    build_optimizer,
-    load_state,
-    state_of,
-)
+from inweights.training.flat_parameters import FlatParameters
 from inweights.training.losses import Loss
 from inweights.training.machine import flushed_denormals, keep_memory
+from inweights.training.optimizers import build_optimizer, load_state, state_of
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.shards import Shards
 from inweights.training.worlds import as_worlds
@@ -192,12 +188,14 @@ def train(
                 state.step += 1
                 state.total += 1
 
-                if not phase.stop.never and state.step % phase.stop.every == 0:
+                asked = not phase.stop.never and state.step % phase.stop.every == 0
+                if asked:
                     _stop(model, each, batches, phase, losses, state)
                     if not recorded:
                         _record(losses, going & (state.stopped >= 0), phase, state, ago=1)
-                still = _standing_still(state, flat)
-                done = state.step == phase.steps or bool((state.stopped >= 0).all())
+                if recorded or asked:
+                    still = _standing_still(state, flat)
+                done = state.step == phase.steps or len(still) == replicas
                 if done:
                     state.total += phase.steps - state.step
                     _end(losses, flat.values, phase, state, refused=not keep_diverged)

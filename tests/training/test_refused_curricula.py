@@ -1,0 +1,78 @@
+"""Curricula that are refused, and a training that diverges."""
+
+from __future__ import annotations
+
+import pytest
+from tests.training.small import WORLD, V, build, curriculum
+
+from inweights.errors import ConfigError, DataError, RunError
+from inweights.models import EmbMLPConfig, GPTConfig
+from inweights.training import Curriculum, Optimizer, Phase, Schedule, Stop, train
+
+
+def test_bad_curricula_are_refused() -> None:
+    with pytest.raises(DataError, match="did you mean 'first_hop'"):
+        train(build(), WORLD, curriculum(roles={"firsthop": 1.0}), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="unknown parameter"):
+        train(build(), WORLD, curriculum(moves=("block.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="moves no parameter"):
+        curriculum(moves=())
+    with pytest.raises(ConfigError, match="moves no parameter"):
+        curriculum(moves=("head.*",), freezes=("head.*",))
+    with pytest.raises(ConfigError, match=r"did you mean 'tokens\.weight'"):
+        train(build(), WORLD, curriculum(freezes=("token.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match="unknown parameter"):  # it stands still as it is
+        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("tokens.*",)), seeds=[0, 1, 2])
+    with pytest.raises(ConfigError, match=r"no parameter moves.*head"):
+        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("head.w*",)), seeds=[0, 1, 2])
+    later = Phase(name="later", freezes=("token.*",))
+    steps: list[int] = []
+    with pytest.raises(ConfigError, match="unknown parameter"):  # found before the first phase
+        train(
+            build(),
+            WORLD,
+            Curriculum(phases=(Phase(steps=2), later)),
+            seeds=[0, 1, 2],
+            progress=steps.append,
+        )
+    assert not steps
+    with pytest.raises(ConfigError, match="steps is at least 1"):
+        curriculum(steps=0)
+    for wrong in (
+        lambda: curriculum(loss=()),
+        lambda: curriculum(roles={"first_hop": float("nan")}),
+        lambda: Stop(every=0),
+        lambda: Schedule(warmup=-1),
+        lambda: Optimizer(rate=float("inf")),
+        lambda: Optimizer(weight_decay=float("nan")),
+        lambda: Optimizer(momentum=-1.0),
+        lambda: Optimizer(betas=(2.0, 0.9)),
+        lambda: Optimizer(epsilon=0.0),
+        lambda: Optimizer(noise=-0.1),
+        lambda: train(build(), WORLD, curriculum(), seeds=[0, 1, 2], every=0),
+    ):
+        with pytest.raises(ConfigError):
+            wrong()
+    with pytest.raises(ConfigError, match="differ in rate and decay only"):
+        train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
+    with pytest.raises(ConfigError, match="need as many seeds"):
+        train(build(), WORLD, curriculum(), seeds=[0])
+    with pytest.raises(ConfigError, match="no place 1"):
+        train(build(), WORLD, curriculum(loss=(1,)), seeds=[0, 1, 2])
+
+
+def test_random_offset_without_positions_is_refused() -> None:
+    model = EmbMLPConfig().build(vocabulary=V, seeds=[0])
+    unplaced = build([0], GPTConfig(layers=1, width=8, positions="none"))
+    for lost in (model, unplaced):
+        with pytest.raises(ConfigError, match="no effect"):
+            train(lost, WORLD, curriculum(random_offset=True), seeds=[0])
+    short = build([0], GPTConfig(layers=1, width=8, context=1))
+    with pytest.raises(ConfigError, match="does not fit"):
+        train(short, WORLD, curriculum(random_offset=True), seeds=[0])
+
+
+def test_divergence_stops_the_run() -> None:
+    wild = Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)
+    with pytest.raises(RunError, match="lower the rate"):
+        train(build(), WORLD, curriculum(optimizer=wild), seeds=[0, 1, 2], every=1)
