@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from inweights.errors import ConfigError
 from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
 from inweights.theory.margin_bounds import lower_bound, prove
 from inweights.theory.program import count_tokens
-from inweights.worlds import TwoHop, World
+from inweights.worlds import Triples, TwoHop, World
 
 Array = np.ndarray[Any, Any]
 
@@ -160,3 +161,18 @@ def test_a_forecast_gets_intervals() -> None:
     assert table.drop("lower", "upper", "proved").equals(forecast.queries)
     assert table["proved"].to_list() == [None, None, "follows"]
     assert table["lower"][2] < table["margin"][2] < table["upper"][2]
+
+
+def test_of_what_nobody_told_the_interval_is_that_of_the_output_that_leads(tmp_path: Path) -> None:
+    rows = ["ann,home,rome", "bob,home,rome", "cat,home,oslo", "dan,home,oslo", "don,home,oslo"]
+    rows += ["eve,home,paris", "flo,home,paris", "gus,home,bonn"]
+    rows += ["ann,born,1990", "bob,born,1991", "cat,born,1990"]
+    rows += ["rome,in,italy", "oslo,in,norway", "paris,in,france"]
+    file = tmp_path / "facts.csv"
+    file.write_text("\n".join(rows))
+    asked = Triples(path=str(file), questions="all").build()
+    queries = predict(asked, advise=False).with_intervals(0.02).queries
+    guessed = queries.filter(role="unstated")
+    assert (guessed["predicted"] != guessed["answer"]).any()
+    for lower, margin, upper in guessed.select("lower", "margin", "upper").iter_rows():
+        assert lower - 0.02 < margin < upper + 0.02

@@ -126,7 +126,7 @@ def test_turtle(tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("f.ttl", "ann lives rome .", "is no Turtle"),
-        ("f.nt", "<http://a> <http://b> .", "is no Nt"),
+        ("f.nt", "<http://a> <http://b> .", "is no N-Triples: Invalid line"),
         ("f.rdf", "<rdf/>", r"give Turtle \(\.ttl\)"),
         ("f.db", "", "sqlite:///FILE with --query"),
         ("f.csv.gz", "", "no dump of Wikidata"),

@@ -217,7 +217,7 @@ def augment(
     *,
     out: Path,
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    want: Annotated[tuple[str, ...], Parameter(negative=())] = ("recall", "composition"),
+    want: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     wordings: Whole = 3,
     hops: Whole = 2,
     most: Whole = 10_000,
@@ -245,7 +245,8 @@ def augment(
         What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
         identities or replay; may be repeated. auto takes those that measurements speak for.
     want
-        What auto is to have answered: recall, reverse, composition, steps; may be repeated.
+        What auto is to have answered: recall, reverse, composition, steps; may be repeated. The
+        first and the third if left out.
     wordings
         In how many wordings a strategy says the same.
     hops
@@ -270,16 +271,19 @@ def augment(
     from inweights import console
     from inweights.audit import augment as make
     from inweights.audit import token_counter, write_augmented
+    from inweights.errors import ConfigError
     from inweights.lab.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
+    if want and "auto" not in strategy:
+        raise ConfigError("--want goes with --strategy auto, which is not given")
     load_plugins(plugin)
     knowledge = read_knowledge(facts, query=query, download=download)
     with console.progress() as watch:
         made = make(
             knowledge,
             strategies=strategy,
-            want=want,
+            want=want or ("recall", "composition"),
             wording=Wording.read(wording) if wording else None,
             wordings=wordings,
             hops=hops,

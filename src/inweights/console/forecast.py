@@ -112,7 +112,12 @@ def _write_page(
     from inweights.report.forecast_page import build_forecast_page
     from inweights.report.html import write_page
 
-    told = "" if trained is None else f"{_memory(trained)} Columns named after them are the share."
+    told = (
+        ""
+        if trained is None
+        else f"{_memory(trained)} Columns named after them: what most of them answer, and the "
+        "share that is right, or, of what nobody told, that answers so."
+    )
     write_page(build_forecast_page(made, name, queries=queries, trained=told), page)
 
 
@@ -122,6 +127,7 @@ def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
         rows = trained.queries.filter(pl.col("model") == model)
         named = rows.select(
             "query",
+            pl.col("predicted").alias(f"{model} predicted"),
             pl.col("share").alias(model),
             *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
         )
@@ -217,14 +223,19 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
                 "(nobody told)" if row["role"] == "unstated" else row["answer"],
                 row["predicted"] + rivals,
                 f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
-                *(
-                    f"{row[m]:.2f} ({row[f'{m} lower']:.2f}-{row[f'{m} upper']:.2f})"
-                    for m in models
-                ),
+                *(_share(row, m) for m in models),
             )
         if not every and len(rows) > _SHOWN:
             listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
     return listed
+
+
+def _share(row: dict[str, Any], model: str) -> str:
+    """The share of a model's replicas; and what they say, where nothing is right and it differs."""
+    said = row[f"{model} predicted"]
+    other = row["role"] == "unstated" and said != row["predicted"]
+    text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
+    return f"{said} {text}" if other else text
 
 
 def _interval(row: dict[str, Any]) -> str:

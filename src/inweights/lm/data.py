@@ -145,6 +145,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
         DataError: It is not there, or is neither.
     """
     place = Path(path)
+    if not place.exists():
+        raise DataError(f"there is no file or folder {place}")
     try:
         if place.suffix == ".parquet":
             return read_parquet(place)

@@ -64,6 +64,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         figure.legend(loc="outside upper left", ncols=4)
+        figure.draw_without_rendering()  # lays it out, so that no label is cut
     return figure
 
 
@@ -103,6 +104,7 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         for spine in axes.spines.values():
             spine.set_visible(False)
         axes.tick_params(length=0)
+        figure.draw_without_rendering()
     return figure
 
 

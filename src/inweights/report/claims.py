@@ -40,6 +40,9 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     if not claims:
         return "No claim is stated"
     counted = [claim for claim in claims if not claim.check]
+    if not counted:
+        good = sum(claim.verdict == "reproduced" for claim in claims)
+        return f"{good} of {len(claims)} check{'s' * (len(claims) != 1)} hold"
     noun = "claim" if len(counted) == 1 else "claims"
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{len(counted)} {noun}, none judged"

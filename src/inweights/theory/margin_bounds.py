@@ -33,6 +33,7 @@ from inweights.theory.splitting import Splitting, coupled_inverse, multipliers
 __all__ = ["Bound", "lower_bound", "margin_bounds", "prove"]
 
 Array = NDArray[np.float64]
+Ids = NDArray[np.int64]
 
 #: Iterations between two looks at a bound, and how many are made at most for one size of the term.
 EVERY, ITERATIONS = 20, 400
@@ -151,7 +152,8 @@ def margin_bounds(
     """Intervals that hold the margin of a query at *every* optimum of program (2).
 
     The lower end takes a bound for every rival, the upper one for the nearest alone. Where optima
-    differ in a margin its interval stays as wide as they are apart, however small the gap is.
+    differ in a margin its interval stays as wide as they are apart, however small the gap is. A
+    query of the role ``unstated`` has no right answer: the margin is that of the output that leads.
 
     Args:
         solution: A solution; it is solved again, from where it is, if its gap is too large for the
@@ -186,18 +188,19 @@ def margin_bounds(
     if wrong := [q for q in chosen if not 0 <= q < len(world.queries)]:
         raise ConfigError(f"there is no query {wrong[0]}; they are 0 to {len(world.queries) - 1}")
     began = time.perf_counter()
-    decided = np.abs(np.abs(solution.margins(world.queries)[chosen]) - tie)
+    columns, rivals = _asked(solution)
+    decided = np.abs(np.abs(_leads(solution, columns, rivals)[chosen].min(-1)) - tie)
     fine = accuracy or float(np.clip(decided.min(initial=0.2), 0.01, 0.2))
     needed = max(FINEST, fine**2 / (8 * solution.optimum))
     if solution.gap > needed:
         finer = solve(solution.program, gap=needed, start=solution.templates, seconds=seconds)
         solution = finer if finer.gap < solution.gap else solution
-    logits, columns, rivals = solution.compare(world.queries)
+    leads = _leads(solution, columns, rivals)
     counts = count_tokens(world, world.queries)
     inverse = coupled_inverse(solution.program)
     rows = []
     for done, query in enumerate(chosen):
-        gaps = np.where(rivals[query], logits[query, columns[query]] - logits[query], np.inf)
+        gaps = leads[query]
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         prompt = counts[[query]].toarray()[0]
         lower, upper = _interval(
@@ -211,6 +214,24 @@ def margin_bounds(
             progress(done + 1, len(chosen))
     schema = {"query": pl.Int64, "margin": pl.Float64, "lower": pl.Float64, "upper": pl.Float64}
     return pl.DataFrame(rows, schema=schema | {"proved": pl.String}, orient="row")
+
+
+def _asked(solution: Solution) -> tuple[Ids, NDArray[np.bool_]]:
+    """The output whose margin is asked for, ``[Q]``, and its rivals, ``[Q, K]``."""
+    queries = solution.program.world.queries
+    logits, columns, rivals = solution.compare(queries)
+    names = np.array([*queries.role_names, ""])
+    nobody = np.flatnonzero(names[queries.roles] == "unstated")
+    columns[nobody] = logits[nobody].argmax(1)
+    rivals[nobody] = True
+    rivals[nobody, columns[nobody]] = False
+    return columns, rivals
+
+
+def _leads(solution: Solution, columns: Ids, rivals: NDArray[np.bool_]) -> Array:
+    """By how much the outputs asked for lead each of their rivals, ``[Q, K]``."""
+    logits = solution.compare(solution.program.world.queries)[0]
+    return np.where(rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf)
 
 
 def _interval(

@@ -18,6 +18,7 @@ __all__ = ["FORMATS", "rdf_facts"]
 
 #: Suffixes and what rdflib calls them. XML (entities) and JSON-LD (remote contexts) are not read.
 FORMATS = {".ttl": "turtle", ".nt": "nt"}
+_CALLED = {"turtle": "Turtle", "nt": "N-Triples"}
 #: Bytes of memory that a byte of the file takes: 14 were measured on N-Triples; Turtle is denser.
 _MEMORY = 40
 #: Properties that say what a thing is called, the best first.
@@ -66,8 +67,8 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     except DataError:
         raise
     except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
-        what = re.sub(r"\s+", " ", str(error))[:200]
-        raise DataError(f"{path} is no {kind.capitalize()}: {what}") from None
+        what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
+        raise DataError(f"{path} is no {_CALLED[kind]}: {what}") from None
     finally:
         logger.disabled = before
     names: dict[str, str] = {}
