@@ -28,7 +28,7 @@ LINE = 64 * 2**20
 #: Languages of names, the best first; ``mul`` is Wikidata's own for all.
 LANGUAGES = ("en", "mul")
 _BEGIN = re.compile(
-    rb'\s*\[?\s*\{\s*"(?:type"\s*:\s*"(?:item|property)"|entities"\s*:|pageid"\s*:)'
+    rb'\s*\[?\s*\{\s*"(?:type"\s*:\s*"(?:item|property)"|id"\s*:\s*"[QP]\d|entities"\s*:|pageid"\s*:)'
 )
 #: What is no fact about the world but a place to look it up.
 _POINTERS = {"external-id", "commonsMedia", "url", "tabular-data", "geo-shape", "math",
