@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.training.small import CURRICULA, WORLD, build, curriculum, same_bits
+from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
 
 from inweights.errors import RunError
 from inweights.probes import accuracy

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 from polars.testing import assert_frame_equal
-from tests.training.small import CURRICULA, WORLD, build, curriculum
+from tests.training.curricula import CURRICULA, WORLD, build, curriculum
 from torch.nn import functional as F
 
 from inweights.models import Init, TinyNNConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from benchmarks.gpu_step import CASES, kernels
-from tests.training.small import CURRICULA, WORLD, V, build, curriculum, state
+from tests.training.curricula import CURRICULA, WORLD, V, build, curriculum, state
 
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig

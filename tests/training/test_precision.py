@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.training.small import curriculum
+from tests.training.curricula import curriculum
 
 from inweights.models import MambaConfig, Model, TinyNNConfig
 from inweights.training import Optimizer, train

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.training.small import WORLD, V, build, curriculum
+from tests.training.curricula import WORLD, V, build, curriculum
 
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import EmbMLPConfig, GPTConfig

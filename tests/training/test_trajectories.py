@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.training.small import WORLD, build, curriculum
+from tests.training.curricula import WORLD, build, curriculum
 
 from inweights.models import EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy

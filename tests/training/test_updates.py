@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.training.small import WORLD, build, curriculum, state
+from tests.training.curricula import WORLD, build, curriculum, state
 
 from inweights.config import identity as identity_of
 from inweights.training import Optimizer, Phase, Stop, train
