@@ -247,7 +247,8 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         axes.set_xscale("log")
         # Matplotlib labels every digit of a short axis, one label over the other.
         positive = values.filter(values > 0)
-        short = len(positive) > 0 and positive.max() < 300 * positive.min()  # type: ignore[operator]
+        span = 300 if style.full_width() == style.FULL_WIDTH else 20
+        short = len(positive) > 0 and positive.max() < span * positive.min()  # type: ignore[operator]
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())

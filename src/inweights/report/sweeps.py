@@ -88,7 +88,7 @@ def sweeps(
                 _bars(axes, _placed(part, value, values), y, looks[name], shift, joined=joined)
             _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
         for line in grid:
-            line[0].set_ylabel(y_label or y)
+            line[0].set_ylabel(wrap(y_label or y, _PANEL - 0.2, style.LABEL))
         if y_limits is not None:
             margin = 0.04 * (y_limits[1] - y_limits[0])
             grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
