@@ -81,5 +81,17 @@ def test_every_setting_has_a_meaning(name: str) -> None:
     assert [one.path for one in settings(get_recipe(name)) if not one.meaning] == []
 
 
+def test_what_no_paper_gives_is_marked() -> None:
+    """How often one looks, what is cut off, and random draws to compare with are always ours."""
+    ours = {"draws", "looks", "moments", "every", "gpt_every", "most", "gpt_most", "device"}
+    unmarked = [
+        (name, one.path)
+        for name in recipe_names()
+        for one in settings(get_recipe(name))
+        if one.path.rpartition(".")[2] in ours and not one.ours
+    ]
+    assert unmarked == []
+
+
 def test_what_was_timed_is_there() -> None:
     assert set(MINUTES) <= set(recipe_names())

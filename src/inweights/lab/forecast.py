@@ -13,7 +13,7 @@ from inweights.lab.collect import Effort
 from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
-from inweights.progress import Progress
+from inweights.progress import Progress, plural
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -60,17 +60,17 @@ class Forecast:
 
     def __str__(self) -> str:
         parts = [
-            f"{self.conditions} conditions × {self.seeds} seeds: {self.runs} runs, {self.stored} of"
-            " them stored"
+            f"{plural(self.conditions, 'condition')} × {plural(self.seeds, 'seed')}: "
+            f"{plural(self.runs, 'run')}, {self.stored} stored"
         ]
         if self.measured:
             parts.append(f"{self.measured} to measure with kept weights")
-        parts.append(f"{self.trained} to train: {self.steps:,} steps")
+        parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
         if self.minutes is not None:
             at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
             parts.append(f"about {_minutes(self.minutes)} on this machine{at_once}")
         if self.untimed:
-            parts.append(f"{self.untimed} tasks that are not timed")
+            parts.append(f"{plural(self.untimed, 'task')} not timed")
         if self.trained:
             parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
         return "; ".join(parts)
