@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress", "duration", "plural", "shown"]
+__all__ = ["Progress", "SolverProgress", "duration", "plural", "roughly", "shown"]
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -82,3 +82,15 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
         ('1 figure', '2,000 figures', '0 queries')
     """
     return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def roughly(seconds: float) -> str:
+    """Return seconds of which only the first digits mean anything, for people.
+
+    Example:
+        >>> roughly(24.1), roughly(740), roughly(9000)
+        ('24 s', '12 min', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

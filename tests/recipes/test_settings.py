@@ -13,7 +13,7 @@ from inweights.lab.describe import extras, settings
 from inweights.lab.engine import execute
 from inweights.lab.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
-from inweights.recipes.measured import MINUTES
+from inweights.recipes.minutes import timings
 from inweights.runs import RunStore
 
 #: What the user calls something: no name is wrong.
@@ -93,5 +93,8 @@ def test_what_no_paper_gives_is_marked() -> None:
     assert unmarked == []
 
 
-def test_what_was_timed_is_there() -> None:
-    assert set(MINUTES) <= set(recipe_names())
+def test_every_recipe_is_timed_as_it_is() -> None:
+    recipes = [get_recipe(name) for name in recipe_names()]
+    now = {one.name: one.version for one in recipes if not extras(one.scales["cpu"])}
+    tried = {name: timing.version for name, timing in timings().items()}
+    assert tried == now, "time those that differ: python -m inweights.recipes.minutes NAME"

@@ -7,6 +7,8 @@ from typing import Any
 
 from inweights.lab.describe import OWN, settings, split_ours
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import roughly
+from inweights.recipes.minutes import minutes_of
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
@@ -37,6 +39,7 @@ def page(entry: Entry) -> str:
             *_figure(entry),
             words(recipe.summary),
             "",
+            *_minutes(recipe.name),
             "```sh",
             f"inweights run {recipe.name}",
             f"inweights run {recipe.name} --seeds 900..907   # on seeds of your own",
@@ -53,6 +56,12 @@ def page(entry: Entry) -> str:
             "",
         ]
     )
+
+
+def _minutes(name: str) -> Iterator[str]:
+    minutes = minutes_of(name)
+    if minutes is not None:
+        yield from (f"Takes about {roughly(60 * minutes)} on one core at the scale `cpu`.", "")
 
 
 def _figure(entry: Entry) -> Iterator[str]:

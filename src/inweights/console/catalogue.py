@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.console.base import WIDTH, cut, line, out, print_json, table
-from inweights.progress import plural
-from inweights.recipes.measured import MINUTES
+from inweights.progress import plural, roughly
+from inweights.recipes.minutes import minutes_of
 
 if TYPE_CHECKING:
     from inweights.lab.describe import Setting
@@ -47,7 +47,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
                     "place": r.place,
                     "claims": len(r.claims),
                     "scales": list(r.extras),
-                    "minutes": MINUTES.get(r.name),
+                    "minutes": minutes_of(r.name),
                     "extras": r.extras,
                 }
                 for r in known
@@ -108,11 +108,10 @@ def _scales(recipe: Recipe) -> None:
 
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
-        minutes = MINUTES.get(recipe.name) if scale == "cpu" else None
-        time = "seconds" if scale == "smoke" else "not timed; --dry-run tries it"
+        minutes = minutes_of(recipe.name) if scale == "cpu" else None
+        time = "seconds" if scale == "smoke" else "run --dry-run says"
         if minutes is not None:
-            time = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
-            time += " on two cores"
+            time = f"about {roughly(60 * minutes)} on one core"
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
         listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
     out.print(listed)
@@ -199,7 +198,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         "paper": recipe.paper,
         "place": recipe.place,
         "summary": recipe.summary,
-        "minutes": MINUTES.get(recipe.name),
+        "minutes": minutes_of(recipe.name),
         "scales": {
             scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
