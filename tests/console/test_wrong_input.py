@@ -62,6 +62,7 @@ TABLE: list[tuple[str, str]] = [
     ("predict twohop", "did you mean 'two-hop'"),
     ("atlas", "inweights atlas karate-club"),
     ("atlas karate-klub", "did you mean 'karate-club'"),
+    ("predict two-hop --seconds=-3", "seconds is at least 0, not -3"),
     ("atlas karate-club karate-club --scale smoke", "two graphs are called 'karate-club'"),
     ("atlas karate-club --scale big", "unknown scale 'big'"),
     ("atlas nothing.csv", "there is no file nothing.csv"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from inweights.console.base import line, out, print_json, table
+from inweights.progress import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,9 @@ def mask(text: str, rows: int, tokens: int, steps: int) -> None:
     out.print(line(("What is learnt", "bold"), ", in brackets, token by token; the rest is given"))
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
-    out.print(f"{rows:,} examples, {tokens:,} tokens a pass, {steps:,} updates\n")
+    out.print(
+        f"{plural(rows, 'example')}, {plural(tokens, 'token')} a pass, {plural(steps, 'update')}\n"
+    )
 
 
 def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:

@@ -47,6 +47,7 @@ __all__ = [
     "attempt",
     "attempt_sent",
     "blocks_of",
+    "look",
     "use_threads",
     "work_on",
 ]
@@ -163,7 +164,7 @@ def _train(
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
     observers = [
-        Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
+        Observer(measure_key(m), partial(look, m, worlds), m.every) for m in looks if m.every
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
@@ -187,7 +188,7 @@ def _train(
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
-                tables[measure_key(measure)] = _look(measure, worlds, model)
+                tables[measure_key(measure)] = look(measure, worlds, model)
         for replica, (run, parts, _) in enumerate(members):
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
@@ -204,11 +205,16 @@ def _measure(
         blocks = [(join_replicas(models), list(members))]
     for model, those in blocks:
         worlds = [world for _, _, world in those]
-        tables = {measure_key(measure): _look(measure, worlds, model) for measure in measures}
+        tables = {measure_key(measure): look(measure, worlds, model) for measure in measures}
         _share_out(tables, those, store)
 
 
-def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+    """Measure a model, a replica a world.
+
+    Raises:
+        RunError: Its weights are no numbers any more, and the probe cannot do with them.
+    """
     try:
         table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
     except Exception as error:

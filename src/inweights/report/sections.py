@@ -9,6 +9,7 @@ import polars as pl
 
 from inweights import progress
 from inweights.lab.describe import split_ours
+from inweights.progress import plural
 from inweights.report.html import data_uri, disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.interactive import interactive
 from inweights.report.save import Still
@@ -33,7 +34,7 @@ _SVG_LIMIT = 900_000
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
     seeds = content.seeds
-    span = f"{len(seeds)} seeds" if len(seeds) != 1 else "1 seed"
+    span = plural(len(seeds), "seed")
     facts = [
         ("recipe", content.recipe),
         ("scale", content.scale),
