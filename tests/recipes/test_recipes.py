@@ -86,7 +86,10 @@ def smoke(tmp_path_factory):
             done[name] = iw.run(name, "smoke", runs=root)
         return done[name]
 
-    return run
+    with pytest.MonkeyPatch.context() as patch:
+        # A figure is drawn again for phones; tests/report do so for each kind of drawing.
+        patch.setattr("inweights.report.sections.draw_for_phone", lambda *_: None)
+        yield run
 
 
 #: Miniatures that take longer: claims that name many conditions, and language models.

@@ -22,6 +22,7 @@ __all__ = ["setup"]
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives, and what is written before and after a build."""
+    app.add_directive("citations", gallery.Citations)
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)

@@ -134,7 +134,7 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         wides = [
             max(len(drawn[k].columns) for k in range(c, len(drawn), across)) for c in range(across)
         ]
-        room = style.FULL_WIDTH - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
+        room = style.full_width() - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
         cell = min(cell, max(room / sum(wides), 0.01))
     starts, at = [], 0.08
     for left, wide in zip(lefts, wides, strict=True):

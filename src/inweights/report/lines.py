@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -76,9 +75,8 @@ def lines(
     names = _names(table, series, y, order)
     parts = tidy.panels(table, facet, order)
     with style.context():
-        down = math.ceil(len(parts) / columns)
-        across = math.ceil(len(parts) / down)
-        width = min(style.FULL_WIDTH, 1.6 + 3.1 * across)
+        down, across = style.grid_shape(len(parts), columns)
+        width = min(style.full_width(), 1.6 + 3.1 * across)
         figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         panels = list(grid.flat)
@@ -189,10 +187,10 @@ def _name_axes(
     names: tuple[str, str],
     size: tuple[float, int, int],
 ) -> None:
-    """Write the names of both axes once where there are many panels, else at each of them."""
+    """Name both axes once where there are many panels or little room, else at each of them."""
     (x, y), (width, across, down) = names, size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9
-    if across > 2:
+    if across > 2 or (used > 1 and width <= style.PHONE_WIDTH):
         figure.supxlabel(x, fontsize=style.LABEL)
         figure.supylabel(_wrap(y, tall, style.LABEL), fontsize=style.LABEL)
         return

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from inweights.report import style, tidy
+from inweights.report.legend import columns_that_fit
 from inweights.report.registry import drawing
 
 __all__ = ["cloud", "states"]
@@ -72,11 +72,12 @@ def states(
     tidy.require("states", table, {**used, "note": note, "text": text})
     shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
     parts = tidy.panels(table, panel, order)
-    down = math.ceil(len(parts) / max(1, columns))
-    across = math.ceil(len(parts) / down)  # rows of about equal length
-    side = min(2.6, (style.FULL_WIDTH - 0.2) / across)
+    down, across = style.grid_shape(len(parts), columns)
+    side = min(2.6, (style.full_width() - 0.2) / across)
     with style.context():
-        figure = style.blank(max(3.4, side * across), (side + 0.25) * down + 0.35)
+        figure = style.blank(
+            max(min(3.4, style.full_width()), side * across), (side + 0.25) * down + 0.35
+        )
         grid = figure.subplots(down, across, squeeze=False)
         for extra in grid.flat[len(parts) :]:
             extra.set_visible(False)
@@ -148,7 +149,7 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
     return (layer - layers[0]) / (layers[-1] - layers[0])
 
 
-def legend(figure: Figure, kinds: Sequence[str], layers: Sequence[int]) -> None:
+def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
     """Name the markers, and show light to dark from the first to the last layer."""
     handles = [
         Line2D(
@@ -174,7 +175,7 @@ def legend(figure: Figure, kinds: Sequence[str], layers: Sequence[int]) -> None:
     figure.legend(
         handles=handles,
         loc="outside upper left",
-        ncols=len(handles),
+        ncols=columns_that_fit([str(h.get_label()) for h in handles], figure, 34),
         handletextpad=0.3,
         columnspacing=1.4,
     )

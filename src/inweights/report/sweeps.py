@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -72,10 +71,9 @@ def sweeps(
     names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
     looks = style.marks(names)
     parts = tidy.panels(table, axis, order)
-    down = math.ceil(len(parts) / max(1, columns))
-    across = math.ceil(len(parts) / down)  # rows of about equal length
+    down, across = style.grid_shape(len(parts), columns)
     with style.context():
-        width = min(style.FULL_WIDTH, 0.8 + 2.9 * across)
+        width = min(style.full_width(), 0.8 + 2.9 * across)
         figure = style.blank(width, 0.5 + _PANEL * down)
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         for extra in grid.flat[len(parts) :]:
