@@ -144,6 +144,7 @@ def claims_csv(claims: Sequence[ClaimResult]) -> str:
             "high": claim.high,
             "level": claim.level,
             "seeds": claim.replicates,
+            "condition": claim.condition,
             "case": claim.case,
         }
         for claim in claims
