@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
@@ -35,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with (
             _warnings_in_a_line(),
+            _stopped_by_signals(),
             at_most(limit) if limit is not None else nullcontext(),
             _joined() as first,
         ):
@@ -49,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         if debug:
             raise
-        print("inweights: stopped; start it again and it goes on from here", file=sys.stderr)
+        with suppress(OSError):  # the terminal is gone, and that was the signal
+            print("inweights: stopped; start it again and it goes on from here", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -86,6 +90,22 @@ def _joined() -> AbstractContextManager[bool]:
     from inweights.lab.ranks import joined
 
     return joined()
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP stop a command as Ctrl-C does; what nohup ignores stays ignored."""
+    taken: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        known = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]
+        taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

@@ -150,6 +150,20 @@ def test_commands(tmp_path, capsys, known) -> None:
     assert "seed of trouble" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["plan.json", "index.json", "tasks/00000.jsonl"])
+@pytest.mark.parametrize("damage", [None, b"[1]", b'{"parts": "\xff"}', b"[" * 100_000, b"null"])
+def test_a_damaged_plan_is_told_in_a_line(tmp_path, capsys, name, damage) -> None:
+    place = Path(write(tmp_path / "plan", seeds=1).place)
+    (place / name).unlink()
+    if damage is not None:
+        (place / name).write_bytes(damage)
+    words = ["status"] if name == "index.json" else ["work"]
+    assert main([*words, str(place)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert name in said
+
+
 # --- object stores, real processes
 
 

@@ -97,7 +97,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["stages"][0]["updates"] == steps
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
     done = []

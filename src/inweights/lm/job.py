@@ -49,8 +49,8 @@ def finetune_to(
 
     The folder has a card, and below ``adapter/`` what ``lora`` trained, as ``peft`` reads it.
     An interrupted call goes on where it was: its state is kept in ``<out>.state`` until the folder
-    is there, and written when SIGINT or SIGTERM come. Among several processes of ``accelerate
-    launch`` the first one writes and shows.
+    is there, and written when SIGINT, SIGTERM or SIGHUP come. Among several processes of
+    ``accelerate launch`` the first one writes and shows.
 
     Args:
         out: Folder to write; must not exist.

@@ -93,8 +93,8 @@ def finetune(
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
 
-    Where there is a checkpoint, SIGINT and SIGTERM end the update at hand, write it and raise
-    ``KeyboardInterrupt``; a second one stops at once.
+    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the update at hand, write it and
+    raise ``KeyboardInterrupt``; a second one stops at once.
 
     Args:
         lm: The model.
@@ -211,7 +211,7 @@ def finetune(
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[threading.Event]:
-    """Give what SIGINT and SIGTERM set, where this thread may listen; a second one interrupts."""
+    """Give what signals to stop set, where this thread may listen; a second one interrupts."""
     asked = threading.Event()
 
     def ask(*_: Any) -> None:
@@ -222,7 +222,9 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    known = [n for n in signal.Signals if n.name in names and signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in known}
     try:
         yield asked
     finally:

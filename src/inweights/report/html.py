@@ -209,8 +209,10 @@ def write_page(text: str, file: Path) -> None:
     """Write a page whole or not at all.
 
     Raises:
-        DataError: It cannot be written (no such right, a full disk).
+        DataError: It cannot be written (no such right, a full disk, a device in its place).
     """
+    if file.exists() and not file.is_file():
+        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
     partial = file.with_name(f"{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
