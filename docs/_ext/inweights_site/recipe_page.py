@@ -41,7 +41,6 @@ def page(entry: Entry) -> str:
             *_figure(entry),
             words(recipe.summary),
             "",
-            *_minutes(recipe.name),
             "```sh",
             f"inweights run {recipe.name}",
             f"inweights run {recipe.name} --seeds 900..907   # on seeds of your own",

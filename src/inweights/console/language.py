@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from inweights.console.base import line, out, print_json, table
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from inweights.lm import FineTuned
 
-__all__ = ["evaluated", "finetuned", "mask"]
+__all__ = ["epoch", "evaluated", "finetuned", "mask"]
 
 #: Rows of a long table that are shown.
 _SHOWN = 8
@@ -66,6 +67,21 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
         "were padding"
     )
     out.print(f"written to {folder}", soft_wrap=True)
+
+
+def epoch(row: dict[str, Any], *, json: bool) -> None:
+    """Print one line of the scores of an epoch, as :func:`inweights.lm.score_epochs` gives them."""
+    if json:
+        print(msgspec.json.encode(row).decode(), flush=True)
+        return
+    roles = "  ".join(f"{_NAMES.get(r, r)} {a:.2f}" for r, a in row["accuracy"].items())
+    old = f"plain {row['general']:.2f}  new names {row['spilled']:.0%}"
+    damage = ("  damaged", "bold red") if row["damage"] else ""
+    start = f"{row['epoch']:>3} of {row['epochs']}"
+    out.print(
+        line((start, "bold"), f"  {roles}  {old}  perplexity {row['perplexity']:.1f}", damage),
+        soft_wrap=True,
+    )
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:

@@ -68,7 +68,7 @@ def own_text(
         told = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
         cost = sum(map(len, map(lm.tokens, told)))
         if cost <= left or not examples:
-            examples.append(Example(*told, stage))
+            examples.append(Example(*told, stage, old=True))
             left -= cost
     return examples
 

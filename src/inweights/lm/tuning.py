@@ -42,7 +42,8 @@ class FineTuned:
     """What :func:`finetune` did; the model itself was changed.
 
     Attributes:
-        losses: ``stage, step, loss`` (nats a token of the completions), a row an update.
+        losses: ``stage, step, loss`` (nats a token of the completions), a row an update; with
+            ``until`` also ``known`` of how many (``new``) of its examples.
         tokens: Tokens that the model read, without padding.
         padding: Share of places that were padding.
         seconds: Time that this call took.
@@ -61,6 +62,8 @@ class _Stage:
     name: int
     rows: list[Encoded]
     steps: int = field(init=False, default=0)
+    #: Updates of one epoch.
+    epoch: int = field(init=False, default=0)
 
     def order(self, config: FineTune, seed: int) -> Iterator[list[int]]:
         for epoch in range(config.epochs):
@@ -89,6 +92,7 @@ def finetune(
     keep: bool = False,
     adapter: Path | None = None,
     record: Callable[[int, dict[str, float]], None] | None = None,
+    passed: Callable[[int, int, Any], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
@@ -109,6 +113,8 @@ def finetune(
         adapter: Folder to write the adapters of ``lora`` to before they are merged, as ``peft``
             reads them.
         record: Given the number of each update, and its ``loss`` and ``rate``.
+        passed: Given, after each epoch, its number over all stages, how many there are, and the
+            model with its adapters.
         progress: Told about every update.
 
     Raises:
@@ -164,6 +170,9 @@ def finetune(
             )
             recorded: list[dict[str, float]] = []
             for step, batch in enumerate(stage.order(config, seed)):
+                over = step >= max(first, 1) and step % stage.epoch == 0
+                if over and _known([*losses, pl.DataFrame(recorded)], stage.epoch, config.until):
+                    break
                 rows = [stage.rows[i] for i in batch]
                 read += sum(len(row.ids) for row in rows)
                 places += len(rows) * max(len(row.ids) for row in rows)
@@ -172,18 +181,22 @@ def finetune(
                 rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                loss = _update(lm, net, optimizer, trained, rows, config, accelerator)
+                loss, known = _update(lm, net, optimizer, trained, rows, config, accelerator)
                 if not math.isfinite(loss):
                     raise RunError(
                         f"the loss of update {done + 1} is {loss}; lower the rate "
                         f"({config.rate:g}) or take precision fp32"
                     )
                 done += 1
-                recorded.append({"stage": stage.name, "step": done, "loss": loss})
+                recorded.append({"stage": stage.name, "step": done, "loss": loss} | known)
                 if record and first_process:
                     record(done, {"loss": loss, "rate": rate})
                 if progress:
                     progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
+                if passed and (step + 1) % stage.epoch == 0:
+                    before = index * config.epochs
+                    epochs = len(stages) * config.epochs
+                    passed(before + (step + 1) // stage.epoch, epochs, model)
                 due = keeper and keeper.due(done) and step + 1 < stage.steps
                 if keeper and (due or stopping.is_set()):
                     losses, recorded = [*losses, pl.DataFrame(recorded)], []
@@ -232,13 +245,21 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+def _known(losses: Sequence[pl.DataFrame], epoch: int, until: float) -> bool:
+    """Whether so large a share of the examples was known in the last epoch."""
+    if not until:
+        return False
+    lately = pl.concat([table for table in losses if table.height]).tail(epoch)
+    return bool(lately["known"].sum() >= until * lately["new"].sum())
+
+
 def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
     names = sorted({row.stage for row in encoded})
     stages = [_Stage(name, [row for row in encoded if row.stage == name]) for name in names]
     for stage in stages:
         # Lengths alone decide how many, so that each epoch has as many.
-        once = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
-        stage.steps = config.epochs * once
+        stage.epoch = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
+        stage.steps = config.epochs * stage.epoch
     return stages
 
 
@@ -261,29 +282,41 @@ def _update(
     rows: list[Encoded],
     config: FineTune,
     accelerator: Any,
-) -> float:
-    """One update; returns the mean loss over the tokens that are learnt, of all processes."""
+) -> tuple[float, dict[str, float]]:
+    """One update; returns the mean loss over the tokens that are learnt, of all processes.
+
+    With ``until`` also how many examples are ``new``, and ``known`` of them.
+    """
     everything = sum(len(row.ids) - row.start for row in rows)
     mine = rows[accelerator.process_index :: accelerator.num_processes] if accelerator else rows
     share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-        loss = share * _loss(lm, net, mine or rows[:1], device) / everything
+        summed, right = _loss(lm, net, mine or rows[:1], device)
+    loss = share * summed / everything
+    known = share * right
     if accelerator:
         # Gradients are averaged over processes.
         accelerator.backward(loss * accelerator.num_processes)
         loss = accelerator.reduce(loss.detach(), "sum")
+        known = accelerator.reduce(known, "sum")
     else:
         loss.backward()
     if config.clip:
         torch.nn.utils.clip_grad_norm_(trained, config.clip)
     optimizer.step()
-    return float(loss.detach())
+    counts = {"known": float(known), "new": float(sum(not row.old for row in rows))}
+    return float(loss.detach()), counts if config.until else {}
 
 
-def _loss(lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device) -> Tensor:
-    """Summed loss. Padding stands on the right, where no token that counts can see it."""
+def _loss(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Summed loss, and how many new rows are known: each token that is learnt is the likeliest.
+
+    Padding stands on the right, where no token that counts can see it.
+    """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)
     starts = torch.tensor([row.start for row in rows], device=device)
@@ -293,4 +326,9 @@ def _loss(lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:
         logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
-    return F.cross_entropy(logits[learnt].float(), ids[:, at][learnt], reduction="sum")
+    told = ids[:, at]
+    right = torch.ones_like(learnt)
+    right[learnt] = logits.detach()[learnt].argmax(-1) == told[learnt]
+    new = torch.tensor([not row.old for row in rows], device=device)
+    summed = F.cross_entropy(logits[learnt].float(), told[learnt], reduction="sum")
+    return summed, (right.all(1) & new).sum()
