@@ -13,7 +13,7 @@ from tests.report import made_up
 from inweights.report.claims import headline, interval_bar
 from inweights.report.figures import draw
 from inweights.report.html import preview, script_json, tree
-from inweights.report.interactive import interactive
+from inweights.report.movable import interactive
 from inweights.report.page import build_page
 from inweights.report.save import Still
 

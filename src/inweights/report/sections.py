@@ -12,7 +12,7 @@ from inweights.lab.describe import split_ours
 from inweights.progress import plural
 from inweights.report.figures import draw_for_phone
 from inweights.report.html import disclosure, escape, meta, nav, preview, prose, tag, tree
-from inweights.report.interactive import interactive
+from inweights.report.movable import interactive
 from inweights.report.save import Still, inline
 
 if TYPE_CHECKING:
