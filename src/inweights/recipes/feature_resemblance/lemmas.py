@@ -54,7 +54,7 @@ class Settings(Config):
     rho: float = 5.0
     slower: float = 20.0
     steps: int = 10_000
-    widths: tuple[int, ...] = (256, 1024, 4096)
+    widths: tuple[int, ...] = (512, 1024, 2048)
     deep: tuple[int, ...] = (256, 1024)
     layers: int = 7
     labels: int = 50
