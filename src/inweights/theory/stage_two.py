@@ -4,8 +4,8 @@ With the attention frozen, stage 2 descends on a convex loss of what is linear i
 compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every step, telescoping
 ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``, so that ``T2`` steps of the
 order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms. The text lost every bound; this is what
-the steps that it kept give, with the constants of the run. NumPy only; shapes: ``N`` facts of a
-phase, ``K`` labels, ``D`` width.
+the steps that it kept give, with the constants of the run. Shapes: ``N`` facts of a phase, ``K``
+labels, ``D`` width.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["stage_two"]
 
 Floats = NDArray[Any]
 
-#: Multiples of a solution of margin 1/2 among which the proof's ``w*`` is chosen.
+#: Multiples among which the proof's ``w*`` is chosen.
 _LARGER = np.geomspace(1.0, 3000.0, 80)
 
 
@@ -39,7 +39,7 @@ def stage_two(
     model: OneLayerConfig | None = None,
     rate: float = 0.47,
     attention: int = 50,
-    loss: float = 0.1,
+    slower: float = 1.0,
 ) -> pl.DataFrame:
     """Run stage 1 and the MLP's phases after it, and hold each against the bound of its lemma.
 
@@ -49,43 +49,42 @@ def stage_two(
         steps: Updates of the MLP in each phase.
         seed: Root seed of world and start.
         model: Architecture with a folded or linear MLP; the paper's, folded, if left out.
-        rate: ``η``.
+        rate: ``η`` of stage 1.
+        slower: By which factor stage 2 has a smaller one.
         attention: Updates of stage 1.
-        loss: ``ε``, the loss that is to be reached.
 
     Returns:
-        A row a phase: ``step_size``, the largest ``η ‖∇L‖² / L`` of any step, which the proofs
-        want at most 1; ``reached`` and ``promised``, steps to a loss of ``ε`` as run (``inf`` where
-        they did not do) and as proven; ``share``, one over the other; ``least``, the least loss,
-        over ``bound``, the one that is proven for as many steps; ``ratio``, the largest such
-        quotient for any number of steps; ``exponent``, of the loss as a power of the steps over
-        their last ten-fold; ``rises``, by how much the loss exceeds that of the start at worst.
+        A row a phase and a number of ``steps``, of which there are about ten to the ten-fold:
+        ``least``, the least loss of so many, and ``bound``, the one that is proven; ``step_size``,
+        the largest ``η ‖∇L‖² / L`` among them, which the proofs want at most 1; ``guess``, the loss
+        of even odds.
 
     Raises:
-        ConfigError: Phases and steps differ in number, or a phase is shorter than 10 updates.
+        ConfigError: Phases and steps differ in number, or a phase has no step.
 
     Example:
         >>> from inweights.worlds import Analogy
         >>> small = OneLayerConfig(width=64, mlp="folded")
         >>> roles = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
-        >>> row = stage_two(Analogy(n=6), [roles], [100], model=small, rate=0.05).row(0, named=True)
-        >>> row["step_size"] <= 1, row["ratio"] <= 1
-        (True, True)
+        >>> table = stage_two(Analogy(n=6), [roles], [100], model=small, slower=10.0)
+        >>> bool((table["step_size"] <= 1).all() and (table["least"] <= table["bound"]).all())
+        True
     """
     if len(phases) != len(steps) or not phases:
         raise ConfigError(f"{len(phases)} phases need as many numbers of steps, not {len(steps)}")
-    if min(steps) < 10:
-        raise ConfigError(f"a phase of stage 2 has at least 10 steps here, not {min(steps)}")
+    if min(steps) < 1:
+        raise ConfigError(f"a phase of stage 2 has at least 1 step, not {min(steps)}")
     learnt = Learnt.by_attention(
         world, phases[0], seed=seed, model=model, rate=rate, steps=attention
     )
     scores, value = learnt.scores, learnt.value
+    rate /= slower
     states = np.einsum("nt,dnt->nd", scores, value[:, learnt.prompts])
     # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all of w.
     units = learnt.mlp.shape[1]
     scale = learnt.kappa / units**0.5
     u = learnt.mlp.sum(1) / units**0.5
-    rows = []
+    tables = []
     for number, (roles, count) in enumerate(zip(phases, steps, strict=True), start=1):
         weights = weights_of(learnt.world, roles)
         trained = np.flatnonzero(weights)
@@ -97,9 +96,15 @@ def stage_two(
         told = _told(learnt.prompts[trained], labels, len(value.T), len(u))
         margins = np.einsum("nt,ntk->nk", scores[trained], told[learnt.prompts[trained]])
         far, left = _comparators(start, margins, gram, labels, weights, scale)
-        rows.append({"phase": number, **_held(losses, squares, far, left, rate, loss)})
+        shown = np.unique(np.geomspace(1, count, 1 + round(10 * np.log10(count))).astype(int))
+        least = np.minimum.accumulate(losses)[shown - 1]
+        step_size = np.maximum.accumulate(rate * squares / losses)[shown - 1]
+        bound = (far[:, None] / (rate * shown) + 2 * left[:, None]).min(0)
+        found = {"steps": shown, "least": least, "bound": bound, "step_size": step_size}
+        about = {"phase": number, "guess": float(np.log(len(u)))}
+        tables.append(pl.DataFrame(found).with_columns(**{k: pl.lit(v) for k, v in about.items()}))
         u = u + scale * pull.T @ h
-    return pl.DataFrame(rows)
+    return pl.concat(tables)
 
 
 def _descend(
@@ -155,8 +160,8 @@ def _comparators(
 ) -> tuple[Floats, Floats]:
     """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
 
-    ``w*`` is the shortest with logits ``λ · margins``, or ``w(0)`` plus it; what no fact of the
-    phase sees of ``w(0)`` is that of ``w*``.
+    ``w*`` is the shortest with logits ``λ · margins``, ``w(0)`` plus it, or ``λ w(0)``; what no
+    fact of the phase sees of ``w(0)`` is that of ``w*``.
     """
     inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
 
@@ -167,34 +172,9 @@ def _comparators(
     far, left = [], []
     for factor in _LARGER:
         far += [own - 2 * factor * cross + factor**2 * square, factor**2 * square]
+        far += [(factor - 1) ** 2 * own]
         left += [
             _loss(logits, labels, weights)[0]
-            for logits in (factor * margins, start + factor * margins)
+            for logits in (factor * margins, start + factor * margins, factor * start)
         ]
     return np.array(far), np.array(left)
-
-
-def _held(
-    losses: Floats, squares: Floats, far: Floats, left: Floats, rate: float, loss: float
-) -> dict[str, float]:
-    """The row of a phase."""
-    least = np.minimum.accumulate(losses)
-    counts = np.arange(1, len(losses) + 1)
-    bound = (far[:, None] / (rate * counts) + 2 * left[:, None]).min(0)
-    able = 2 * left < loss
-    promised = float((far[able] / (rate * (loss - 2 * left[able]))).min()) if able.any() else np.inf
-    done = np.flatnonzero(losses <= loss)
-    reached = float(done[0]) if len(done) else np.inf
-    tenth = len(losses) // 10
-    exponent = np.log(least[-1] / least[tenth - 1]) / np.log(len(losses) / tenth)
-    return {
-        "step_size": float((rate * squares / losses).max()),
-        "reached": reached,
-        "promised": promised,
-        "share": reached / promised,
-        "least": float(least[-1]),
-        "bound": float(bound[-1]),
-        "ratio": float((least / bound).max()),
-        "exponent": float(exponent),
-        "rises": float(losses.max() - losses[0]),
-    }
