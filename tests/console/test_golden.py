@@ -88,6 +88,15 @@ def test_no_description_is_long(capsys, name: str) -> None:
     assert len(lines) <= 60
 
 
+def test_a_list_is_described_by_its_first_item(capsys) -> None:
+    assert main(["describe", "geometric-memory/fig3", "stars"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["stars.1.…", "as", "stars.0.…"] in lines
+    assert len(lines) <= 12
+    assert main(["describe", "geometric-memory/fig3", "stars.1"]) == 0
+    assert "edges *" in capsys.readouterr().out
+
+
 def test_a_part_that_is_ours_in_part_marks_each_setting(capsys) -> None:
     assert main(["describe", "feature-resemblance/table1"]) == 0
     assert "rate *, losses, steps *" in capsys.readouterr().out

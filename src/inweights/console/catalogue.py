@@ -89,7 +89,10 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         found = [replace(one, ours=False) for one in found]
     if part:
         out.print(line((f"{recipe.name}, settings of {part}", "bold")))
-        found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
+        if (
+            not found[0].path[len(part) + 1 : len(part) + 2].isdigit()
+        ):  # items keep their list's name
+            found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
     _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
     if part:
         return
