@@ -78,7 +78,13 @@ def _figure(entry: Entry) -> Iterator[str]:
     path = picture(entry)
     if path and entry.recipe.figures:
         figure = entry.recipe.figures[0]
-        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}", ":class: on-white")
+        phone = picture(entry, "-phone")
+        if phone:
+            yield from (f":::{{image}} {phone}", f":alt: {words(figure.title)}")
+            yield from (":class: on-white phone", ":::", "")
+        kind = "wide" if phone else "scrolled"
+        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}")
+        yield f":class: on-white {kind}"
         yield from ("", f"*{words(figure.title)}.* {words(figure.caption)}", ":::", "")
     rest = entry.recipe.figures[1:] if path else entry.recipe.figures
     if rest:

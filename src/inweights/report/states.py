@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 
 from inweights.report import style, tidy
 from inweights.report.legend import columns_that_fit
+from inweights.report.paint import text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["cloud", "states"]
@@ -72,7 +73,10 @@ def states(
     tidy.require("states", table, {**used, "note": note, "text": text})
     shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
     parts = tidy.panels(table, panel, order)
-    down, across = style.grid_shape(len(parts), columns)
+    notes = [tidy.plain(rows[note][0]) if note else "" for _, rows in parts]
+    longest = max(text_width(line, style.SMALL) for one in notes for line in one.split("\n")) / 72
+    fits = int((style.full_width() - 0.2) / longest) if longest else columns
+    down, across = style.grid_shape(len(parts), min(columns, fits))
     side = min(2.6, (style.full_width() - 0.2) / across)
     with style.context():
         figure = style.blank(
@@ -83,7 +87,7 @@ def states(
             extra.set_visible(False)
         pairs = tidy.distinct(table, pair)
         layers = [int(v) for v in table[layer].unique().sort()]
-        for axes, (name, rows) in zip(grid.flat, parts, strict=False):
+        for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
             cloud(axes, rows, (x, y, layer, pair, kind), pairs, layers, shown)
             for place, word in zip(
                 rows.select(x, y).rows(), rows[text] if text else (), strict=False
@@ -91,9 +95,9 @@ def states(
                 axes.annotate(
                     word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1
                 )
-            style.panel_title(axes, "" if panel is None else tidy.plain(name))
-            if note is not None:
-                axes.set_xlabel(tidy.plain(rows[note][0]), fontsize=style.SMALL, color=style.GREY)
+            title = "" if panel is None else tidy.plain(name)
+            style.panel_title(axes, wrap(title, side - 0.1, style.LABEL))
+            axes.set_xlabel(said, fontsize=style.SMALL, color=style.GREY)
         legend(figure, list(kind_labels or shown), layers)
     return figure
 
