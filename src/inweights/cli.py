@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from cyclopts import CycloptsError
 
 from inweights.commands import app
-from inweights.errors import InweightsError
+from inweights.errors import InweightsError, WriteError
 from inweights.limits import at_most, launched_by_torchrun
 
 __all__ = ["app", "main"]
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _tell(str(error))
-        return error.exit_code if isinstance(error, InweightsError) else 2
+        return _code_of(error)
     except KeyboardInterrupt:
         if debug:
             raise
@@ -124,13 +124,25 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         _tell(f"{error.strerror or error}{place}; --debug shows where")
-        return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
+        return _code_of_system(error)
     if isinstance(error, UnicodeError):
         _tell("a name is not text in UTF-8, as names of files and folders should be; rename it")
         return 2
     why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
     _tell(f"{why}; --debug shows where")
     return 1 if isinstance(error, MemoryError) else 2
+
+
+def _code_of(error: Exception) -> int:
+    """The exit code of an error that says what to do."""
+    if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+        return _code_of_system(error.__cause__)
+    return error.exit_code if isinstance(error, InweightsError) else 2
+
+
+def _code_of_system(error: OSError) -> int:
+    """1 where the disk is full or broken; else the place that was given is at fault."""
+    return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
 
 
 def _tell(text: str) -> None:

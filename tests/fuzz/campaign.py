@@ -22,8 +22,8 @@ from pathlib import Path
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
 from tests.fuzz.worker import ENVIRONMENT, MEGABYTES, SECONDS, Case, Place, answers, preload
 
-#: Cases between two lines that say how far it is.
-_LINE = 500
+#: Seconds between two lines that say how far it is.
+_LINE = 60.0
 
 
 def command_cases(root: Path, seed: int, count: int) -> Iterator[Case]:
@@ -129,7 +129,7 @@ class Campaign:
 
     def run(self, cases: Iterator[Case], log: Path | None) -> None:
         """Run cases, and note those that go wrong."""
-        began = time.monotonic()
+        told = began = time.monotonic()
         for count, (case, answer) in enumerate(answers(cases, self.places), 1):
             self.codes[f"{case.kind} {answer['code']}"] += 1
             self.slowest = max(self.slowest, answer.get("seconds", 0.0))
@@ -139,9 +139,9 @@ class Campaign:
                 if log:
                     with log.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(self.found[-1], default=repr) + "\n")
-            if count % _LINE == 0:
-                told = f"{case.kind} {count}: {self} ({count / (time.monotonic() - began):.1f} a s)"
-                sys.stdout.write(told + "\n")
+            if (now := time.monotonic()) - told > _LINE:
+                told = now
+                sys.stdout.write(f"{case.kind} {count}: {self} ({count / (now - began):.1f} a s)\n")
                 sys.stdout.flush()
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ command that has planned one is done.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -46,7 +47,9 @@ ENVIRONMENT = {
 #: What commands import only when they need it.
 LATE = (
     "matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
-    "rich.progress", "rich.table", "rdflib", "sqlalchemy", "sqlite3", "scipy.optimize",
+    "rich.progress", "rich.table", "rich._unicode_data.unicode17-0-0", "encodings.utf_8_sig",
+    "polars._utils.parquet", "rdflib.plugins.stores.memory", "rdflib.plugins.parsers.notation3",
+    "sqlalchemy", "sqlite3", "scipy.optimize",
     "scipy.sparse.linalg", "scipy.stats", "networkx", "cyclopts.help", "transformers",
     "transformers.models.auto.modeling_auto", "torch._dynamo",
 )  # fmt: skip
@@ -111,6 +114,8 @@ def preload() -> None:
     job.finetune = job.replayed = stop
     prediction.solve = partial(prediction.solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE
+    gc.collect()
+    gc.freeze()  # what no child collects, no child copies
 
 
 def stop(*_args: object, **_options: object) -> NoReturn:
