@@ -57,7 +57,8 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     done = finetune_to(
         tmp_path / "model", "@tiny", data, SHORT, show=lambda *what: shown.append(what)
     )
-    (mask, rows, tokens, steps) = shown[0]
+    mask, rows, tokens, steps, own = shown[0]
+    assert own == 0
     assert "Ann was born in[ ][R][o][m][e][.]" in mask
     assert (steps, rows) == (done.losses.height, 4)
     assert tokens == done.tokens
@@ -89,7 +90,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
         card_of(tmp_path)
     assert "| composition | 2 |" in card
     assert made["answers"].filter(pl.col("when") == "before").height == 14
-    language.mask(mask, rows, tokens, steps)
+    language.mask(mask, rows, tokens, steps, own)
     language.finetuned(done, tmp_path / "model", json=False)
     language.evaluated(made, json=False)
     said = capsys.readouterr().out

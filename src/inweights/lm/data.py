@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +47,15 @@ class Encoded:
         start: Index of the first token that the loss sees.
         stage: Its stage.
         old: Whether it is trained on to be kept.
+        likely: Of such a one, where it was asked: the likeliest next tokens at each place from
+            ``start`` on, and their log-probabilities, each ``[T - start, K]``.
     """
 
     ids: tuple[int, ...]
     start: int
     stage: int = 0
     old: bool = False
+    likely: tuple[Any, Any] | None = field(default=None, compare=False)
 
 
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:

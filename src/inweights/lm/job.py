@@ -8,7 +8,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from msgspec import structs
 
 from inweights.config import to_dict
 from inweights.errors import DataError
@@ -26,8 +25,9 @@ from inweights.worlds.new_folder import new_folder, reason
 
 __all__ = ["finetune_to"]
 
-#: Called before training with the mask as text, examples, tokens of a pass, and updates.
-Show = Callable[[str, int, int, int], None]
+#: Called before training with the mask as text, examples, their tokens, updates at most, and texts
+#: that the model wrote itself.
+Show = Callable[[str, int, int, int, int], None]
 
 
 def finetune_to(
@@ -96,14 +96,14 @@ def finetune_to(
                 keep = keeping(target, lm, about, fresh=not state.exists())
             more = replayed(lm, examples, config, seed)
             if show and first:
-                encoded = encode(lm, [*examples, *more], end=config.end)
-                tokens = sum(len(row.ids) for row in encoded)
-                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
+                encoded = encode(lm, examples, end=config.end)
+                tokens, steps = sum(len(row.ids) for row in encoded), steps_of(encoded, config)
+                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps, len(more))
             with new_folder(target) if first else nullcontext(target) as work:
                 done = finetune(
                     lm,
                     [*examples, *more],
-                    structs.replace(config, replay=0.0),
+                    config,
                     seed=seed,
                     checkpoint=state,
                     keep=True,
