@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -120,7 +121,7 @@ def test_an_installed_plugin_that_fails_is_told(monkeypatch, capsys) -> None:
     assert "identity-bridge/fig2" in capsys.readouterr().out
 
 
-def full(*_args: object, **_options: object) -> None:
+def full(*_args: object, **_options: Any) -> None:
     raise pl.exceptions.ComputeError("No space left on device (os error 28)\nmore")
 
 
@@ -138,7 +139,7 @@ def test_a_full_disk(monkeypatch, folder, capsys) -> None:
 
 
 def test_what_the_system_refuses_is_one_line(monkeypatch, capsys) -> None:
-    def no_memory(*_args: object, **_options: object) -> None:
+    def no_memory(*_args: object, **_options: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr("inweights.worlds.open_world", no_memory)

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz import samples
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
@@ -92,7 +93,13 @@ class Worker:
         self.log = self.scratch / "stderr"
 
     def start(self) -> None:
-        words = [sys.executable, "-m", "tests.fuzz.worker", self.root, self.scratch / "case"]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.fuzz.worker",
+            str(self.root),
+            str(self.scratch / "case"),
+        ]
         paths = [str(HOME / "src"), str(HOME), os.environ.get("PYTHONPATH", "")]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(paths),
@@ -112,7 +119,7 @@ class Worker:
         if self.process.stdout.readline() != b"ready\n":
             raise SystemExit(self.log.read_text())
 
-    def run(self, case: Case) -> dict:
+    def run(self, case: Case) -> dict[str, Any]:
         """Return how a case ended; ``error`` says what went wrong."""
         if self.process is None or self.process.poll() is not None:
             self.stop()
@@ -162,7 +169,7 @@ class Worker:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-def wrong(case: Case, answer: dict) -> str:
+def wrong(case: Case, answer: dict[str, Any]) -> str:
     """Say what is wrong with how a case ended; nothing if all is right."""
     if answer["error"]:
         lines = answer["error"].strip().splitlines()
@@ -197,12 +204,12 @@ def stable(out: str) -> str:
     return ""
 
 
-def campaign(commands: int, files: int, seed: int, log: Path | None = None) -> list[dict]:
+def campaign(commands: int, files: int, seed: int, log: Path | None = None) -> list[dict[str, Any]]:
     """Run all cases and return those that went wrong."""
     root = Path(tempfile.mkdtemp(prefix="samples-"))
     samples.make(root)
     worker = Worker(root)
-    found: list[dict] = []
+    found: list[dict[str, Any]] = []
     codes: Counter[str] = Counter()
     slowest = largest = 0.0
     try:

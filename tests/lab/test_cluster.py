@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
@@ -64,7 +64,7 @@ def too_busy(error: Exception) -> NoReturn:
     raise error
 
 
-def processes(name: str) -> list:
+def processes(name: str) -> list[Any]:
     import psutil
 
     every = psutil.process_iter(["cmdline"])

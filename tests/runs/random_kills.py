@@ -51,10 +51,10 @@ def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> 
         trial += 1
         here = Path(root) / str(trial)
         for _ in range(rng.choice((1, 2, 3))):  # a run that goes on may be killed again
-            living = [start(lambda here=here: whole(store=RunStore(here)))]
+            living = [start(partial(whole, store=RunStore(here)))]
             if trial % 2 == 0:
                 time.sleep(rng.uniform(0, usual / 4))
-                living.append(start(lambda here=here: whole(store=RunStore(here))))
+                living.append(start(partial(whole, store=RunStore(here))))
             for child in rng.sample(living, len(living)):
                 time.sleep(rng.uniform(0, usual))
                 os.kill(child, signal.SIGKILL)
@@ -62,7 +62,7 @@ def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> 
                 code = end(child)
                 assert code in (0, -signal.SIGKILL), f"a run failed with {code} (trial {trial})"
                 killed += code != 0
-        again = forked(lambda here=here: resumed(recipe, here, "run", "start", reference))
+        again = forked(partial(resumed, recipe, here, "run", "start", reference))
         assert again == 0, f"after kills at random the run does not end as it should ({trial})"
         shutil.rmtree(here)
         sys.stderr.write(f"{killed} processes killed in {trial} trials\n")
