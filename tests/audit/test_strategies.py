@@ -123,7 +123,7 @@ def test_replayed_text(tmp_path: Path) -> None:
     )
     made = augment(PEOPLE, strategies=["replay"], replay=file)
     facts, old = (made.train.filter(pl.col("role") == role) for role in ("fact", "replay"))
-    words = [table["text"].str.split(" ").list.len().sum() for table in (facts, old)]
+    words = [int(table["text"].str.split(" ").list.len().sum()) for table in (facts, old)]
     assert 0.2 * words[0] < words[1] <= 0.25 * words[0]
     file.write_text("Water is wet.\n\nMozart, some say, was from Austria.\n")
     made = augment(PEOPLE, strategies=["replay"], replay=file)

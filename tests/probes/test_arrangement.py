@@ -42,7 +42,7 @@ def model_of(*vectors: np.ndarray) -> Model:
     config = Node2VecConfig(width=vectors[0].shape[1])
     model = config.build(vocabulary=15, seeds=range(len(vectors)))
     with torch.no_grad():
-        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))  # type: ignore[union-attr,operator]
+        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))
     return model
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: 
     def checkpoint() -> Checkpoint:
         return Checkpoint(tmp_path / "state", key="k", every_steps=1)
 
-    arguments = {"seeds": [0, 1, 2], "every": 1, "observers": observers}
+    arguments: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers}
     with pytest.raises(InterruptedHereError):
         train(build(), WORLD, CURRICULA[name], progress=stop, checkpoint=checkpoint(), **arguments)
     resumed = build()
@@ -121,7 +122,10 @@ def test_one_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
 
 def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monkeypatch) -> None:
     path = tmp_path / "state"
-    arguments = {"seeds": [0, 1, 2], "checkpoint": Checkpoint(path, key="k", every_steps=2)}
+    arguments: dict[str, Any] = {
+        "seeds": [0, 1, 2],
+        "checkpoint": Checkpoint(path, key="k", every_steps=2),
+    }
     train(build(), WORLD, curriculum(), **arguments)
     kept = path.read_bytes()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -44,7 +46,7 @@ class Plain(Shards):
         dist.all_reduce(losses)
         dist.all_reduce(gradients)
 
-    def gather(self, matrices: dict[str, torch.Tensor]) -> None:
+    def gather(self, matrices: Mapping[str, torch.Tensor]) -> None:
         del matrices  # all of them have everything
 
 
@@ -53,7 +55,7 @@ def build() -> Model:
     return config.build(vocabulary=len(WORLD.vocabulary), seeds=SEEDS)
 
 
-def learn(folder: Path, name: str, curriculum: Curriculum, **more: object) -> None:
+def learn(folder: Path, name: str, curriculum: Curriculum, **more: Any) -> None:
     """Train, and keep parameters and losses under a name."""
     model = build()
     result = train(model, WORLD, curriculum, seeds=SEEDS, every=1, **more)
@@ -64,7 +66,7 @@ def learn(folder: Path, name: str, curriculum: Curriculum, **more: object) -> No
         save_file(end, folder / name)
 
 
-def cut_off(folder: Path, name: str, **more: object) -> Checkpoint:
+def cut_off(folder: Path, name: str, **more: Any) -> Checkpoint:
     """Train up to a step, and return the checkpoint."""
 
     def stop(total: int) -> None:
