@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -32,12 +33,14 @@ def own_films(table: pl.DataFrame | None = None) -> dict[str, dict[str, pl.DataF
     return found
 
 
-def unpack(stored: dict[str, object]) -> np.ndarray:
+def unpack(stored: dict[str, Any]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(stored["data"]), "<i2") * stored["scale"]
 
 
-def content_of(page: str) -> dict[str, object]:
-    return json.loads(re.search(r'<script type="application/json">(.*?)</script>', page)[1])
+def content_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json">(.*?)</script>', page)
+    assert found
+    return json.loads(found[1])
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inweights.config import to_dict
-from inweights.lab.describe import split_ours
+from inweights.lab.describe import OWN, settings, split_ours
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import roughly
 from inweights.recipes.citations import citations
-from inweights.recipes.measured import MINUTES
+from inweights.recipes.minutes import minutes_of
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
@@ -65,10 +65,8 @@ def page(entry: Entry) -> str:
 
 def took(name: str) -> str:
     """Return how long a recipe takes, in words."""
-    minutes = MINUTES.get(name)
-    if minutes is None:
-        return "not timed"
-    return f"about {minutes:.0f} min on two cores" if minutes >= 1 else "under a minute"
+    minutes = minutes_of(name)
+    return "not timed" if minutes is None else f"about {roughly(60 * minutes)} on one core"
 
 
 def bibtex(entries: Sequence[str]) -> Iterator[str]:
@@ -136,28 +134,25 @@ def _numbers(claim: ClaimResult) -> str:
 def _settings(entry: Entry) -> Iterator[str]:
     recipe = entry.recipe
     scales = list(recipe.scales)
-    columns = [dict(_flat(to_dict(recipe.scales[scale]))) for scale in scales]
-    names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [["seeds", *(str(recipe.seeds[scale]) for scale in scales)]]
-    for name in names:
-        values = [column.get(name, "–") for column in columns]
-        rows.append([code(name), *(code(value) for value in values)])
+    marked = False
+    for one in settings(recipe):
+        ours = one.ours and recipe.paper != OWN
+        marked = marked or ours
+        values = (_short(one.values.get(scale, "–")) for scale in scales)
+        rows.append([code(one.path) + " \\*" * ours, *map(code, values)])
     yield from table(["setting", *scales], rows)
-    if recipe.ours:
-        yield from ("", "Not given by the paper, our choice:", "")
-        names, sentences = split_ours(recipe.ours)
-        if names:
-            yield f"- {', '.join(code(name) for name in names)}"
+    if marked:
+        yield from ("", "\\* ours, as the paper gives none; others are the paper's at its scale")
+    _, sentences = split_ours(recipe.ours)
+    if sentences:
+        yield from ("", "Ours, not the paper's:", "")
         yield from (f"- {words(choice)}" for choice in sentences)
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
-    else:
-        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        yield path, text if len(text) <= 60 else text[:57] + "…"
+def _short(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def strip(entry: Entry) -> str:

@@ -66,7 +66,7 @@ def heatmaps(
     """
     used = {"panel": panel, "row": row, "column": column, "value": value, "box": box}
     groups = {"row_group": row_group, "column_group": column_group}
-    tidy.require("heatmaps", table, {**used, **groups})
+    tidy.require("heatmaps", table, {**used, **groups}, numbers=("value",))
     parts = tidy.panels(table, panel, order)
     titles = ["" if panel is None else tidy.plain(name) for name, _ in parts]
     drawn = [matrix_of(rows, row, column, value, box=box, **groups) for _, rows in parts]

@@ -70,7 +70,8 @@ def lines(
     """
     named = dict(reference or {})
     used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
-    tidy.require("lines", table, {**used, "reference": named.get("column")})
+    used["reference"] = named.get("column")
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
     names = _names(table, series, y, order)
     parts = tidy.panels(table, facet, order)
     with style.context():
@@ -133,7 +134,7 @@ def into(
     """
     named = dict(reference or {})
     used = {"x": x, "y": y, "series": series, "seed": tidy.SEED, "reference": named.get("column")}
-    tidy.require("lines", table, used)
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
     names = _names(table, series, y, order)
     _panel(axes, table[x], table, (x, y, series), names, named.get("column"), log=x_log)
     axes.set_xlabel(x_label or x)

@@ -9,9 +9,10 @@ import polars as pl
 
 from inweights import progress
 from inweights.lab.describe import split_ours
+from inweights.progress import plural
 from inweights.report.figures import draw_for_phone
 from inweights.report.html import disclosure, escape, meta, nav, preview, prose, tag, tree
-from inweights.report.interactive import interactive
+from inweights.report.movable import interactive
 from inweights.report.save import Still, inline
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ __all__ = [
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
     seeds = content.seeds
-    span = f"{len(seeds)} seeds" if len(seeds) != 1 else "1 seed"
+    span = plural(len(seeds), "seed")
     facts = [
         ("recipe", content.recipe),
         ("scale", content.scale),

@@ -64,7 +64,7 @@ def sweeps(
         1
     """
     named = {"axis": axis, "value": value, "y": y, "series": series, "seed": tidy.SEED}
-    tidy.require("sweeps", table, named)
+    tidy.require("sweeps", table, named, numbers=("y",))
     names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
     looks = style.marks(names)
     parts = tidy.panels(table, axis, order)
