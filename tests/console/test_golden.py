@@ -110,10 +110,7 @@ def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
     if measured:
         values = {"verdict": "undecided", "measured": 0.123456, "needed": 40, "why": ""}
         fields = ClaimResult.__struct_fields__
-        stated = [
-            ClaimResult(**{f: getattr(c, f) for f in fields} | values)  # type: ignore[arg-type]
-            for c in stated
-        ]
+        stated = [ClaimResult(**{f: getattr(c, f) for f in fields} | values) for c in stated]
     claims(stated)
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80

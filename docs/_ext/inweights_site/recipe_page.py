@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inweights.lab.describe import OWN, settings, split_ours
 from inweights.lab.verdict import ClaimResult
 from inweights.progress import roughly
+from inweights.recipes.citations import citations
 from inweights.recipes.minutes import minutes_of
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
 
-__all__ = ["COLOURS", "page", "strip"]
+__all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
 COLOURS = {
     "reproduced": "#00805f",
@@ -34,12 +35,12 @@ def page(entry: Entry) -> str:
             "---",
             f"# {words(recipe.title)}",
             "",
-            f"{PAPERS[entry.folder]} · {words(recipe.place)} · **{tally(entry.claims)}**",
+            f"{PAPERS[entry.folder]} · {words(recipe.place)} · **{tally(entry.claims)}** · "
+            f"{took(recipe.name)}",
             "",
             *_figure(entry),
             words(recipe.summary),
             "",
-            *_minutes(recipe.name),
             "```sh",
             f"inweights run {recipe.name}",
             f"inweights run {recipe.name} --seeds 900..907   # on seeds of your own",
@@ -54,22 +55,42 @@ def page(entry: Entry) -> str:
             "",
             *_settings(entry),
             "",
+            "## Cite",
+            "",
+            *bibtex(citations(recipe)),
+            "",
         ]
     )
 
 
-def _minutes(name: str) -> Iterator[str]:
+def took(name: str) -> str:
+    """Return how long a recipe takes, in words."""
     minutes = minutes_of(name)
-    if minutes is not None:
-        yield from (f"Takes about {roughly(60 * minutes)} on one core at the scale `cpu`.", "")
+    return "not timed" if minutes is None else f"about {roughly(60 * minutes)} on one core"
+
+
+def bibtex(entries: Sequence[str]) -> Iterator[str]:
+    """Lines of a block to copy."""
+    yield from ("```bibtex", "\n\n".join(entries), "```")
 
 
 def _figure(entry: Entry) -> Iterator[str]:
     path = picture(entry)
     if path and entry.recipe.figures:
         figure = entry.recipe.figures[0]
-        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}", ":class: on-white")
+        phone = picture(entry, "-phone")
+        if phone:
+            yield from (f":::{{image}} {phone}", f":alt: {words(figure.title)}")
+            yield from (":class: on-white phone", ":::", "")
+        kind = "wide" if phone else "scrolled"
+        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}")
+        yield f":class: on-white {kind}"
         yield from ("", f"*{words(figure.title)}.* {words(figure.caption)}", ":::", "")
+    rest = entry.recipe.figures[1:] if path else entry.recipe.figures
+    if rest:
+        yield from ("", "A run draws also:" if path else "A run draws:", "")
+        yield from (f"- *{words(figure.title)}.* {words(figure.caption)}" for figure in rest)
+        yield ""
 
 
 def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:

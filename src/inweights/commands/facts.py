@@ -126,9 +126,11 @@ def predict(
     from inweights.config import apply_overrides
     from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
+    from inweights.theory.parts_in_time import check_seconds
     from inweights.worlds import Triples, open_world
     from inweights.worlds.knowledge import is_source
 
+    check_seconds(seconds)
     load_plugins(plugin)
     began = time.perf_counter()
     options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}

@@ -226,7 +226,10 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
         out.print(part)
 
 
-def cited(entries: Sequence[str]) -> None:
+def cited(entries: Sequence[str], *, json: bool = False) -> None:
     """Print BibTeX."""
+    if json:
+        print_json(list(entries))
+        return
     for entry in entries:
         out.print(entry, soft_wrap=True)

@@ -216,11 +216,13 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
             measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
         kind = " *A check: it holds by construction.*" if claim.check else ""
         kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
-        worst = f" Deciding case: {claim.case}." if claim.case else ""
-        more = f" About {claim.needed} seeds would settle it." if claim.needed else ""
+        more = f" Condition: {claim.condition}." if claim.condition else ""
+        more += f" Deciding case: {claim.case}." if claim.case else ""
+        more += f" About {claim.needed} seeds would settle it." if claim.needed else ""
         print(
-            f"| {MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{more}{kind} "
-            f"({claim.place}) | {claim.target.text} | {measured} | {claim.replicates or ''} |"
+            f"| {MARKS[claim.verdict]} {claim.verdict} "
+            f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
+            f"| {claim.target.text} | {measured} | {claim.replicates or ''} |"
         )
 
 
@@ -234,6 +236,8 @@ def _evidence(claim: ClaimResult) -> str:
         parts += [f"{100 * claim.level:.3g}% interval {between}", seeds]
     else:
         parts.append(seeds)
+    if claim.condition:
+        parts.append(f"condition {claim.condition}")
     if claim.case:
         parts.append(f"deciding case {claim.case}")
     if claim.needed:

@@ -60,6 +60,8 @@ Member = tuple[Run, tuple[str, ...], World]
 def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
     """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
     try:
+        if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
+            return End("done")
         with store.lock(task.key) as hold:
             if hold is None:
                 return End("busy")
@@ -112,8 +114,8 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         device: Where models live.
         progress: Told how many updates are done, of all replicas together.
     """
-    if all(store.has(owner, part) for owner, part in task.wanted):
-        return  # another process did it in the meantime
+    if _stored(task, store):
+        return  # by who held it until just now
     if isinstance(task, ComputeTask):
         one = task.computation
         options = {**one.options, "seed": task.seed} if one.seeded else one.options
@@ -132,6 +134,10 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
                 _derive(run, world, learner, asked, store)
         done += learner.steps * len(members)
         progress(done)
+
+
+def _stored(task: Task, store: Store) -> bool:
+    return all(store.has(owner, part) for owner, part in task.wanted)
 
 
 def _add(progress: Progress, before: int, done: int) -> None:

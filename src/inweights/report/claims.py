@@ -114,6 +114,8 @@ def _facts(claim: ClaimResult) -> str:
     if claim.replicates:
         sampled = claim.low is not None
         facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
+    if claim.condition:
+        facts.append(("condition", claim.condition))
     if claim.case:
         facts.append(("deciding case", claim.case))
     if claim.needed:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
-from inweights.errors import RunError
+from inweights.errors import WriteError
 from inweights.lab.engine import Outcome
 from inweights.lab.verdict import ClaimResult
 from inweights.progress import plural
@@ -80,7 +80,7 @@ def write_export(
         csv: Whether ``claims.csv`` is, and every table of the run with plain columns.
 
     Raises:
-        RunError: The folder cannot be written.
+        WriteError: The folder cannot be written.
     """
     files: dict[str, bytes] = {}
     if pdf:
@@ -100,7 +100,7 @@ def write_export(
             partial.write_bytes(data)
             partial.replace(folder / name)
     except OSError as error:
-        raise RunError(f"cannot write {folder}: {error.strerror}") from error
+        raise WriteError(f"cannot write {folder}: {error.strerror}") from error
     return [folder / name for name in files]
 
 
@@ -144,6 +144,7 @@ def claims_csv(claims: Sequence[ClaimResult]) -> str:
             "high": claim.high,
             "level": claim.level,
             "seeds": claim.replicates,
+            "condition": claim.condition,
             "case": claim.case,
         }
         for claim in claims

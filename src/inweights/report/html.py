@@ -41,6 +41,7 @@ CSV_BYTES = 200_000
 #: A list of more values in one cell is counted, not shown.
 LIST_SHOWN = 8
 
+_BEGINS = b"<!doctype html"
 _VOID = {"input", "meta", "img", "br"}
 
 
@@ -209,8 +210,12 @@ def write_page(text: str, file: Path) -> None:
     """Write a page whole or not at all.
 
     Raises:
-        DataError: It cannot be written (no such right, a full disk).
+        DataError: It cannot be written (no such right, a full disk), or what is there is no page.
     """
+    if file.exists() and not file.is_file():
+        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
+    if not _is_page(file):
+        raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
     partial = file.with_name(f"{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -220,6 +225,15 @@ def write_page(text: str, file: Path) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
+
+
+def _is_page(file: Path) -> bool:
+    """Whether what may be there is a page, or nothing: facts are lost by a slip otherwise."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)
+    except OSError:  # nothing is there, or what comes next says why not
+        return True
 
 
 def sortable(title: str, table: pl.DataFrame) -> str:

@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state, ours = gm.stating("c3", "C.3 (item 3), §3.2")
+state, ours = gm.stating("c3", "C.3 (item 3), §3.2", gm.CODE)
 
 recall = share("ends", "recall", embeddings=FROZEN).over("graph")
 rho = cosine("correlation", "all").over("graph")

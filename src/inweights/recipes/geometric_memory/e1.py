@@ -87,7 +87,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"frozen": final.filter(~learnt), "learnt": final.filter(learnt), "curves": curves}
 
 
-state, ours = stating("e1", "App. E.1")
+state, ours = stating("e1", "App. E.1", ways.INTERLEAVED)
 
 frozen = share("frozen", "hardest").over("embeddings")
 

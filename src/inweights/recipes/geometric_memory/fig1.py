@@ -55,7 +55,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return tables | filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
 
 
-state = gm.PAPER.stating("fig1", "Fig. 1, §1")
+state = gm.PAPER.stating("fig1", "Fig. 1, §1", gm.CODE)
 
 CLAIMS = (
     filming.arbitrary(state),

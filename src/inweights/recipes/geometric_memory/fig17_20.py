@@ -71,7 +71,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = gm.PAPER.stating("fig17-20", "Figs. 17–20, C.3")
+state = gm.PAPER.stating("fig17-20", "Figs. 17–20, C.3", gm.CODE)
 
 spearman = cosine("correlation", "spearman").over("graph")
 beyond_chance = number("correlation", "beyond_chance").over("graph")

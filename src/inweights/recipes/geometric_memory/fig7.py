@@ -138,6 +138,7 @@ CLAIMS = (
         "Node2Vec's.",
         gpt - node2vec <= -0.1,
         place="Footnote 7",
+        condition=gm.CODE,
     ),
 )
 

@@ -110,7 +110,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 _positive = (pl.col("margin") > 0).cast(pl.Float64)
 
-state = gm.PAPER.stating("fig9", "Fig. 9, §4.4")
+state = gm.PAPER.stating("fig9", "Fig. 9, §4.4", gm.BF16)
 
 energy = share("zigzags", "zigzag").over("graph")
 alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))

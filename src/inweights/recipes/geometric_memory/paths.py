@@ -27,6 +27,7 @@ __all__ = [
     "MINI",
     "OURS",
     "PAPER_STAR",
+    "PAPER_STARS",
     "PERMUTED",
     "RANDOM",
     "STARS",
@@ -277,6 +278,19 @@ PAPER_STAR = PathStarTraining(
     warmup=1000,
     schedule="cosine",
     precision="bf16",
+)
+
+#: Table 2's rows in the weights: (5000, 5), (10000, 6) and (10000, 10).
+PAPER_STARS = (
+    PAPER_STAR,
+    structs.replace(PAPER_STAR, arms=10_000, nodes=6, pauses=6),
+    structs.replace(
+        PAPER_STAR,
+        arms=10_000,
+        nodes=10,
+        pauses=10,
+        model=structs.replace(PAPER_STAR.model, width=784, context=24),
+    ),
 )
 
 #: A few steps on a few arms, for tests.
