@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -55,6 +57,14 @@ def refused(capsys, *words: str, code: int = 2) -> str:
 )
 def test_names_that_no_file_has(capsys, words, name) -> None:
     refused(capsys, *(name if word == "NAME" else word for word in words))
+
+
+def test_a_page_takes_no_place_of_a_pipe_or_a_folder(capsys) -> None:
+    os.mkfifo("pipe")
+    for place in ("pipe", ".", "/"):
+        words = ("audit", "facts.csv", "--no-forecast", "--page", place)
+        assert "that is no file" in refused(capsys, *words)
+    assert Path("pipe").is_fifo()
 
 
 @pytest.mark.parametrize("name", ["world.json", "facts.parquet", "queries.parquet"])
@@ -120,7 +130,7 @@ def test_an_installed_plugin_that_fails_is_told(monkeypatch, capsys) -> None:
     assert "identity-bridge/fig2" in capsys.readouterr().out
 
 
-def full(*_args: object, **_options: object) -> None:
+def full(*_args: object, **_options: Any) -> None:
     raise pl.exceptions.ComputeError("No space left on device (os error 28)\nmore")
 
 
@@ -138,7 +148,7 @@ def test_a_full_disk(monkeypatch, folder, capsys) -> None:
 
 
 def test_what_the_system_refuses_is_one_line(monkeypatch, capsys) -> None:
-    def no_memory(*_args: object, **_options: object) -> None:
+    def no_memory(*_args: object, **_options: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr("inweights.worlds.open_world", no_memory)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import polars as pl
 import pytest
@@ -123,7 +124,7 @@ def test_computations_are_made_once_or_for_each_seed() -> None:
     assert set(later.computations) < set(work.computations), "no seed decides it"
 
 
-def tasks() -> list:
+def tasks() -> list[Any]:
     plan = Plan(
         trials=[
             trial("a"),
@@ -161,7 +162,9 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
     [
         ("os:system", "neither the library's nor a plugin's"),
         ("subprocess:run", "neither the library's nor a plugin's"),
-        ("inweights.runs.store:os", "is no function"),
+        ("inweights.runs.store:os", "neither the library's nor a plugin's"),
+        ("inweights.lab.executors:os.popen", "neither the library's nor a plugin's"),
+        ("inweights.lab.executors:subprocess.getoutput", "neither the library's nor a plugin's"),
         ("inweights.lab.plan:Run", "is no function"),
         ("inweights.lab.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),
@@ -178,7 +181,8 @@ def test_what_no_other_process_can_find_stays_here() -> None:
         return accuracy(model, worlds)
 
     work = asked_of(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
-    assert not sendable(*tasks_of(work, EVERYTHING))
+    (one,) = tasks_of(work, EVERYTHING)
+    assert not sendable(one)
 
 
 @pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py", "labs/my_lab"])

@@ -224,6 +224,8 @@ RECIPE = gm.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "most",
+        "path",
         *gm.OURS,
         gm.OURS_SSM,
         "At most 2,500 steps at cpu scale, which cuts TinyNN on the cycle alone.",

@@ -206,6 +206,9 @@ RECIPE = gm.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "most",
+        "conditions",
+        "looks",
         *gm.OURS,
         gm.OURS_SSM,
         "At most 2,500 steps at cpu scale, which cuts TinyNN on the cycle alone.",

@@ -160,6 +160,11 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("star"),
+        "search",
+        "width",
+        "steps",
+        "every",
         *ways.OURS,
         "Frozen embeddings get width 96 and an initial scale of .05: at width 32 and .02 trained "
         "paths and edges are not all memorised, and failing to compose would say little. The "

@@ -108,6 +108,9 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "looks",
+        "draws",
+        "most",
         *gm.OURS,
         gm.OURS_SSM,
         "The picture shows the first seed; the claims are over all of them.",

@@ -254,6 +254,13 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "stars.world",
+        "stars.steps",
+        "stars.batch",
+        "hidden.world",
+        "hidden.steps",
+        "hidden.batch",
+        "every",
         "The paper's degrees, lengths and number of labels could not be read. At cpu scale the "
         "smallest graphs that show it, two degrees, few labels, and a small Transformer whose "
         "settings were chosen on seed 0. All later tokens are known after a few hundred of the "

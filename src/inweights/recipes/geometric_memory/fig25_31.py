@@ -321,6 +321,8 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "draws",
+        "conditions",
         *gm.OURS,
         gm.OURS_BF16,
         "The control of dropout, the same rate without it, is ours; so are the dropped entries: "

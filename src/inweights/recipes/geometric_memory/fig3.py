@@ -240,6 +240,11 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("stars"),
+        "memorising",
+        "every",
+        "larger",
+        "own",
         *ways.OURS,
         "Geometry first (edges, then paths with the embeddings frozen) and the permuted control "
         "are ours; the paper interleaves.",

@@ -114,6 +114,9 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("stars"),
+        "pauses",
+        "every",
         *ways.OURS,
         "Without pauses a task token tells a path's prompt from an edge's.",
         "Quicker is by one look, 10 steps, or more.",

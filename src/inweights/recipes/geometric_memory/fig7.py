@@ -193,6 +193,10 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "widths",
+        "stds",
+        "most",
+        "draws",
         *gm.OURS,
         f"A space is used where it has more than {USED:g} times the energy of random vectors.",
     ),

@@ -278,6 +278,10 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "std",
+        "most",
+        "draws",
+        "conditions",
         *gm.OURS,
         gm.OURS_BF16,
         "Untied Node2Vec starts from N(0, .02²), as TinyNN does; the paper gives no scale. From "

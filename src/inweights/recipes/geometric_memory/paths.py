@@ -40,6 +40,7 @@ __all__ = [
     "held_out",
     "recall",
     "through_training",
+    "unprinted",
 ]
 
 Way = Literal[
@@ -98,6 +99,15 @@ OURS = (
     "Accuracy is by the largest logit over the whole vocabulary, on leaves whose path was never "
     "trained.",
 )
+
+
+def unprinted(part: str) -> tuple[str, ...]:
+    """Return the settings of trainings in a part of a recipe that the paper does not give.
+
+    Its steps are epochs of batches of unknown make-up (B.3).
+    """
+    names = "edges", "paths", "together", "leaves", "sources", "rehearsed", "pressure", "settle"
+    return tuple(f"{part}.{name}" for name in names)
 
 
 def curves(every: int = 0) -> Measure:

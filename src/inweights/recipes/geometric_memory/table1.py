@@ -167,5 +167,5 @@ RECIPE = gm.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     version=gm.VERSION,
-    ours=gm.OURS,
+    ours=("most", "draws", *gm.OURS),
 )
