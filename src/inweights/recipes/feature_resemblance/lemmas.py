@@ -257,8 +257,8 @@ FIGURES = (
         "curves",
         "Stage 2 against what its lemmas prove",
         "The least loss of so many steps, and the bound of the proof for as many, at a twentieth "
-        "of the rate of Table 1. Both fall as 1/T. The bound lies far above: it is its slope that "
-        "says something.",
+        "of the rate of Table 1. The loss falls as 1/T or faster; the bound lies far above, and "
+        "falls as fast only later where entities are nearly alike (joint, two-hop).",
         x="steps",
         y="digits",
         series="what",
