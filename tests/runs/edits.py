@@ -198,6 +198,7 @@ def look(subject: Subject, here: Path, expected: Path) -> None:
     try:
         found = fingerprint(subject.read(here))
     except InweightsError as error:
+        sys.stderr.write(f"{error}\n")
         os._exit(REFUSED if "\n" not in str(error) else 1)
     if not expected.exists():
         expected.write_text(found)
