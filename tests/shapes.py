@@ -39,7 +39,6 @@ CALLS = 8
 _tests = itertools.count(1)
 _now = [0]  # which test is running, counted; 0 is none
 
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -48,9 +47,9 @@ class ShapeError(TypeError):
 
 
 @contextmanager
-def checking() -> Iterator[None]:
+def checking(on: bool = True) -> Iterator[None]:
     """Check the first calls of each function until the block is left."""
-    _now[0] = next(_tests)
+    _now[0] = next(_tests) if on else 0
     yield
     _now[0] = 0
 
