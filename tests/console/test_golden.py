@@ -38,7 +38,7 @@ VARYING = (
     (re.compile(r"file:\S+"), "PAGE"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2000-01-01 00:00"),
-    (re.compile(r"about (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
+    (re.compile(r"(about|at most) (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
     (re.compile(r"\b\d+ s\b"), "5 s"),
     (re.compile(r"version = \{.*\}"), "version = {0}"),
 )
