@@ -1,11 +1,12 @@
 """A program that edits what is stored, one file at a time, and looks whether that is noticed.
 
-``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a store, kept weights, a
-training with a checkpoint, and a fine-tuning with its state; changes one file of one of them in one
-way, lets the library read it or go on, and compares with what nobody edited. It prints how many
-edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it is
-*harmless*: the results are the same, bit for bit. Anything else is an error. Processes are forked,
-so that torch is imported once; this one never touches polars, whose threads would not survive that.
+``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a store, kept
+weights, a training with a checkpoint, and a fine-tuning with its state; changes one file of one of
+them in one way, lets the library read it or go on, and compares with what nobody edited. It prints
+how many edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it
+is *harmless*: the results are the same, bit for bit. Anything else is an error. Processes are
+forked, so that torch is imported once; this one never touches polars, whose threads would not
+survive that.
 """
 
 from __future__ import annotations
