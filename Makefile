@@ -14,7 +14,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-fast test-slow test-gpu fuzz check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -103,6 +103,9 @@ coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "site: docs/_build/html/index.html"
+
+test-docs: docs $(VENV)/.stamp ## open every page of the site in a browser
+	@INWEIGHTS_SITE=docs/_build/html $(BIN)/python -m pytest -p no:xdist tests/docs/test_site.py
 
 board: $(VENV)/.base ## write the board of the runs on this disk, and their pictures, to docs/ and results/
 	@mkdir -p results

@@ -77,7 +77,7 @@ def measure(command: str, path: Path, folder: Path) -> dict[str, Any]:
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     subprocess.run(["rm", "-rf", str(folder / "out")], check=True)  # noqa: S603, S607
-    found = {
+    found: dict[str, Any] = {
         "seconds": round(time.perf_counter() - began, 1),
         "processor": round(used.ru_utime + used.ru_stime, 1),
         "GiB": round(used.ru_maxrss / 2**20, 2),

@@ -86,13 +86,13 @@ def one_attempt(
         logits[m, int(y)] - logits[m, np.flatnonzero(~program.right[m])] >= 1
         for m, y in enumerate(program.single)
     ]
-    problem = cp.Problem(cp.Minimize(cp.normNuc(w)), constraints)
+    problem = cp.Problem(cp.Minimize(cp.normNuc(w)), constraints)  # type: ignore[attr-defined]
     stop = {"time_limit_secs": limit} if solver == "SCS" else {"time_limit": limit}
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            problem.solve(solver=solver, warm_start=False, **options, **stop)
+            problem.solve(solver=solver, warm_start=False, **options, **stop)  # type: ignore[no-untyped-call]
     except cp.SolverError:
         pass
     total = time.perf_counter() - began

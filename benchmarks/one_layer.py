@@ -39,6 +39,7 @@ class EagerOneLayer(nn.Module):
 
     def __init__(self, vocabulary: int, labels: int, width: int, hidden: int) -> None:
         super().__init__()
+        self.tokens: Tensor
         self.register_buffer("tokens", torch.eye(vocabulary, width))
         self.key_query = nn.Parameter(SIGMA * torch.randn(width, width))
         self.value = nn.Parameter(SIGMA * torch.randn(width, width))

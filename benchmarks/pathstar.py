@@ -22,6 +22,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -98,7 +99,9 @@ def padded(batch: Batch) -> tuple[Tensor, Tensor]:
     marks = torch.full_like(tokens, -100)
     marks[batch.at] = batch.labels[0]
     longest = max(t for _, t in batch.inputs.shapes)
-    inputs, labels, start = [], [], 0
+    inputs: list[Tensor] = []
+    labels: list[Tensor] = []
+    start = 0
     for b, t in batch.inputs.shapes:
         for part, rows, fill in ((tokens, inputs, 0), (marks, labels, -100)):
             block = part[start : start + b * t].view(b, t)
@@ -161,7 +164,7 @@ def model_for(world: World) -> GPT:
     return GPTConfig(layers=1, width=2).build(vocabulary=len(world.vocabulary), seeds=[0])
 
 
-def seconds(step: Callable[[], None], at_least: float) -> float:
+def seconds(step: Callable[[], object], at_least: float) -> float:
     """Seconds of one call, over as many calls as take ``at_least`` seconds."""
     started, calls = time.perf_counter(), 0
     while (spent := time.perf_counter() - started) < at_least:
@@ -192,7 +195,10 @@ def main() -> None:
     torch.set_flush_denormal(True)
     keep_memory()  # for all
     world = PathStar(arms=given.arms, nodes=NODES, pauses=PAUSES, task_tokens=True).build()
-    settings = {"loss": "answer", "optimizer": Optimizer(rate=RATE, weight_decay=DECAY)}
+    settings: dict[str, Any] = {
+        "loss": "answer",
+        "optimizer": Optimizer(rate=RATE, weight_decay=DECAY),
+    }
     plain = Phase(batch=given.batch, **settings)
     cases = {"padded loop": eager(world, given, plain)}
     cases["ours"] = ours(world, given, plain, 0)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from tests import shapes
+from tests.forks import Forks
 
 # Read when torch is first imported, which none of the above does: threads that wait by spinning
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
+
+shapes.install()
 
 # The same examples on every machine, and no time limit on a shared one.
 settings.register_profile(
@@ -29,6 +34,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Processes for tests that kill some; all of them share one import of torch."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system that can fork")
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
+@pytest.fixture(autouse=True)
+def shapes_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In the tests of the rooms whose signatures say them."""
+    with shapes.checking(request.path.parent.name in (*shapes.ROOMS, "tests")):
+        yield
+
+
 @pytest.fixture
 def registries() -> Iterator[None]:
     """What a test registers (recipes, worlds, drawings) is gone after it."""
@@ -37,7 +59,7 @@ def registries() -> Iterator[None]:
     from inweights.report.registry import DRAWINGS
     from inweights.worlds import registry
 
-    known = (recipes._registered, registry._KINDS, DRAWINGS)
+    known: tuple[dict[str, Any], ...] = (recipes._registered, registry._KINDS, DRAWINGS)
     before = [dict(entries) for entries in known]
     yield
     for entries, old in zip(known, before, strict=True):

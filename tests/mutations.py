@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -46,18 +47,19 @@ def places(tree: ast.Module) -> Iterator[Place]:
                 yield from signs(node)
             if claims and isinstance(node, ast.Call):
                 yield from scores(node)
-            subtracts = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
-            if claims and subtracts and not isinstance(node.right, ast.Constant):
-                yield "swap", node, lambda n=node: swap(n)
+            if not claims or not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+                continue
+            if not isinstance(node.right, ast.Constant):
+                yield "swap", node, partial(swap, node)
 
 
 def signs(node: ast.AST) -> Iterator[Place]:
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS and not text(node.left):
-        yield "sign", node, lambda n=node: setattr(n, "op", SIGNS[type(n.op)]())
+        yield "sign", node, partial(setattr, node, "op", SIGNS[type(node.op)]())
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield "sign", node, lambda n=node: setattr(n, "op", ast.UAdd())
+        yield "sign", node, partial(setattr, node, "op", ast.UAdd())
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
-        yield "sign", node, lambda n=node: n.ops.__setitem__(0, COMPARED[type(n.ops[0])]())
+        yield "sign", node, partial(node.ops.__setitem__, 0, COMPARED[type(node.ops[0])]())
 
 
 def scores(call: ast.Call) -> Iterator[Place]:
@@ -65,11 +67,11 @@ def scores(call: ast.Call) -> Iterator[Place]:
     if name not in (*SCORES, "at", "of", "over"):
         return
     for one in (*call.args, *(k.value for k in call.keywords)):
-        if text(one):
-            yield "label", one, lambda n=one: setattr(n, "value", n.value + "x")
+        if isinstance(one, ast.Constant) and isinstance(one.value, str):
+            yield "label", one, partial(setattr, one, "value", one.value + "x")
     for keyword in call.keywords:
         if keyword.arg is not None:
-            yield "drop", call, lambda c=call, k=keyword: c.keywords.remove(k)
+            yield "drop", call, partial(call.keywords.remove, keyword)
 
 
 def swap(node: ast.BinOp) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,8 +59,9 @@ def star_files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
     recipe = get_recipe("geometric-memory/fig3")
-    settings, _, _ = recipe.resolve("smoke", 1, _path_star(*star_files, [], "smoke"))
-    trials = recipe.plan(settings).trials
+    told, asked = star_files
+    settings, _, _ = recipe.resolve("smoke", 1, _path_star(told, asked, [], "smoke"))
+    trials: Any = recipe.plan(settings).trials
     assert {trial.labels["condition"] for trial in trials} >= {"interleaved", "permuted"}
     for trial in trials:
         world = trial.world.build(0)

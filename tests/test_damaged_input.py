@@ -6,6 +6,7 @@ import json
 import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -129,7 +130,7 @@ def test_an_installed_plugin_that_fails_is_told(monkeypatch, capsys) -> None:
     assert "identity-bridge/fig2" in capsys.readouterr().out
 
 
-def full(*_args: object, **_options: object) -> None:
+def full(*_args: object, **_options: Any) -> None:
     raise pl.exceptions.ComputeError("No space left on device (os error 28)\nmore")
 
 
@@ -147,7 +148,7 @@ def test_a_full_disk(monkeypatch, folder, capsys) -> None:
 
 
 def test_what_the_system_refuses_is_one_line(monkeypatch, capsys) -> None:
-    def no_memory(*_args: object, **_options: object) -> None:
+    def no_memory(*_args: object, **_options: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr("inweights.worlds.open_world", no_memory)

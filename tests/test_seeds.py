@@ -36,11 +36,11 @@ def test_every_call_starts_its_stream_anew() -> None:
 
 def test_no_global_generator_is_touched() -> None:
     before = torch.get_rng_state()
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    state = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
     Streams(3).numpy(WORLD).random(5)
     torch.randn(5, generator=Streams(3).torch(WORLD))
     assert torch.equal(torch.get_rng_state(), before)
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+    np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], state)  # noqa: NPY002
 
 
 def test_paths_are_not_glued_together() -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
@@ -190,10 +192,17 @@ def board(
             except InweightsError as error:
                 why = str(error)
         if outcome:
-            results += outcome.claims
+            results += _with_conditions(name, outcome.claims)
         else:
             results += (unjudged(claim, why) for claim in entry_of(name).claims)
     return tuple(results)
+
+
+def _with_conditions(name: str, claims: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
+    """Verdicts, each with its condition: those of earlier versions were stored without."""
+    stated = {claim.id: claim.condition for claim in entry_of(name).claims}
+    for claim in claims:
+        yield replace(claim, condition=claim.condition or stated.get(claim.id, ""))
 
 
 def settle(
@@ -260,6 +269,12 @@ def open_run(
         outcome = find(name, scale, runs=runs)
         if outcome is None:
             whole = full_name(name)
+            for folder in store.of(whole):
+                if folder.complete and folder.config.get("scale") == scale:
+                    raise ConfigError(
+                        f"{whole} has run at scale '{scale}' with other settings or seeds only; "
+                        f"'inweights show {folder.path.name}' shows the newest such run"
+                    )
             raise ConfigError(
                 f"{whole} has not run at scale '{scale}' yet; "
                 f"'inweights run {whole} --scale {scale}'"

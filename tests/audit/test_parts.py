@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from inweights.audit import Audit, audit, findings, headline, outlook
@@ -32,7 +33,7 @@ def test_what_advice_mends_is_counted_where_it_was_asked(made: Audit) -> None:
     advice, first = made.forecast.advice, made.forecast.solution.program.world
     assert set(made.forecast.queries["part"]) == {0, 1}
     assert set(made.forecast.queries.filter(part=0)["query"]) != set(range(len(first.queries)))
-    tokens = [[first.vocabulary.id(name)] for name in advice.identities]
+    tokens = np.array([[first.vocabulary.id(name)] for name in advice.identities])
     again = predict(first.with_facts("identity", tokens, tokens), advise=False).queries
     follow = set(again.filter(verdict="follows")["prompt"])
     before = made.forecast.queries.filter(part=0, verdict="follows")["prompt"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ VARYING = (
     (re.compile(r"file:\S+"), "PAGE"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2000-01-01 00:00"),
+    (re.compile(r"about (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
     (re.compile(r"\b\d+ s\b"), "5 s"),
     (re.compile(r"version = \{.*\}"), "version = {0}"),
 )
@@ -87,6 +89,15 @@ def test_no_description_is_long(capsys, name: str) -> None:
     assert len(lines) <= 60
 
 
+def test_a_list_is_described_by_its_first_item(capsys) -> None:
+    assert main(["describe", "geometric-memory/fig3", "stars"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["stars.1.…", "as", "stars.0.…"] in lines
+    assert len(lines) <= 12
+    assert main(["describe", "geometric-memory/fig3", "stars.1"]) == 0
+    assert "edges *" in capsys.readouterr().out
+
+
 def test_a_part_that_is_ours_in_part_marks_each_setting(capsys) -> None:
     assert main(["describe", "feature-resemblance/table1"]) == 0
     assert "rate *, losses, steps *" in capsys.readouterr().out
@@ -99,14 +110,19 @@ def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
     if measured:
         values = {"verdict": "undecided", "measured": 0.123456, "needed": 40, "why": ""}
         fields = ClaimResult.__struct_fields__
-        stated = [
-            ClaimResult(**{f: getattr(c, f) for f in fields} | values)  # type: ignore[arg-type]
-            for c in stated
-        ]
+        stated = [ClaimResult(**{f: getattr(c, f) for f in fields} | values) for c in stated]
     claims(stated)
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     assert len(lines) <= 60
+
+
+def test_a_run_with_other_settings_is_named(root, tmp_path, monkeypatch, capsys) -> None:
+    changed = next(f for f in root.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+    shutil.copytree(changed.parent, tmp_path / "demo" / "two-hop" / changed.parent.name)
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
+    assert main(["show", "two-hop", "--scale", "smoke"]) == 2
+    assert f"'inweights show {changed.parent.name}'" in capsys.readouterr().err
 
 
 def test_smoke_says_once_that_nothing_is_judged(at, capsys) -> None:

@@ -103,11 +103,11 @@ def test_list_and_show_a_recipe(capsys, tmp_path) -> None:
         title="[/x]\x1b[2J",
         place=":smile:",
     )
-    recipes([odd], json=False)
+    recipes([odd], json=False)  # type: ignore[list-item]
     assert "[/odd]" in printed(capsys)
     done = SimpleNamespace(recipe=odd, scale="smoke", seeds=(1,), seconds=1.0, cached=False)
     done.claims, done.folder = (), SimpleNamespace(path=tmp_path / "[/x]")
-    outcome(done, json=False)
+    outcome(done, json=False)  # type: ignore[arg-type]
     assert "[/x]\\x1b[2J" in printed(capsys)
 
 

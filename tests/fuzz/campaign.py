@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
 from tests.fuzz.worker import ENVIRONMENT, MEGABYTES, SECONDS, Case, Place, answers, preload
@@ -61,7 +62,7 @@ def file_cases(root: Path, seed: int, count: int, baselines: dict[str, str]) -> 
         yield Case(words, {name: data}, forget, expected, "file", number)
 
 
-def wrong(case: Case, answer: dict) -> str:
+def wrong(case: Case, answer: dict[str, Any]) -> str:
     """Say what is wrong with how a case ended; nothing if all is right."""
     if answer["error"]:
         lines = answer["error"].strip().splitlines()

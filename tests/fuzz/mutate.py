@@ -58,7 +58,7 @@ def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
 
 def mutated_value(rng: random.Random, value: Any) -> Any:
     """Return a JSON value with one place of it changed for something else."""
-    odd = (
+    odd: tuple[Any, ...] = (
         None,
         True,
         -1,

@@ -11,7 +11,7 @@ def trained(monkeypatch) -> list[int]:
     from inweights.lab import task
 
     sizes: list[int] = []
-    train_runs = task.train_runs
+    train_runs = task.train_runs  # type: ignore[attr-defined]
 
     def counted(model, *args, **kwargs):
         sizes.append(model.replicas)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -74,7 +76,7 @@ def trainings(settings: Trainings) -> Plan:
     return Plan(trials=trials, measures=measures)
 
 
-def recipe(name: str, settings: Config, plan: object, seeds: int) -> Recipe:
+def recipe(name: str, settings: Config, plan: Callable[[Any], Plan], seeds: int) -> Recipe:
     return Recipe(
         name=name,
         title="Small tasks",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -16,7 +16,7 @@ from inweights.lab import executors, group_size, plan, task
 from inweights.lab.collect import Effort, collect
 from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import Processes
-from inweights.lab.plan import asked_of, tasks_of
+from inweights.lab.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.recipe import parse_seeds
 from inweights.lab.store import Store
 from inweights.recipes import get_recipe
@@ -127,20 +127,16 @@ def test_processes_side_by_side_change_nothing(tmp_path) -> None:
     assert seen[-1][0] == seen[-1][1]
 
 
+def share(folder: str) -> None:
+    """What each of two programs does."""
+    collect(DEMO.plan(DEMO.scales["smoke"]), range(4), Store(folder))
+
+
 @pytest.mark.slow
-def test_two_calls_of_one_plan_share_the_work(tmp_path) -> None:
+def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
     """Two programs on one store: each waits for, or takes over, what the other makes."""
-    script = (
-        "import sys\n"
-        "from inweights.lab.collect import Effort, collect\n"
-        "from inweights.lab.store import Store\n"
-        "from inweights.recipes import get_recipe\n"
-        "demo = get_recipe('demo/two-hop')\n"
-        "collect(demo.plan(demo.scales['smoke']), range(4), Store(sys.argv[1]), Effort(jobs=2))\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "shared")]
-    both = [subprocess.Popen(command) for _ in range(2)]
-    assert [process.wait(200) for process in both] == [0, 0]
+    both = [forks.start("tests.lab.test_engine:share", tmp_path / "shared") for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
     settings = DEMO.scales["smoke"]
     shared = collect(DEMO.plan(settings), range(4), Store(tmp_path / "shared"))
     alone = collect(DEMO.plan(settings), range(4), Store(tmp_path / "alone"))
@@ -149,7 +145,7 @@ def test_two_calls_of_one_plan_share_the_work(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(executors.sys, "executable", "/bin/false")
+    monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(RunError, match=r"3 processes that worked on it"):
         execute(DEMO, "smoke", store=RunStore(tmp_path), effort=Effort(jobs=2))
 
@@ -157,7 +153,7 @@ def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_a_killed_process_is_begun_again(tmp_path, monkeypatch) -> None:
     """kill -9 of the first two workers; the run goes on and ends alike."""
-    killed = []
+    killed: list[Any] = []
     begin = executors._Crew._begin
 
     def begun(crew):
@@ -173,26 +169,25 @@ def test_a_killed_process_is_begun_again(tmp_path, monkeypatch) -> None:
     assert same(execute(DEMO, "smoke", store=RunStore(tmp_path / "b")).tables, outcome.tables)
 
 
+LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
+
+
+def train_long(folder: str) -> None:
+    """What each of the killed processes does; it writes checkpoints often."""
+    task.Checkpoint = partial(task.Checkpoint, every_steps=7)
+    execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG)
+
+
 @pytest.mark.slow
-def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
+def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     """kill -9 while a group trains; the end is the same to the last bit."""
-    script = (
-        "from inweights.lab import engine, task\n"
-        "from inweights.recipes import get_recipe\n"
-        "from inweights.runs import RunStore\n"
-        "old = task.Checkpoint\n"
-        "task.Checkpoint = lambda path, **more: old(path, every_steps=7, **more)\n"
-        f"engine.execute(get_recipe('demo/two-hop'), 'smoke', store=RunStore({str(tmp_path)!r}),"
-        " overrides=['gpt.phase.steps=400', 'emb_mlp.steps=30'])\n"
-    )
     store = RunStore(tmp_path)
-    overrides = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
-    _, _, config = DEMO.resolve("smoke", overrides=overrides)
+    _, _, config = DEMO.resolve("smoke", overrides=LONG)
     folder = store.folder(DEMO.name, config)
     unfinished = tmp_path / "store" / "unfinished"
     killed = 0
     for _ in range(40):
-        process = subprocess.Popen([sys.executable, "-c", script])
+        process = forks.start("tests.lab.test_engine:train_long", tmp_path)
         deadline = time.monotonic() + 60
         states = set(unfinished.glob("*/state"))
         while process.poll() is None and time.monotonic() < deadline:
@@ -203,20 +198,20 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
             time.sleep(0.15)
             process.kill()
             killed += 1
-        assert process.wait(120) in (0, -9)
+        assert process.wait() in (0, -9)
         if folder.complete:
             break
     assert killed >= 1
     assert folder.complete
     assert not list(unfinished.glob("*"))
-    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides)
+    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=LONG)
     assert same(folder.tables(), fresh.tables)
 
 
 def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch) -> None:
     store = RunStore(tmp_path)
     overrides = ["gpt.phase.steps=40", "emb_mlp.steps=5"]
-    checkpoint = task.Checkpoint
+    checkpoint = task.Checkpoint  # type: ignore[attr-defined]
     monkeypatch.setattr(
         task, "Checkpoint", lambda path, **more: checkpoint(path, every_steps=7, **more)
     )
@@ -257,7 +252,7 @@ def test_settings_may_be_a_mapping(tmp_path) -> None:
 def test_full_disk_says_so_and_can_be_resumed(tmp_path, monkeypatch) -> None:
     store = RunStore(tmp_path)
 
-    def full(self, *args: object, **kwargs: object) -> None:
+    def full(self, *args: object, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -306,7 +301,7 @@ def test_plans_of_ten_thousand_trials_are_quick_and_small() -> None:
     work = asked_of(plan, range(seeds))
     tasks = tasks_of(work, lambda owner, part: True)
     assert len(work.runs) == seeds * len(plan.trials) >= 10_000
-    assert sum(len(task.runs) for task in tasks) == len(work.runs)
+    assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(work.runs)
     assert time.process_time() - began < 10
 
 

@@ -6,11 +6,10 @@ import inspect
 
 import pytest
 
+import inweights.report.figures  # noqa: F401 (which registers them)
 from inweights.lab import figure
-from inweights.report import figures  # which registers them
 from inweights.report.registry import DRAWINGS, find
 
-assert figures
 KINDS = tuple(name for name in figure.__all__ if name != "Figure")
 #: Options of a drawing that a recipe has no use for, and those that are written in another way.
 OTHER = {"through_time": {"moments", "step_log"}}

@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from inweights.errors import ConfigError, WriteError
-from inweights.lab import files as module
 from inweights.lab.files import Folder, ObjectStore, open_files
 from inweights.lab.store import Store
 
@@ -70,16 +69,16 @@ def test_near_files_are_kept_when_they_say_so(files) -> None:
 
 def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
 
-    def put(old: object, new: object) -> None:
+    def put(old: str, new: str) -> None:
         calls.append(1)
         if len(calls) < 4:
             raise OSError(errno.ESTALE, "Stale file handle")
         real(old, new)
 
     real = os.replace
-    monkeypatch.setattr(module.os, "replace", put)
+    monkeypatch.setattr("os.replace", put)
     Folder(tmp_path).write("a", b"1")
     assert len(calls) == 4
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -87,7 +86,7 @@ def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
     def full(old: object, new: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(WriteError, match="No space left"):
         Folder(tmp_path).write("b", b"1")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
@@ -105,7 +104,7 @@ def test_a_creation_without_an_answer_is_tried_again(monkeypatch, arrived: bool)
     """The store may have done it all the same; then the second try meets the first, and won."""
     obstore = pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     store = open_files("memory:///")
-    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     put, tries = obstore.put, []
 
     def hangs_once(*words, **options):

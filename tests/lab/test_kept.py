@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import inweights as iw
@@ -18,14 +20,14 @@ from inweights.runs import RunStore
 from inweights.worlds import Graph
 
 BRIEF = iw.Curriculum(phases=(iw.Phase(steps=3),))
-STUDY = {
+STUDY: dict[str, Any] = {
     "world": iw.TwoHop(n=3, maps="permutation"),
     "model": iw.GPTConfig(layers=1, width=8),
     "learner": BRIEF,
     "over": {"learner.phases.0.optimizer.rate": [1e-3, 1e-2]},
     "seeds": 2,
 }
-QUIET = {"progress": False}
+QUIET: dict[str, Any] = {"progress": False}
 
 
 def files(root) -> list[str]:
@@ -37,7 +39,7 @@ def test_a_measure_of_kept_weights_trains_nothing(tmp_path, trained) -> None:
     study.run(keep_models=True, **QUIET)
     assert trained == [4]
     assert files(tmp_path / "a") == ["model"] * 4
-    looks = [iw.probes.margins, iw.probes.alignment]
+    looks: list[Any] = [iw.probes.margins, iw.probes.alignment]
     later = iw.Study(**STUDY, measures=looks, runs=tmp_path / "a")
     assert (later.forecast().trained, later.forecast().measured) == (0, 4)
     table = later.run(**QUIET)
@@ -163,7 +165,7 @@ def test_a_model_that_cannot_be_kept_says_so_before_it_trains(tmp_path, trained)
     class Bare(iw.EmbMLPConfig, tag="bare"):
         def build(self, **words):
             model = super().build(**words)
-            model.config = None
+            model.config = None  # type: ignore[assignment]  # it has none
             return model
 
     with pytest.raises(ConfigError, match="cannot be saved"):

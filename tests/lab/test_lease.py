@@ -67,6 +67,7 @@ def test_a_holder_that_beats_is_never_taken_over(tmp_path, clock) -> None:
     files = Folder(tmp_path)
     alive, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
     _, name = alive._take("t")
+    assert name
     for _ in range(20):
         assert not any(wait(clock, other, 5))
         files.write(name, alive._content())
@@ -77,6 +78,7 @@ def test_no_time_of_two_machines_is_compared(tmp_path, monkeypatch, clock) -> No
     files = Folder(tmp_path)
     alive, ahead = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
     _, name = alive._take("t")
+    assert name
     clock.now += 365 * 24 * 3600.0
     assert not held(ahead)
     for _ in range(10):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import polars as pl
 import pytest
@@ -123,7 +124,7 @@ def test_computations_are_made_once_or_for_each_seed() -> None:
     assert set(later.computations) < set(work.computations), "no seed decides it"
 
 
-def tasks() -> list:
+def tasks() -> list[Any]:
     plan = Plan(
         trials=[
             trial("a"),
@@ -180,7 +181,8 @@ def test_what_no_other_process_can_find_stays_here() -> None:
         return accuracy(model, worlds)
 
     work = asked_of(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
-    assert not sendable(*tasks_of(work, EVERYTHING))
+    (one,) = tasks_of(work, EVERYTHING)
+    assert not sendable(one)
 
 
 @pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py", "labs/my_lab"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ register(
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch, registries) -> Path:
+def lab(tmp_path: Path, monkeypatch, registries) -> Iterator[Path]:
     """A folder with a plugin ``my_lab``, which is the current one; nothing of it stays."""
     (tmp_path / "my_lab.py").write_text(CODE)
     monkeypatch.chdir(tmp_path)

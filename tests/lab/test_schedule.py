@@ -98,8 +98,10 @@ def test_errors_of_one_class_stay_what_they_are() -> None:
 
 def test_a_full_disk_stops_all() -> None:
     schedule = Schedule(tasks(DRAWS, 3))
+    task = schedule.take()
+    assert task
     with pytest.raises(WriteError, match="No space"):
-        schedule.ended(schedule.take(), End("failed", "WriteError", "No space left"))
+        schedule.ended(task, End("failed", "WriteError", "No space left"))
 
 
 def test_progress_counts_each_task_once_however_it_is_split(group) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,10 +46,16 @@ def write(folder: Path, text: str, name: str = "own.toml") -> Path:
     return path
 
 
+def study_of(recipe: iw.Recipe) -> iw.Study:
+    settings: Any = recipe.scales["cpu"]
+    study: iw.Study = settings.study
+    return study
+
+
 def test_a_file_is_the_same_study_as_the_call(tmp_path) -> None:
     file = write(tmp_path, BRIEF + OVER)
     recipe = open_study(file)
-    study = recipe.scales["cpu"].study
+    study = study_of(recipe)
     rate = "learner.phases.0.optimizer.rate"
     called = iw.Study(
         iw.TwoHop(n=3),
@@ -84,8 +91,8 @@ def test_the_documented_file_runs_is_listed_shown_and_made_again(
     assert list((Path(done["folder"]) / "figures").glob("accuracy-1.png"))
     # Its command, as it is printed on the page, reads it back.
     (command,) = re.findall(r'data-copy="(inweights [^"]*)"', page)
-    again = shlex.split(command.replace("&#x27;", "'").replace("&quot;", '"'))
-    assert main([*again[1:], "--json"]) == 0
+    words = shlex.split(command.replace("&#x27;", "'").replace("&quot;", '"'))
+    assert main([*words[1:], "--json"]) == 0
     read = json.loads(capsys.readouterr().out)
     assert (read["cached"], read["folder"]) == (True, done["folder"])
     # It needs the file no more.
@@ -114,8 +121,8 @@ def test_a_file_without_figures_and_claims_has_a_page(tmp_path, capsys) -> None:
 
 
 def test_whole_parts_points_and_linked_axes_are_written_in_a_file(tmp_path) -> None:
-    def labels(text: str) -> list[dict]:
-        return open_study(write(tmp_path, BRIEF + text)).scales["cpu"].study.trials
+    def labels(text: str) -> list[Any]:
+        return study_of(open_study(write(tmp_path, BRIEF + text))).trials
 
     parts = labels(
         '[over.model.wide]\nkind = "emb-mlp"\nwidth = 16\n[over.model.gpt]\nkind = "gpt"\n'
@@ -132,7 +139,7 @@ def test_whole_parts_points_and_linked_axes_are_written_in_a_file(tmp_path) -> N
 
 def test_a_measure_has_options_and_a_cadence(tmp_path) -> None:
     text = 'measures = ["margins", {probe = "accuracy", name = "seen", every = 1}]\n' + BRIEF
-    plan = open_study(write(tmp_path, text)).scales["cpu"].study.plan
+    plan = study_of(open_study(write(tmp_path, text))).plan
     assert [(m.name, m.every) for m in plan.measures] == [("margins", 0), ("seen", 1)]
 
 

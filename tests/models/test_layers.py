@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from inweights.errors import ConfigError
 from inweights.models import Embedding, Init, Layer, LayerNorm, Linear, initialise
 from inweights.seeds import INITIALISATION, Streams
 
+M = TypeVar("M", bound=nn.Module)
+
 
 class Pair(nn.Module):
     def __init__(self, replicas: int) -> None:
@@ -21,7 +24,7 @@ class Pair(nn.Module):
         self.out = Linear(replicas, 24, 50)
 
 
-def started(module: nn.Module, seeds: list[int], inits: list[Init] | None = None) -> nn.Module:
+def started(module: M, seeds: list[int], inits: list[Init] | None = None) -> M:
     initialise(module, seeds, inits or [Init()] * len(seeds))
     return module
 
@@ -116,6 +119,7 @@ def test_seeds_and_scales_have_to_match() -> None:
 def test_layers_are_plain_ones_side_by_side() -> None:
     x: Tensor = torch.randn(2, 7, 24, generator=torch.Generator().manual_seed(0))
     linear = started(Linear(2, 24, 5), [1, 2], [Init(std=1.0)] * 2)
+    assert linear.bias is not None
     linear.bias.copy_(torch.arange(10.0).view(2, 5))
     norm = started(LayerNorm(2, 24), [1, 2])
     norm.weight.copy_(torch.arange(48.0).view(2, 24))

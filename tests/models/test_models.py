@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch.nn import functional as F
 
 from inweights import models
 from inweights.errors import ConfigError, DataError
-from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, Model, pack
+from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, LayerNorm, Model, pack
 from inweights.probes import patch
 
 
@@ -46,7 +47,12 @@ def test_every_model_has_a_case() -> None:
         and issubclass(value, Model)
         and value is not Model
     }
-    cases = (TestGPT, TestGPTUntiedSinusoidal, TestGPTUniformWithoutPositions, TestEmbMLP)
+    cases: tuple[type[ModelCase], ...] = (
+        TestGPT,
+        TestGPTUntiedSinusoidal,
+        TestGPTUniformWithoutPositions,
+        TestEmbMLP,
+    )
     cases += (tiny.TestTinyNN, tiny.TestNode2Vec)
     cases += (one.TestOneLayer, one.TestDeepLinear, mamba.TestMamba)
     assert known == {type(case().build(0)) for case in cases}
@@ -62,6 +68,7 @@ def reference(model: GPT, r: int, tokens: torch.Tensor) -> torch.Tensor:
     x = model.tokens.weight[r][tokens]
     if model.positions is not None:
         x = x + model.positions.weight[r][:length]
+    block: Any
     for block in model.blocks:
 
         def norm(layer, y):
@@ -78,6 +85,7 @@ def reference(model: GPT, r: int, tokens: torch.Tensor) -> torch.Tensor:
         x = x + torch.cat(heads, -1) @ block.out.weight[r] + block.out.bias[r]
         up = F.gelu(norm(block.norm2, x) @ block.up.weight[r] + block.up.bias[r])
         x = x + up @ block.down.weight[r] + block.down.bias[r]
+    assert isinstance(model.norm, LayerNorm)
     x = F.layer_norm(x, x.shape[-1:], model.norm.weight[r], model.norm.bias[r])
     head = model.tokens.weight[r].T if model.head is None else model.head.weight[r]
     return x @ head
@@ -96,8 +104,8 @@ def test_gpt_is_the_plain_gpt(length: int, tied: bool) -> None:
         )
 
 
-def gpt(**settings: object) -> GPT:
-    config = GPTConfig(layers=2, width=8, heads=2, init=Init(std=0.5), **settings)  # type: ignore[arg-type]
+def gpt(**settings: Any) -> GPT:
+    config = GPTConfig(layers=2, width=8, heads=2, init=Init(std=0.5), **settings)
     return config.build(vocabulary=9, seeds=[0])
 
 

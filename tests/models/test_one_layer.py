@@ -85,9 +85,13 @@ def plan(*moves: str, steps: int = 8, **optimizer: Any) -> Curriculum:
 
 
 @pytest.mark.parametrize("optimizer", [{}, {"weight_decay": 0.05, "momentum": 0.5}])
-def test_folding_is_exact_under_gradient_descent(optimizer: dict[str, float]) -> None:
+def test_folding_is_exact_under_gradient_descent(optimizer: dict[str, Any]) -> None:
     world = Analogy(n=3).build()
-    build = {"vocabulary": len(world.vocabulary), "seeds": [0, 1], "candidates": world.outputs}
+    build: dict[str, Any] = {
+        "vocabulary": len(world.vocabulary),
+        "seeds": [0, 1],
+        "candidates": world.outputs,
+    }
     whole = OneLayerConfig(**SMALL).build(**build)
     folded = OneLayerConfig(mlp="folded", **SMALL).build(**build)
     with torch.no_grad():
@@ -136,13 +140,14 @@ def test_deep_linear_is_a_product(readout: bool) -> None:
     for r in (0, 1):
         for b, prompt in enumerate(prompts):
             x = torch.eye(12)[prompt].sum(0)
+            layer: Any
             for layer, name in zip(model.layers, model.layer_names, strict=True):
                 x = layer.weight[r].T @ x
                 torch.testing.assert_close(states[name][r, b], x)
             x = model.readout.weight[r].T @ x if model.readout else x[:2]
             torch.testing.assert_close(said[r, b], x)
     spread = DeepLinearConfig(width=400, layers=1).build(vocabulary=9, seeds=[0])
-    assert spread.layers[0].weight.std().item() == pytest.approx(0.05, rel=0.02)
+    assert spread.get_parameter("layers.0.weight").std().item() == pytest.approx(0.05, rel=0.02)
 
 
 @pytest.mark.parametrize("config", [OneLayerConfig(width=8), DeepLinearConfig(width=8)])
@@ -165,7 +170,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (DeepLinearConfig, "layers"),
     ):
         with pytest.raises(ConfigError, match=f"{key} is at least 1, not 0"):
-            kind(**{key: 0})
+            kind(**{key: 0})  # type: ignore[arg-type]
     with pytest.raises(
         ConfigError, match="9 tokens have no orthonormal embeddings in a width of 8"
     ):

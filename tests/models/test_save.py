@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -19,7 +20,7 @@ from inweights.seeds import as_seeds
 from inweights.training import Curriculum, Phase, train
 from inweights.worlds import TwoHop
 
-SMALL = {
+SMALL: dict[str, dict[str, Any]] = {
     "gpt": {"layers": 1, "width": 8},
     "mamba": {"layers": 1, "width": 8, "state": 2},
     "one-layer": {"width": 16, "hidden": 2, "embedding": "gaussian"},
@@ -30,10 +31,11 @@ WORLD = TwoHop(n=3).build()
 
 
 def build(kind: str, seeds: int = 2) -> Model:
-    config = model_kind(kind)(**SMALL.get(kind, {"width": 8}))
-    return config.build(
+    config: Any = model_kind(kind)(**SMALL.get(kind, {"width": 8}))
+    model: Model = config.build(
         vocabulary=len(WORLD.vocabulary), seeds=seeds, candidates=WORLD.outputs.tolist()
     )
+    return model
 
 
 def same(one: Model, other: Model) -> bool:

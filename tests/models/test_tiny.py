@@ -34,6 +34,7 @@ TOKENS = torch.arange(5).unsqueeze(1)
 @torch.no_grad()
 def test_tiny_nn_is_its_formula() -> None:
     model = TinyNNConfig(width=6, init=Init(std=0.5)).build(vocabulary=5, seeds=[0, 1])
+    assert model.middle.bias is not None
     model.middle.bias.normal_(generator=torch.Generator().manual_seed(0))
     for r in (0, 1):
         e, w, b = model.tokens.weight[r], model.middle.weight[r].T, model.middle.bias[r]

@@ -18,7 +18,7 @@ from inweights.probes import patch
 pytest.importorskip("transformer_lens", reason="needs inweights[lens]")
 pytestmark = pytest.mark.slow  # importing it takes seconds
 
-CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 OTHER = TOKENS.flip(0)
 
 

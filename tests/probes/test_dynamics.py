@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -26,7 +28,7 @@ SMALL = Node2VecConfig(width=20)
 def of_descent(
     config: Graph, probe, *, seed: int, model, every: int = 0, **options
 ) -> pl.DataFrame:
-    how = {key: options.pop(key) for key in ("rate", "steps") if key in options}
+    how: dict[str, Any] = {key: options.pop(key) for key in ("rate", "steps") if key in options}
     world = config.build(seed)
     return Descent(**how).observe(probe, world, model, seed, every=every, **options)
 
@@ -58,7 +60,7 @@ def test_a_probe_sees_the_end_of_the_descent(tied: bool) -> None:
 
 
 def test_a_probe_on_the_way_sees_each_moment() -> None:
-    options = {"seed": 0, "model": SMALL, "draws": 5}
+    options: dict[str, Any] = {"seed": 0, "model": SMALL, "draws": 5}
     table = of_descent(STAR, hop_correlation, steps=90, every=30, **options)
     assert table["step"].to_list() == [0, 30, 60, 90]
     for step in (30, 90):
@@ -73,7 +75,12 @@ def test_a_probe_on_the_way_sees_each_moment() -> None:
 
 
 def test_what_a_trajectory_tells_goes_with_its_graph() -> None:
-    how = {"descent": Descent(steps=20), "seed": 0, "model": SMALL, "record": [0, 5]}
+    how: dict[str, Any] = {
+        "descent": Descent(steps=20),
+        "seed": 0,
+        "model": SMALL,
+        "record": [0, 5],
+    }
     table = along_descent(world=STAR, look=propositions, **how)
     assert table["step"].to_list() == [0, 5, 20]
 
@@ -86,10 +93,10 @@ def test_autograd_is_the_closed_form() -> None:
     before = off_descent(model, worlds, rate=0.02, steps=100)
     train(model, worlds, [curriculum] * 2, seeds=[0, 1])
     after = off_descent(model, worlds, rate=0.02, steps=100)
-    assert after["distance"].max() < 1e-4
+    assert after["distance"].to_numpy().max() < 1e-4
     assert before["distance"].to_list() == pytest.approx(before["travelled"].to_list(), rel=1e-5)
-    assert before["distance"].min() > 0.1
-    assert off_descent(model, worlds, rate=0.04, steps=100)["distance"].min() > 1e-3
+    assert before["distance"].to_numpy().min() > 0.1
+    assert off_descent(model, worlds, rate=0.04, steps=100)["distance"].to_numpy().min() > 1e-3
 
 
 def test_the_closed_form_is_compared_where_it_holds() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -92,7 +94,8 @@ def test_alignment_does_not_embellish() -> None:
 
 
 def test_pictures_agree_with_the_probes(descent: pl.DataFrame) -> None:
-    world, how = RING.build(), {"seed": 0, "model": Node2VecConfig(), "steps": 2000}
+    world = RING.build()
+    how: dict[str, Any] = {"seed": 0, "model": Node2VecConfig(), "steps": 2000}
     last = render_frames(descent, world).row(-1, named=True)
     assert last["step"] == 2000
     rho = of_descent(RING, hop_correlation, **how, draws=2)["spearman"].item()

@@ -46,7 +46,7 @@ def with_vectors(world: World, *vectors: np.ndarray) -> Model:
     config = Node2VecConfig(width=vectors[0].shape[1])
     model = config.build(vocabulary=len(world.vocabulary), seeds=range(len(vectors)))
     with torch.no_grad():
-        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))  # type: ignore[union-attr,operator]
+        model.tokens.weight.copy_(torch.from_numpy(np.stack(vectors)))
     return model
 
 
@@ -216,7 +216,7 @@ def test_vectors_are_copies_of_the_layer_that_is_named() -> None:
     film = node_vectors(double, 15).copy()
     held = node_vectors(double, 15)
     with torch.no_grad():
-        double.tokens.weight.add_(1.0)  # type: ignore[union-attr,operator]
+        double.tokens.weight.add_(1.0)
     assert np.array_equal(held, film)
 
 
@@ -287,7 +287,7 @@ def reference_margin(model: TinyNN, r: int, a: np.ndarray, *, itself: bool) -> n
 def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
     model = TinyNNConfig(width=width, init=Init(std=0.7)).build(vocabulary=15, seeds=[0, 1])
     with torch.no_grad():
-        model.middle.bias.normal_(generator=torch.Generator().manual_seed(0))  # type: ignore[union-attr]
+        model.middle.bias.normal_(generator=torch.Generator().manual_seed(0))
     table = geometric_margin(model, RING, itself=itself, draws=5)
     for r in (0, 1):
         expected = reference_margin(model, r, adjacency(RING), itself=itself)
@@ -305,11 +305,11 @@ def test_edge_margin_is_its_formula(loops: bool) -> None:
     near, config = Graph(shape="cycle", n=7).build(), TinyNNConfig(width=6, init=Init(std=0.7))
     model = config.build(vocabulary=len(world.vocabulary), seeds=[5, 6])
     with torch.no_grad():
-        model.middle.bias.fill_(3.0)  # type: ignore[union-attr]
+        model.middle.bias.fill_(3.0)
     a, table = adjacency(near), edge_margin(model, world)
     for r, (rivals, count) in ((r, c) for r in (0, 1) for c in (("nodes", 7), ("vocabulary", 11))):
-        e = model.tokens.weight[r, :count].detach().double().numpy()  # type: ignore[union-attr,index]
-        w = model.middle.weight[r].detach().double().numpy().T  # type: ignore[union-attr,index]
+        e = model.tokens.weight[r, :count].detach().double().numpy()
+        w = model.middle.weight[r].detach().double().numpy().T
         right = np.linalg.svd(e)[2]
         logits = e @ sum((v @ w @ v) * np.outer(v, v) for v in right[: min(e.shape)]).T @ e.T
         found = []
@@ -327,8 +327,8 @@ def test_no_node_is_its_own_neighbour() -> None:
     world = Graph(shape="cycle", self_edges=True).build()
     model = TinyNNConfig(width=15).build(vocabulary=15, seeds=[0])
     with torch.no_grad():
-        model.tokens.weight.copy_(torch.eye(15))  # type: ignore[union-attr,operator]
-        model.middle.weight.copy_(torch.eye(15))  # type: ignore[union-attr,operator]
+        model.tokens.weight.copy_(torch.eye(15))
+        model.middle.weight.copy_(torch.eye(15))
     assert geometric_margin(model, world, draws=1)["margin"].to_list() == [0.0, 0.0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -35,6 +37,7 @@ def network(*matrices: torch.Tensor, width: int = 8) -> DeepLinear:
     config = DeepLinearConfig(width=width, layers=len(matrices))
     model = config.build(vocabulary=7, seeds=range(len(matrices[0])))
     with torch.no_grad():
+        layer: Any
         for layer, matrix in zip(model.layers, matrices, strict=True):
             layer.weight.zero_()
             layer.weight[:, : matrix.shape[1], : matrix.shape[2]] = matrix
@@ -105,9 +108,9 @@ def test_what_has_no_pairs_is_refused() -> None:
     with pytest.raises(DataError, match=r"role category; this world has first_hop, second_hop"):
         label_cosines(model, hops)
     lone = told(0, 1, 2)
-    model = DeepLinearConfig(width=8, layers=1).build(vocabulary=6, seeds=[0, 1])
+    deep = DeepLinearConfig(width=8, layers=1).build(vocabulary=6, seeds=[0, 1])
     with pytest.raises(DataError, match="here no two do"):
-        label_cosines(model, lone)
+        label_cosines(deep, lone)
     with pytest.raises(DataError, match="here no two do"):
         label_cosines(model, [told(0, 0, 1), lone])
 

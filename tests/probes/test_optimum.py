@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -43,7 +45,9 @@ def scaled(*factors: float) -> EmbMLP:
     one = to_model(solve(WORLD, gap=1e-4))
     width = one.config.width
     model = EmbMLPConfig(width=width).build(
-        vocabulary=len(WORLD.vocabulary), seeds=range(len(factors)), candidates=WORLD.outputs
+        vocabulary=len(WORLD.vocabulary),
+        seeds=range(len(factors)),
+        candidates=WORLD.outputs.tolist(),
     )
     with torch.no_grad():
         for replica, factor in enumerate(factors):
@@ -82,7 +86,7 @@ def test_training_turns_towards_the_optimum() -> None:
         model = EmbMLPConfig(width=24).build(
             vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
         )
-        watch = Observer("direction", lambda m, w=world: direction(m, w), every=1000)
+        watch = Observer("direction", partial(direction, worlds=world), every=1000)
         plan = Curriculum(phases=(Phase(steps=3000, optimizer=optimizer),))
         seen = train(model, world, plan, seeds=[0, 1], observers=[watch]).observed["direction"]
         path = seen.filter(pl.col("replica") == 0).sort("step")["cosine"].to_list()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -76,7 +78,14 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
 
 
 def test_every_public_probe_is_tested_here() -> None:
-    tested = (*OF_MODELS, *OF_TABLES, *OF_GRAPHS, *OF_PATHS, *OF_OPTIMA, *OF_ANALOGIES)
+    tested: tuple[Any, ...] = (
+        *OF_MODELS,
+        *OF_TABLES,
+        *OF_GRAPHS,
+        *OF_PATHS,
+        *OF_OPTIMA,
+        *OF_ANALOGIES,
+    )
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     tested = (*tested, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
     assert {p.__name__ for p in tested} == set(probes.__all__)
@@ -155,8 +164,8 @@ def test_templates_are_the_product_of_the_weights() -> None:
     w = model.templates()[0]
     row = table.filter(pl.col("replica") == 0, pl.col("row") == "b2")
     names = [WORLD.vocabulary.names[i] for i in model.candidates.tolist()]
-    expected = w[WORLD.vocabulary.id("b2")]
-    expected = (expected - expected.mean()).detach().numpy()
+    row_of = w[WORLD.vocabulary.id("b2")].detach()
+    expected = (row_of - row_of.mean()).numpy()
     got = dict(zip(row["column"], row["value"], strict=True))
     np.testing.assert_allclose([got[n] for n in names], expected, atol=1e-6)
     best = winners(table.filter(pl.col("replica") == 0))

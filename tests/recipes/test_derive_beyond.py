@@ -27,7 +27,9 @@ def crossed(labels: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     return labels.join(others, how="cross")
 
 
-def told(labels: str, values: Sequence[Any], facts: Sequence[float], right: float) -> pl.DataFrame:
+def told(
+    labels: str, values: tuple[Any, ...], facts: Sequence[float], right: float
+) -> pl.DataFrame:
     """Accuracies of one trial: of its facts by role, of its conclusion, and of what is no claim."""
     return crossed(
         table(labels, values),
@@ -147,7 +149,7 @@ def test_predicted_composition() -> None:
         table("world identity seed model", (*first, "GPT"), (*harder, "GPT")),
         table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
     )
-    found = predicted_composition.derive(
+    found = predicted_composition.derive(  # type: ignore[attr-defined]
         {"predicted": predicted, "softly": softly, "tried": tried, "trained": trained,
          "accuracy": accuracy}
     )  # fmt: skip

@@ -182,7 +182,7 @@ def test_figure_8() -> None:
 
 def _told(second: str, condition: str | None, hit: bool, probability: float) -> pl.DataFrame:
     contrast = 0.5 if condition else 0.1
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"hit": hit, "probability": probability, "share": 0.8 if condition else 0.5},
         {"role": "skip", "hit": True, "probability": 1.0},
         {"kind": "layer", "layer": 0, "cosine": contrast + 0.2, "other": 0.2, "contrast": contrast},

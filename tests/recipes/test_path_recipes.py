@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -69,14 +69,14 @@ def test_edges_are_rehearsed_beside_paths() -> None:
 
 def test_controls_have_to_memorise_without_a_geometry() -> None:
     size = geometry_first.Size(course=MINI, controls=20, scatter=0.3)
-    plan = geometry_first.plan(geometry_first.Settings(sizes=(size,)))
+    trials: Any = geometry_first.plan(geometry_first.Settings(sizes=(size,))).trials
     about = {
         trial.labels["embeddings"]: (
             [phase.steps for phase in trial.learner.phases],
             trial.model.init.std,
             trial.world.moved,
         )
-        for trial in plan.trials
+        for trial in trials
     }
     assert about == {
         paths.GEOMETRY: ([MINI.edges, MINI.paths], 0.02, False),
@@ -122,6 +122,7 @@ def test_the_embeddings_stand_still() -> None:
     def look(done: int) -> None:
         seen.append((done, model.tokens.weight.detach().clone()))
 
+    assert isinstance(trial.learner, Curriculum)
     train(model, worlds, trial.learner, seeds=[0, 1], progress=look)
     after = dict(seen)
     assert not after[1].equal(after[phases[0].steps])
@@ -162,6 +163,7 @@ def test_a_geometry_finds_paths_that_a_foreign_one_does_not() -> None:
         trial = star.trial({}, how=how)
         world = trial.world.build(5)
         model = star.model.build(vocabulary=len(world.vocabulary), seeds=[5])
+        assert isinstance(trial.learner, Curriculum)
         train(model, world, trial.learner, seeds=[5])
         found[how] = whole(path_accuracy(model, world))["hardest"].item()
     assert found[paths.GEOMETRY] >= 0.9

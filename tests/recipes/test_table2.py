@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_a_random_model_learns_what_it_is_told() -> None:
     after = tell_and_ask(model="@tiny", lesson=lesson, tuning=training, seed=1)
     assert before["kind"].value_counts(sort=True).rows() == [("question", 6), ("layer", 3)]
     recall = {
-        name: table.filter(table["role"] == "recall")["hit"].mean()
+        name: table.filter(table["role"] == "recall")["hit"].to_numpy().mean()
         for name, table in (("before", before), ("after", after))
     }
     assert recall["before"] < 1
@@ -65,7 +66,8 @@ def test_shuffled_categories_are_the_answers() -> None:
     """What is told and what is asked agree, and differ from the true categories."""
     lesson, true = Analogies(rows=6, condition="shuffled SA"), Analogies(rows=6, condition="SA")
     asked = {q.prompt: q.answer for q in lesson.quiz(1).questions}
-    told = [e for e in lesson.examples(None, 1) if e.prompt in asked]
+    nobody: Any = None
+    told = [e for e in lesson.examples(nobody, 1) if e.prompt in asked]
     assert len(told) == 6
     assert all(asked[e.prompt] == e.completion.strip(" .") for e in told)
     assert asked != {q.prompt: q.answer for q in true.quiz(1).questions}

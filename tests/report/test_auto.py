@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +14,7 @@ from inweights.report import plot
 ROLES = ["first", "second", "query"]
 
 
-def table(**varied: list) -> pl.DataFrame:
+def table(**varied: list[Any]) -> pl.DataFrame:
     """As a sweep returns it: settings, seed, and a measure with roles, each of one part."""
     rows = []
     for values in product(*varied.values()):

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.runs.tiny import RECIPE
@@ -75,7 +76,8 @@ def test_a_list_of_names_means_the_same_again(outcome, words) -> None:
     given = words(command_of(replace(outcome, overrides=(change,))))
     assert given[-2:] == ["--set", change]
     settings = get_recipe("demo/two-hop").scales["smoke"]
-    assert apply_overrides(settings, given[-1:]).models == ("emb-mlp",)
+    changed: Any = apply_overrides(settings, given[-1:])
+    assert changed.models == ("emb-mlp",)
 
 
 def test_plugins_are_remembered(tmp_path) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 import pytest
 from tests.report import made_up
 
+from inweights.lab import Figure
 from inweights.report.claims import headline, interval_bar
 from inweights.report.figures import draw
 from inweights.report.html import preview, script_json, tree
-from inweights.report.interactive import interactive
+from inweights.report.movable import interactive
 from inweights.report.page import build_page
 from inweights.report.save import Still
 
@@ -42,13 +44,15 @@ def test_holds_everything(page):
         assert f">{name}</code>" in page
     assert "our choice" in page
     assert 'id="cite"' not in page
-    cited = build_page(replace(content, cite=["@misc{a,\n  title = {<b>}}"]))
+    cited = build_page(replace(content, figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
     assert 'data-copy="@misc{a,\n  title = {&lt;b&gt;}}"' in cited
     assert "model = gpt-small, C = 6" in page
 
 
-def test_is_the_same_twice(page):
-    assert build_page(made_up.content()) == page
+def test_is_the_same_twice():
+    still, *_, moving = made_up.figures()
+    content = made_up.content(figures=[still, moving])
+    assert build_page(content) == build_page(content)
 
 
 def test_is_small_enough(page):
@@ -119,6 +123,15 @@ def test_escapes_everything():
     assert page.count("&lt;script&gt;") > 15
 
 
+def played(figure: Figure, tables: dict[str, pl.DataFrame]) -> tuple[str, dict[str, Any]]:
+    """The fragment of a figure that moves, and the data in it."""
+    fragment = interactive(figure, tables)
+    assert fragment
+    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
+    assert data
+    return fragment, json.loads(data[1])
+
+
 def test_escapes_in_the_player():
     curves, cells, dots = made_up.history(2, 2)
     curves = curves.with_columns(series=pl.lit(HOSTILE))
@@ -126,10 +139,8 @@ def test_escapes_in_the_player():
     dots = dots.with_columns(kind=pl.lit(HOSTILE))
     figure = made_up.figures()[-1]
     tables = {"curves": curves, "cells": cells, "dots": dots}
-    fragment = interactive(figure, tables)
+    fragment, content = played(figure, tables)
     assert "<script>alert" not in fragment
-    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
-    content = json.loads(data[1])
     assert all("<script>" not in str(trace.get("name", "")) for trace in content["traces"])
 
 
@@ -143,9 +154,8 @@ def test_only_what_moves_has_a_twin():
 def test_player_has_a_frame_for_every_step(log):
     figure = made_up.figures()[-1]
     figure.options.update(step_log=log, moments=[0, 300])
-    fragment = interactive(figure, made_up.tables())
-    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
-    frames = json.loads(data[1])["frames"]
+    fragment, content = played(figure, made_up.tables())
+    frames = content["frames"]
     assert [frame["step"] for frame in frames] == [100 * k for k in range(12)]
     assert frames[0]["cursor"] == (25 if log else 0)
     assert 'value="3"' in fragment  # begins at step 300

@@ -68,7 +68,9 @@ def arm(k: int, how: str) -> None:
             return open_(file, mode, *args, **options)
 
         io.open = builtins.open = opened
-        pl.DataFrame.write_parquet = partialmethod(_written, wrapped, pl.DataFrame.write_parquet)
+        pl.DataFrame.write_parquet = partialmethod(  # type: ignore[assignment, method-assign]
+            _written, wrapped, pl.DataFrame.write_parquet
+        )
 
 
 def _written(table: pl.DataFrame, wrapped: Any, write: Any, *args: Any, **options: Any) -> None:
@@ -112,7 +114,7 @@ def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) 
         def refused(*args: object) -> None:
             raise AssertionError("work that was done is done again")
 
-        task.work_on = refused
+        task.work_on = refused  # type: ignore[assignment]
     assert what != "refresh" or folder.complete, "the complete run is not found"
     outcome = execute(recipe, "smoke", store=RunStore(root), publish=publish)
     folder.verify()
@@ -136,10 +138,10 @@ def main(root: str, name: str, what: str, start: str, step: str = "1", how: str 
         here = Path(root) / str(k)
         if what != "run":
             shutil.copytree(reference, here)
-        code = forked(lambda here=here, k=k: disturbed(recipe, here, what, start, k, how))
+        code = forked(partial(disturbed, recipe, here, what, start, k, how))
         ends = (0, -signal.SIGKILL) if how == "kill" else (0, STOPPED, WENT_ON)
         assert code in ends, f"the run failed with {code} (k = {k})"
-        again = forked(lambda here=here: resumed(recipe, here, what, start, reference))
+        again = forked(partial(resumed, recipe, here, what, start, reference))
         assert again == 0, f"killed before operation {k}, the run does not end as it should"
         shutil.rmtree(here)
         if code == 0:

@@ -194,7 +194,7 @@ def test_a_damaged_clock(store, content) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(store=store, effort=Effort(executor=stop))
+        make(store=store, effort=Effort(executor=stop))  # type: ignore[arg-type]
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     assert make(store=store, effort=Effort(executor=SameProcess())).seconds < 100

@@ -36,10 +36,10 @@ def test_same_config_same_folder(tmp_path) -> None:
 def test_only_sealed_folders_are_complete(tmp_path) -> None:
     folder = RunStore(tmp_path).folder("a/b", CONFIG)
     folder.begin()
-    assert not folder.complete
+    before = folder.complete
     assert [f.complete for f in RunStore(tmp_path)] == [False]
     folder.seal()
-    assert folder.complete
+    assert (before, folder.complete) == (False, True)
     assert not folder.work.exists()
     assert [f.config for f in RunStore(tmp_path)] == [CONFIG]
 

@@ -8,6 +8,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runs.tiny import RECIPE
@@ -152,7 +153,7 @@ def test_the_command_line_says_it_in_one_line(store, capsys, monkeypatch) -> Non
 
 def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> None:
     at_work, go_on, waits = threading.Event(), threading.Event(), threading.Event()
-    outcomes = {}
+    outcomes: dict[str, Any] = {}
 
     def hold(*args: object) -> None:
         at_work.set()
@@ -162,7 +163,7 @@ def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> Non
         if what.startswith("waiting"):
             waits.set()
 
-    def start(name: str, **options: object) -> threading.Thread:
+    def start(name: str, **options: Any) -> threading.Thread:
         thread = threading.Thread(
             target=lambda: outcomes.setdefault(name, make(store=store, **options))
         )

@@ -102,7 +102,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     same = one.join(other, on="query")
     assert same.height == forecast.queries.height == len(world.queries)
     assert (same["prompt"] == same["prompt_right"]).all()
-    assert (same["verdict"] == same["verdict_right"]).mean() > 0.9
+    assert (same["verdict"] == same["verdict_right"]).to_numpy().mean() > 0.9
 
 
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

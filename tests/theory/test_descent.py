@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -73,7 +74,7 @@ def test_large_logits_and_single_precision_go_the_long_way() -> None:
     )
     run = node2vec.descend(wide, a, rate=1e-6, steps=20)
     np.testing.assert_allclose(run.vectors, plain(wide, a, 1e-6, 20), rtol=1e-9)
-    single = wide[:1, :, :4].astype(np.float32)
+    single: Any = wide[:1, :, :4].astype(np.float32)
     assert (
         small_node2vec.advance(single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
     )
@@ -108,7 +109,8 @@ def test_in_chunks_it_is_the_same_descent(name: str, entries: int) -> None:
 
 def test_a_large_graph_makes_no_square_matrix() -> None:
     """A quarter of an N × N matrix of bytes would be too much already."""
-    n, seen = 6000, []
+    n = 6000
+    seen: list[int] = []
     a = sparse_adjacency(Graph(shape="cycle", n=n).build())
     start = np.random.default_rng(4).normal(size=(n, 4)).astype(np.float32) * 0.1
     tracemalloc.start()

@@ -14,7 +14,7 @@ from inweights.theory import node2vec, spectral, storage
 from inweights.worlds import Graph, TwoHop, from_networkx
 
 TINY = {
-    name: spectral.adjacency(Graph(shape=name).build(seed=1))  # type: ignore[arg-type]
+    name: spectral.adjacency(Graph(shape=name).build(seed=1))
     for name in ("path-star", "grid", "cycle", "irregular")
 }
 RNG = np.random.default_rng(0)
@@ -61,8 +61,7 @@ def test_eigenspaces_are_whole(shape: str, kind: spectral.Operator) -> None:
 
 
 def test_components_with_the_same_spectrum_have_a_null_vector_each() -> None:
-    a = np.kron(np.eye(3), TINY["cycle"])
-    a = np.pad(a, (0, 1))  # and a lone node
+    a: spectral.Floats = np.pad(np.kron(np.eye(3), TINY["cycle"]), (0, 1))  # and a lone node
     for kind in spectral.OPERATORS:
         spectrum = spectral.eigenspaces(spectral.operator(a, kind))
         assert spectrum.null == 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from inweights.worlds import Graph, TwoHop, from_networkx
 SHAPES = ("path-star", "tree-star", "grid", "cycle", "irregular")
 
 
-def row(config: Graph) -> dict[str, object]:
+def row(config: Graph) -> dict[str, Any]:
     return scene(config.build()).row(0, named=True)
 
 

@@ -39,7 +39,7 @@ def sampled(seed: int) -> World:
     rng = np.random.default_rng(seed)
     complexity = int(rng.integers(1, 4))
     n = int(rng.integers(2 + complexity, 55 // (complexity + 2)))
-    kind = ("sampled", "permutation")[seed % 2]
+    kind: Any = ("sampled", "permutation")[seed % 2]
     kind_world = TwoHop(
         n=n, complexity=complexity, maps=kind, identity=float(rng.choice([0.0, 0.3, 0.7, 1.0])),
         trained=float(rng.choice([0.0, 0.2])),

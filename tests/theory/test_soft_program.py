@@ -78,9 +78,8 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     assert problem.status == "optimal"
     ours = solve_soft(program, decay, gap=1e-5)
     assert ours.optimum == pytest.approx(problem.value, rel=2e-5)
-    np.testing.assert_allclose(
-        *(np.linalg.svd(x, compute_uv=False).sum() for x in (ours.templates, w.value)), atol=0.05
-    )
+    one, other = (np.linalg.svd(x, compute_uv=False).sum() for x in (ours.templates, w.value))
+    np.testing.assert_allclose(one, other, atol=0.05)
 
 
 def test_a_large_decay_leaves_nothing() -> None:

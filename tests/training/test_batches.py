@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +14,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, losses, train
-from inweights.training.batches import Batches
+from inweights.training.batches import Batch, Batches
 from inweights.training.losses import Loss
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 ARMS, NODES = 4, 3
+
+
+def rows_of(batch: Batch) -> torch.Tensor:
+    """Of pooled prompts: the position of every label."""
+    assert batch.rows is not None
+    return batch.rows
 
 
 def star(seed: int, arms: int = ARMS, nodes: int = NODES) -> World:
@@ -92,7 +99,7 @@ def test_minibatches_visit_every_fact_once_an_epoch() -> None:
     phase = Phase(batch=6)
     batches = Batches(model, (world,), phase, [3, 4], 0)
     hops = 2 * 8 + 8  # 16 hops of two tokens, 8 identities
-    seen: dict[int, list[tuple]] = {0: [], 1: []}
+    seen: dict[int, list[tuple[int, ...]]] = {0: [], 1: []}
     for step in range(4):  # 4 of 16 hops and 2 of 8 identities a step
         batch = batches.at(step)
         for r in (0, 1):
@@ -110,7 +117,7 @@ def test_batches_by_role(seeds: tuple[int, ...]) -> None:
     """All edges in every step, two paths a step, every path once an epoch, replicas apart."""
     phase = Phase(batch={"path": 2}, pooled=True, loss="answer")
     batches = Batches(build(seeds), (WORLD,), phase, seeds, 0)
-    paths: list[Counter] = [Counter() for _ in seeds]
+    paths: list[Counter[Any]] = [Counter() for _ in seeds]
     for step in range(ARMS // 2):
         batch = batches.at(step)
         assert batch.inputs.shapes == ((ARMS * NODES + 1, 1), (2, 2 + NODES))
@@ -137,12 +144,12 @@ def test_sampled_sources_bring_all_their_labels() -> None:
         batch = batches.at(step)
         assert batch.inputs.tokens.shape == (2, 5)
         for r, world in enumerate(own):
-            expected: Counter = Counter()
+            expected: Counter[Any] = Counter()
             for source in batch.inputs.tokens[r].tolist():
                 same = [i for i in range(24) if world.facts.prompt(i).tolist() == [source]]
                 expected.update((source, int(world.facts.answer(i)[0])) for i in same)
             counted = batch.weights[r] > 0
-            sources = batch.inputs.tokens[r][batch.at[batch.rows[r]]]
+            sources = batch.inputs.tokens[r][batch.at[rows_of(batch)[r]]]
             pairs = zip(sources[counted].tolist(), batch.labels[r][counted].tolist(), strict=True)
             assert Counter(pairs) == expected
             torch.testing.assert_close(
@@ -254,18 +261,23 @@ def test_a_head_that_is_not_what_it_seems_is_still_right() -> None:
     model = build()
     plain = type(model).unembed
     try:
-        type(model).unembed = lambda self, state: 2 * plain(self, state)
+        type(model).unembed = lambda self, state: 2 * plain(self, state)  # type: ignore[method-assign]
         batch = Batches(model, (WORLD,), Phase(roles=EDGES, pooled=True), [0], 0).at(0)
         logits = model(batch.inputs, at=batch.at)[0]
-        each = F.cross_entropy(logits[batch.rows[0]], batch.labels[0])
+        each = F.cross_entropy(logits[rows_of(batch)[0]], batch.labels[0])
         assert Loss(model)(batch).item() == pytest.approx(each.item(), abs=1e-6)
     finally:
-        type(model).unembed = plain
+        type(model).unembed = plain  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_bf16_is_near_fp32_and_keeps_parameters_whole(pooled: bool) -> None:
-    phase = {"steps": 40, "pooled": pooled, "loss": "answer", "optimizer": Optimizer(rate=3e-3)}
+    phase: dict[str, Any] = {
+        "steps": 40,
+        "pooled": pooled,
+        "loss": "answer",
+        "optimizer": Optimizer(rate=3e-3),
+    }
     whole, expected = trained(Phase(**phase))
     half, found = trained(Phase(**phase, precision="bf16"))
     assert {p.dtype for p in half.parameters()} == {torch.float32}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import polars as pl
 import pytest
@@ -28,7 +29,7 @@ def test_replicas_equal_single_runs(name: str) -> None:
             torch.testing.assert_close(joint[r], lone[0], atol=2e-5, rtol=1e-4)
         losses = result.losses.filter(replica=r)
         assert losses["step"].to_list() == single.losses["step"].to_list()
-        assert (losses["loss"] - single.losses["loss"]).abs().max() < 1e-5
+        assert (losses["loss"] - single.losses["loss"]).abs().to_numpy().max() < 1e-5
         assert result.stopped[r] == single.stopped[0]
 
 
@@ -121,9 +122,8 @@ def test_same_as_plain_pytorch(decayed) -> None:
         if decayed == "matrices" and ("norm" in name or name.endswith("bias"))
     ]
     others = [p for p in plain.parameters() if not any(p is one for one in spared)]
-    optimizer = torch.optim.AdamW(
-        [{"params": others}, {"params": spared, "weight_decay": 0.0}], lr=2e-3, weight_decay=0.1
-    )
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": spared, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=2e-3, weight_decay=0.1)
     facts = [(WORLD.facts.prompt(i), WORLD.facts.answer(i)) for i in range(len(WORLD.facts))]
     expected = []
     for _ in range(8):

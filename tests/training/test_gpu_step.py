@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from benchmarks.gpu_step import CASES, kernels
@@ -29,7 +31,7 @@ def test_a_step_never_waits_and_does_little_beside_the_model(case) -> None:
 
 
 @pytest.mark.parametrize("kind", ["adamw", "adam", "sgd"])
-def test_one_kernel_for_all_rates_steps_as_one_for_each(kind: str) -> None:
+def test_one_kernel_for_all_rates_steps_as_one_for_each(kind: Any) -> None:
     settings = [
         Optimizer(kind=kind, rate=1e-2, weight_decay=0.0, momentum=0.9),
         Optimizer(kind=kind, rate=3e-2, weight_decay=0.5, momentum=0.9),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,15 +89,15 @@ def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
     return schedule.final + (1 - schedule.final) * (1 + math.cos(angle)) / 2
 
 
-def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, object]]:
+def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, Any]]:
     """Parameters by whether they decay: matrices do, what has one axis only where all do."""
-    vectors = [p for p in plain.parameters() if p.dim() == 1]
+    vectors: dict[str, Any] = {"params": [p for p in plain.parameters() if p.dim() == 1]}
     matrices = [p for p in plain.parameters() if p.dim() > 1]
-    return [{"params": matrices}, {"params": vectors} | ZERO[decayed]]
+    return [{"params": matrices}, vectors | ZERO[decayed]]
 
 
 ZERO: dict[str, dict[str, float]] = {"matrices": {"weight_decay": 0.0}, "all": {}}
-OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[list[dict[str, object]]], torch.optim.Optimizer]]]
+OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[list[dict[str, Any]]], torch.optim.Optimizer]]]
 OPTIMIZERS = {
     "adamw": (
         Optimizer(rate=3e-3, weight_decay=0.5),
@@ -166,7 +168,7 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
                 torch.cat([x[: len(x) // 3], x[-len(x) // 3 :]]) for x in (mine, theirs)
             )
         torch.testing.assert_close(
-            mine, theirs, atol=1e-4, rtol=1e-3, msg=lambda m, n=name: f"{n}: {m}"
+            mine, theirs, atol=1e-4, rtol=1e-3, msg=partial("{}: {}".format, name)
         )
 
 

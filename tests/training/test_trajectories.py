@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.training.curricula import WORLD, build, curriculum
@@ -36,6 +37,7 @@ RUNS = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_loss_curve_is_the_stored_one(name: str, request: pytest.FixtureRequest) -> None:
+    config: Any
     config, phase = RUNS[name]
     world = TwoHop(n=5, complexity=2).build(seed=0)
     model = config.build(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from tests.training.curricula import WORLD, build, curriculum, state
@@ -64,6 +66,7 @@ def test_stopped_replicas_stand_still_while_others_go_on() -> None:
 
 def test_gains_and_biases_do_not_decay_unless_asked() -> None:
     """Without a gradient a decay of one half halves what decays."""
+    decayed: Any
     for decayed, vectors in (("matrices", 1.0), ("all", 0.5)):
         model = build([0])
         before = [p.detach().clone() for p in model.parameters()]

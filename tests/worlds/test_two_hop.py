@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,7 +122,8 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
         }
 
     # Compositions, trained or asked, are exactly the composed hops.
-    trained, asked = {}, {}
+    trained: dict[Any, Any] = {}
+    asked: dict[Any, Any] = {}
     for part, found in ((world.facts, trained), (world.queries, asked)):
         for role in ("two_hop", "composition"):
             if role in part.role_names:
@@ -245,7 +247,7 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
         ({"maps": "random"}, "unknown maps"),
     ],
 )
-def test_bad_settings_say_what_was_expected(change: dict, says: str) -> None:
+def test_bad_settings_say_what_was_expected(change: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError) as error:
         decode(TwoHop, change)
     assert says in str(error.value)
@@ -328,7 +330,7 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
 
 
 def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch) -> None:
-    def full(*args: object, **kwargs: object) -> None:
+    def full(*args: object, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("inweights.worlds.storage.pl.DataFrame.write_parquet", full)

@@ -20,4 +20,5 @@ def write(pages: Path, folder: Path) -> None:
         notebook.nbformat_minor = (
             4  # cells without names of their own: the same page, the same file
         )
-        (folder / f"{page.stem}.ipynb").write_text(nbformat.writes(notebook) + "\n", "utf-8")
+        text = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+        (folder / f"{page.stem}.ipynb").write_text(text + "\n", "utf-8")

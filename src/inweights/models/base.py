@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,10 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
+from inweights.progress import plural
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["Edit", "Model"]
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
@@ -28,16 +31,16 @@ class Model(nn.Module):
     Attributes:
         replicas: Number of runs ``R``.
         vocabulary: Number of tokens ``V``.
-        candidates: Token id of every logit column, ``[K]``; all tokens unless the model's head
-            covers only some.
-        column: Logit column of every token, ``[V]``; -1 where it has none.
+        candidates: Token id of every logit column; all tokens unless the model's head covers only
+            some.
+        column: Logit column of every token; -1 where it has none.
         context: Number of positions; ``None`` where positions do not matter.
     """
 
     context: int | None = None
 
-    candidates: Tensor
-    column: Tensor
+    candidates: Int[Tensor, " K"]
+    column: Int[Tensor, " V"]
 
     _edits: Mapping[str, Edit] = {}
 
@@ -62,8 +65,8 @@ class Model(nn.Module):
         self.register_buffer("candidates", ids, persistent=False)
         self.register_buffer("column", column, persistent=False)
 
-    def columns(self, answers: Tensor) -> Tensor:
-        """Return the logit column of each answer token, same shape.
+    def columns(self, answers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
+        """Return the logit column of each answer token.
 
         Raises:
             DataError: The head does not cover one.
@@ -81,25 +84,27 @@ class Model(nn.Module):
         """Names of the hidden states, from shallow to deep."""
         raise NotImplementedError
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
-        """Return every hidden state ``[R, S, D]`` by layer name, from shallow to deep."""
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Return every hidden state by layer name, from shallow to deep."""
         raise NotImplementedError
 
-    def unembed(self, state: Tensor) -> Tensor:
-        """Map the deepest state ``[R, n, D]`` to logits ``[R, n, K]``."""
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Map the deepest state to logits."""
         raise NotImplementedError
 
-    def final_norm(self, state: Tensor) -> Tensor:
-        """Map a state ``[R, n, D]`` before the deepest to what :meth:`unembed` reads."""
+    def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
+        """Map a state before the deepest to what :meth:`unembed` reads."""
         return state
 
-    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
-        """Return attention patterns by layer, each ``[R, B, H, T, T]``.
+    def attention_patterns(
+        self, tokens: Int[Tensor, "*R B T"]
+    ) -> dict[str, Float[Tensor, "R B H T T"]]:
+        """Return attention patterns by layer.
 
         Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
 
         Args:
-            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
+            tokens: Token ids, with the axis of replicas where they differ.
 
         Raises:
             ConfigError: The architecture has no attention.
@@ -107,7 +112,9 @@ class Model(nn.Module):
         del tokens
         raise ConfigError(f"{type(self).__name__} has no attention, and so no patterns")
 
-    def forward(self, inputs: Packed | Tensor, at: Tensor | None = None) -> Tensor:
+    def forward(
+        self, inputs: Packed | Int[Tensor, "*R B T"], at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R *_ K"]:
         """Return logits.
 
         Args:
@@ -123,13 +130,13 @@ class Model(nn.Module):
         logits = self.forward(batch)
         return logits.unflatten(1, inputs.shape[-2:])
 
-    def deepest(self, batch: Packed, at: Tensor | None = None) -> Tensor:
-        """Return the state that is unembedded, ``[R, n, D]``, at positions ``at`` or at all."""
+    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+        """Return the state that is unembedded, at positions ``at`` or at all."""
         return self._select(self.states(batch)[self.layer_names[-1]], at)
 
     @property
-    def head_matrix(self) -> Tensor | None:
-        """Matrix ``[R, D, K]`` whose product with :meth:`deepest` is the logits; ``None`` without.
+    def head_matrix(self) -> Float[Tensor, "R D K"] | None:
+        """Matrix whose product with :meth:`deepest` is the logits; ``None`` without.
 
         Training with many candidates goes through it chunk by chunk. It is found where a model's
         ``head`` is a matrix without bias, or is left out because ``tokens``, the embedding, serves
@@ -148,11 +155,11 @@ class Model(nn.Module):
 
     def hidden(
         self,
-        inputs: Packed | Tensor,
+        inputs: Packed | Int[Tensor, "*R B T"],
         *,
         layers: Sequence[str] | None = None,
-        at: Tensor | Literal["last", "all"] = "last",
-    ) -> dict[str, Tensor]:
+        at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
+    ) -> dict[str, Float[Tensor, "R *_ D"]]:
         """Return hidden states by layer.
 
         Args:
@@ -180,12 +187,12 @@ class Model(nn.Module):
 
     def logit_lens(
         self,
-        inputs: Packed | Tensor,
+        inputs: Packed | Int[Tensor, "*R B T"],
         *,
         layers: Sequence[str] | None = None,
-        at: Tensor | Literal["last", "all"] = "last",
-    ) -> dict[str, Tensor]:
-        """Return the logits that each layer's state gives, ``[R, …, K]``; see :meth:`decode`.
+        at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
+    ) -> dict[str, Float[Tensor, "R *_ K"]]:
+        """Return the logits that each layer's state gives; see :meth:`decode`.
 
         Args:
             inputs: As for :meth:`forward`.
@@ -198,8 +205,8 @@ class Model(nn.Module):
         states = self.hidden(inputs, layers=layers, at=at)
         return {name: self.decode(name, state) for name, state in states.items()}
 
-    def decode(self, name: str, state: Tensor) -> Tensor:
-        """Map a layer's state ``[R, …, D]`` to logits ``[R, …, K]``, as if it were the deepest.
+    def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
+        """Map a layer's state to logits, as if it were the deepest.
 
         A state before the deepest goes through the final norm: the logit lens (nostalgebraist
         2020).
@@ -208,8 +215,8 @@ class Model(nn.Module):
         read = flat if name == self.layer_names[-1] else self.final_norm(flat)
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
-    def hook(self, name: str, state: Tensor) -> Tensor:
-        """Return a hidden state ``[R, S, D]`` as it is, or as :meth:`hooks` wants it."""
+    def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return a hidden state as it is, or as :meth:`hooks` wants it."""
         edit = self._edits.get(name)
         return state if edit is None else edit(state)
 
@@ -255,7 +262,7 @@ class Model(nn.Module):
     def extra_repr(self) -> str:
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
-            f"{self.replicas} replica{'s' * (self.replicas > 1)} of {each:,} parameters, "
+            f"{plural(self.replicas, 'replica')} of {each:,} parameters, "
             f"{self.vocabulary:,} tokens, {len(self.candidates):,} candidates"
         )
 

@@ -9,6 +9,7 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ from inweights.models.configs import DeepLinearConfig
 from inweights.models.layers import Linear
 from inweights.models.packing import Packed
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["DeepLinear", "DeepLinearConfig"]
 
 
@@ -62,7 +65,7 @@ class DeepLinear(Model):
     def layer_names(self) -> tuple[str, ...]:
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
         for name, layer in zip(self.layer_names[1:], list(self.layers)[1:], strict=True):
@@ -70,7 +73,7 @@ class DeepLinear(Model):
             states[name] = x
         return states
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         if self.readout is None:
             return state[..., : len(self.candidates)]
         logits: Tensor = self.readout(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,8 @@ from inweights.errors import ConfigError
 from inweights.models.model_config import check_rate
 from inweights.seeds import Streams
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["DROPOUT", "Dropout", "Dropping"]
 
 DROPOUT: Final = "dropout"
@@ -50,8 +52,7 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         return f"rate={self.rate:g}"
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``[R, S, D]`` to the same shape."""
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
         if self.generators is None:
             return x
         if len(self.generators) != len(x):

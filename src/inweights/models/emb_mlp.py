@@ -7,6 +7,7 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from inweights.models.configs import EmbMLPConfig
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["EmbMLP", "EmbMLPConfig"]
 
 
@@ -45,7 +48,7 @@ class EmbMLP(Model):
     def layer_names(self) -> tuple[str, ...]:
         return ("embedding", "sum")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
         groups = x.split([b * t for b, t in batch.shapes], dim=1)
         sums = [
@@ -54,9 +57,9 @@ class EmbMLP(Model):
         ]
         return {"embedding": x, "sum": self.hook("sum", torch.cat(sums, dim=1))}
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         return self.projection(state)
 
-    def templates(self) -> Tensor:
-        """Return ``W = E W_proj``, the logits that each token adds, ``[R, V, K]``."""
+    def templates(self) -> Float[Tensor, "R V K"]:
+        """Return ``W = E W_proj``, the logits that each token adds."""
         return torch.bmm(self.tokens.weight, self.projection.weight)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,8 @@ from inweights.models.dropout import Dropout
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["GPT", "GPTConfig"]
 
 Positions = Literal["learned", "sinusoidal", "none"]
@@ -36,7 +38,7 @@ class GPT(Model):
         (3, 2, 2, 9)
     """
 
-    waves: Tensor
+    waves: Float[Tensor, "T D"]
 
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
         super().__init__(replicas, vocabulary)
@@ -58,7 +60,7 @@ class GPT(Model):
         blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
         return ("embedding", *blocks, "final")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         longest = max(length for _, length in batch.shapes)
         if longest > self.config.context:
             raise ConfigError(
@@ -76,10 +78,12 @@ class GPT(Model):
         states["final"] = self.hook("final", self.norm(x))
         return states
 
-    def final_norm(self, state: Tensor) -> Tensor:
+    def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         return self.norm(state)
 
-    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+    def attention_patterns(
+        self, tokens: Int[Tensor, "*R B T"]
+    ) -> dict[str, Float[Tensor, "R B H T T"]]:
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no patterns")
         before = [state for name, state in self.states(pack([tokens])).items() if name != "final"]
@@ -89,7 +93,7 @@ class GPT(Model):
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         if self.head is not None:
             return self.head(state)
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))
@@ -114,13 +118,17 @@ class Block(nn.Module):
         self.down = Linear(replicas, 4 * width, width)
         self.drop1, self.drop2 = Dropout(config.dropout), Dropout(config.dropout)
 
-    def forward(self, x: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "R S D"], shapes: tuple[tuple[int, int], ...]
+    ) -> Float[Tensor, "R S D"]:
         if self.out is not None:
             x = self._add(x, self.drop1(self.out(self._mix(self.qkv(self.norm1(x)), shapes))))
         return self._add(x, self.drop2(self.down(F.gelu(self.up(self.norm2(x))))))
 
-    def pattern(self, x: Tensor, batch: int, length: int) -> Tensor:
-        """Attention of the block to its input ``[R, B·T, D]``: ``[R, B, H, T, T]``."""
+    def pattern(
+        self, x: Float[Tensor, "R S D"], batch: int, length: int
+    ) -> Float[Tensor, "R B H T T"]:
+        """Attention of the block to its input."""
         heads = self.config.heads
         visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         if self.config.attention == "uniform":
@@ -149,8 +157,8 @@ class Block(nn.Module):
 _SHORT = 4
 
 
-def _causal(qkv: Tensor, heads: int) -> Tensor:
-    """Causal attention: ``[R, B, T, 3D]`` to ``[R, B, T, D]``."""
+def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
+    """Causal attention."""
     replicas, batch, length, _ = qkv.shape
     q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)  # each [R·B, T, H, D/H]
     if length == 1:
@@ -168,15 +176,15 @@ def _causal(qkv: Tensor, heads: int) -> Tensor:
     return mixed.reshape(replicas, batch, length, -1)
 
 
-def _uniform(v: Tensor, heads: int) -> Tensor:
-    """Mean over the visible positions: ``[R, B, T, D]`` to the same shape."""
+def _uniform(v: Float[Tensor, "R B T D"], heads: int) -> Float[Tensor, "R B T D"]:
+    """Mean over the visible positions."""
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
     return v.cumsum(2) / counts.view(1, 1, -1, 1)
 
 
-def _sinusoids(positions: int, width: int) -> Tensor:
-    """Sinusoidal position embeddings ``[positions, width]`` (Vaswani et al. 2017, §3.5)."""
+def _sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
+    """Sinusoidal position embeddings (Vaswani et al. 2017, §3.5)."""
     angles = torch.arange(positions).unsqueeze(1) * torch.exp(
         torch.arange(0, width, 2) * (-math.log(10_000.0) / width)
     )

@@ -9,6 +9,7 @@ parameter, so that replica ``r`` starts alike alone or among others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,8 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]
@@ -55,8 +58,7 @@ class Linear(Layer):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``[R, S, D]`` to ``[R, S, F]``."""
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
         if self.bias is None:
             return torch.bmm(x, self.weight)
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight)
@@ -75,8 +77,7 @@ class LayerNorm(Layer):
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``[R, S, D]`` to ``[R, S, D]``."""
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
         normal = F.layer_norm(x, x.shape[-1:])
         return torch.addcmul(self.bias.unsqueeze(1), normal, self.weight.unsqueeze(1))
 
@@ -97,8 +98,8 @@ class Embedding(Layer):
     def initialise(self, draw: Draw) -> None:
         draw("weight", self.weight, self.weight.shape[2])
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """Look up ``[S]`` or ``[R, S]`` token ids; returns ``[R, S, D]``."""
+    def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
+        """Look up token ids, the same for all replicas or of each its own."""
         replicas, tokens, width = self.weight.shape
         # Checked where it costs nothing: a replica's table is followed by the next one's.
         checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()

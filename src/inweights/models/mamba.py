@@ -13,6 +13,7 @@ tokens, where a loop over positions is quickest on a CPU. Shapes: ``R`` replicas
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,8 @@ from inweights.models.configs import MambaConfig
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["Mamba", "MambaConfig"]
 
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
@@ -53,7 +56,7 @@ class Mamba(Model):
         blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
         return ("embedding", *blocks, "final")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.tokens(batch.tokens)
         states = {"embedding": (x := self.hook("embedding", x))}
         for i, block in enumerate(self.blocks):
@@ -62,10 +65,10 @@ class Mamba(Model):
         states["final"] = self.hook("final", self.norm(x))
         return states
 
-    def final_norm(self, state: Tensor) -> Tensor:
+    def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         return self.norm(state)
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         if self.head is not None:
             return self.head(state)
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))
@@ -82,8 +85,7 @@ class RMSNorm(Layer):
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map ``[R, S, D]`` to ``[R, S, D]``."""
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
         return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
 
 
@@ -99,7 +101,9 @@ class Block(nn.Module):
         self.mix = Mixer(config, replicas)
         self.leave = Linear(replicas, inner, config.width, bias=False)
 
-    def forward(self, x: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "R S D"], shapes: tuple[tuple[int, int], ...]
+    ) -> Float[Tensor, "R S D"]:
         stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
         groups = stream.split([b * t for b, t in shapes], dim=1)
         mixed = [
@@ -130,8 +134,8 @@ class Mixer(Layer):
         # S4D-real: A = -1, …, -N in every channel.
         self.log_decay.copy_(torch.arange(1, self.state + 1).log().expand_as(self.log_decay))
 
-    def forward(self, u: Tensor) -> Tensor:
-        """Mix ``[R, B, T, E]`` over time, causally."""
+    def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
+        """Mix over time, causally."""
         replicas, batch, length, inner = u.shape
         u = F.silu(self._convolve(u))
         flat = u.flatten(1, 2)

@@ -7,6 +7,8 @@ softmax runs over all nodes, the node itself included. Its gradient flow without
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,8 @@ from inweights.models.configs import Node2VecConfig
 from inweights.models.layers import Embedding
 from inweights.models.packing import Packed
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["Node2Vec", "Node2VecConfig"]
 
 
@@ -38,10 +42,10 @@ class Node2Vec(Model):
     def layer_names(self) -> tuple[str, ...]:
         return ("embedding", "final")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "final": self.hook("final", x)}
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         table = self.tokens if self.head is None else self.head
         return torch.bmm(state, table.weight.transpose(1, 2))

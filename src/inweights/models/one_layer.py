@@ -12,6 +12,7 @@ scale that a normalisation would set. Shapes: ``R`` replicas, ``S`` packed token
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,8 @@ from inweights.models.layers import Draw, Layer
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["OneLayer", "OneLayerConfig"]
 
 
@@ -98,7 +101,7 @@ class OneLayer(Model):
     def layer_names(self) -> tuple[str, ...]:
         return ("value", "attention")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         tokens = batch.tokens
         if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
             low, high = int(tokens.min()), int(tokens.max())
@@ -116,7 +119,7 @@ class OneLayer(Model):
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
         return {"value": value, "attention": self.hook("attention", whole)}
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         kappa, weight = self.config.kappa, self.mlp.weight
         if self.config.mlp == "folded":
             return torch.bmm(state, weight[:, :, 0].mT) * (kappa * self.config.hidden**-0.5)
@@ -125,16 +128,14 @@ class OneLayer(Model):
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
         return inner.relu().unflatten(2, weight.shape[1:3]).mean(3) * kappa
 
-    def attention_patterns(self, tokens: Tensor) -> dict[str, Tensor]:
+    def attention_patterns(
+        self, tokens: Int[Tensor, "*R B T"]
+    ) -> dict[str, Float[Tensor, "R B H T T"]]:
         weights = self._weights(tokens).mT  # [R, B, t, s]
         return {"attention": weights.unsqueeze(2)}
 
-    def scores(self, tokens: Tensor) -> Tensor:
-        """Return ``softmax(Xᵀ W_KQ x)`` of sequences ``[B, T]`` or ``[R, B, T]``, last token ``x``.
-
-        Returns:
-            ``[R, B, T]``, summing to 1.
-        """
+    def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
+        """Return ``softmax(Xᵀ W_KQ x)`` of sequences with the last token ``x``; it sums to 1."""
         return self._weights(tokens)[..., -1]
 
     def _values(self, tokens: Tensor) -> Tensor:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from inweights.errors import DataError
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
 __all__ = ["Packed", "pack"]
 
 
@@ -24,13 +27,13 @@ class Packed:
     """Sequences packed end to end.
 
     Attributes:
-        tokens: ``[S]`` where all replicas read the same tokens, ``[R, S]`` where each has its own.
-        positions: Position of each token, ``[S]`` or ``[R, S]``.
+        tokens: The axis of replicas is there where each reads tokens of its own.
+        positions: Position of each token.
         shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
     """
 
-    tokens: Tensor
-    positions: Tensor
+    tokens: Int[Tensor, "*R S"]
+    positions: Int[Tensor, "*_ S"]
     shapes: tuple[tuple[int, int], ...]
 
     @property
@@ -39,7 +42,7 @@ class Packed:
         return self.tokens.shape[-1]
 
     @property
-    def last(self) -> Tensor:
+    def last(self) -> Int[Tensor, " B"]:
         """Index in ``S`` of the last position of every sequence, in order."""
         ends, start = [], 0
         for batch, length in self.shapes:
@@ -54,13 +57,12 @@ class Packed:
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
 
 
-def pack(groups: Sequence[Tensor], offset: int | Tensor = 0) -> Packed:
-    """Pack token matrices ``[B, T]``, or ``[R, B, T]`` where replicas differ, into one batch.
+def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ B"] = 0) -> Packed:
+    """Pack token matrices, one of ``B`` by ``T`` for each length ``T``, into one batch.
 
     Args:
         groups: One matrix of token ids for each length. All with a replica axis, or none.
-        offset: Added to every position: one number, or one for each sequence (``[ΣB]`` or
-            ``[R, ΣB]``).
+        offset: Added to every position: one number, or one for each sequence.
 
     Raises:
         DataError: There is nothing to pack, or only some groups have a replica axis.

@@ -7,7 +7,7 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -18,6 +18,8 @@ from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["FrozenEmbedding", "TinyNN", "TinyNNConfig"]
 
 
@@ -59,9 +61,9 @@ class TinyNN(Model):
     def layer_names(self) -> tuple[str, ...]:
         return ("embedding", "middle")
 
-    def states(self, batch: Packed) -> dict[str, Tensor]:
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
 
-    def unembed(self, state: Tensor) -> Tensor:
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         return torch.bmm(state, self.tokens.weight.transpose(1, 2))

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Picture
 from inweights.errors import WriteError
 from inweights.lab.engine import Outcome
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import plural
 from inweights.report import style
 from inweights.report.figures import draw
 
@@ -110,7 +111,7 @@ def claims_latex(outcome: Outcome) -> str:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
         rows.append(" & ".join(_escaped(cell) for cell in cells) + r" \\")
     head = "claim & target & measured & 95\\% interval & seeds & verdict"
-    about = f"{outcome.recipe.name}, {outcome.scale} scale, {len(outcome.seeds)} seeds"
+    about = f"{outcome.recipe.name}, {outcome.scale} scale, {plural(len(outcome.seeds), 'seed')}"
     return "\n".join(
         [
             f"% {about}; written by inweights; needs the package booktabs",
@@ -143,6 +144,7 @@ def claims_csv(claims: Sequence[ClaimResult]) -> str:
             "high": claim.high,
             "level": claim.level,
             "seeds": claim.replicates,
+            "condition": claim.condition,
             "case": claim.case,
         }
         for claim in claims

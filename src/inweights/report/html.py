@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.progress import plural
 from inweights.report.tidy import plain
 
 __all__ = [
@@ -129,7 +130,7 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
         for r in table.head(rows).iter_rows()
     )
     grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
-    size = f"{table.height:,} rows" if table.height != 1 else "1 row"
+    size = plural(table.height, "row")
     if table.height > rows:
         size += f", the first {rows} shown"
     return _framed(name, grid, f"{size}. ", _csv_link(name, table))
@@ -175,10 +176,11 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
 
     Args:
         values: Plain nested values.
-        ours: Dotted names of the settings to mark.
+        ours: Dotted names of the settings to mark; places in a list are no part of them.
         path: Dotted name of ``values``.
     """
-    if isinstance(values, Mapping):
+    mapping = isinstance(values, Mapping)
+    if mapping:
         entries = [(str(key), value) for key, value in values.items()]
     elif isinstance(values, list | tuple) and any(isinstance(v, Mapping) for v in values):
         entries = [(str(place), value) for place, value in enumerate(values)]
@@ -188,8 +190,8 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
         return tag("code", "{}")
     items = []
     for key, value in entries:
-        full = f"{path}.{key}" if path else key
-        mark = tag("span", "our choice", class_="ours") if full in ours else ""
+        full = path if not mapping else f"{path}.{key}" if path else key
+        mark = tag("span", "our choice", class_="ours") if mapping and full in ours else ""
         items.append(
             tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)
         )

@@ -24,6 +24,6 @@ def classic_edges(name: str) -> EdgeList:
         >>> [len(classic_edges(name).nodes) for name in CLASSICS]
         [34, 15, 32, 77]
     """
-    import networkx as nx  # type: ignore[import-untyped, unused-ignore]
+    import networkx as nx
 
     return from_graph(getattr(nx, CLASSICS[name])())

@@ -171,7 +171,7 @@ def _is_header(names: Sequence[str]) -> bool:
 
 
 def _graphml(file: Path) -> EdgeList:
-    import networkx as nx  # type: ignore[import-untyped, unused-ignore]
+    import networkx as nx
 
     check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
     try:
