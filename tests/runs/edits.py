@@ -1,11 +1,12 @@
 """A program that edits what is stored, one file at a time, and looks whether that is noticed.
 
-``python tests/runs/edits.py FOLDER EDITS [SEED]`` makes a sealed run, a store, kept weights, a
-training with a checkpoint, and a fine-tuning with its state; changes one file of one of them in one
-way, lets the library read it or go on, and compares with what nobody edited. It prints how many
-edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it is
-*harmless*: the results are the same, bit for bit. Anything else is an error. Processes are forked,
-so that torch is imported once; this one never touches polars, whose threads would not survive that.
+``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a store, kept
+weights, a training with a checkpoint, and a fine-tuning with its state; changes one file of one of
+them in one way, lets the library read it or go on, and compares with what nobody edited. It prints
+how many edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it
+is *harmless*: the results are the same, bit for bit. Anything else is an error. Processes are
+forked, so that torch is imported once; this one never touches polars, whose threads would not
+survive that.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def halted(here: Path) -> None:
 
     def halt(step: int, _total: int, _what: str) -> None:
         if step == 2:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
 
     try:
         finetune_to(here / "model", "@tiny", EXAMPLES, TUNE, progress=halt)
@@ -223,13 +224,13 @@ def edited(
     return what, ends[code]
 
 
-def main(root: str, edits: str, seed: str = "0") -> None:
+def main(root: str, edits: str, seed: str = "0", *subjects: str) -> None:
     home, rng = Path(root), random.Random(seed)
     home.mkdir(parents=True, exist_ok=True)
     counts: Counter[tuple[str, str]] = Counter()
     # What is read back takes a tenth of the time of what goes on, and is edited more often.
     *read, checkpoint, work, state = SUBJECTS
-    names = [*read, checkpoint, *read, work, *read, state, *read]
+    names = subjects or [*read, checkpoint, *read, work, *read, state, *read]
     for number in range(int(edits)):
         name = names[number % len(names)]
         subject = SUBJECTS[name]

@@ -2,10 +2,9 @@
 
 ``python tests/theory/limits_kept.py [SECONDS…] [NAME…]`` gives facts of many shapes to the commands
 that take the option, or to those named, with each limit, and prints what they took and how many
-times the limit that is. Time is
-the processor's, for the commands as for the measurement, so that other work on the machine is
-neither's: the commands' clock, ``time.perf_counter``, is replaced by ``time.process_time``. What
-comes before the forecast, reading the file, is not under the limit and is printed by itself.
+times the limit that is. Time is the processor's, for the commands as for the measurement, so that
+other work on the machine is neither's: the commands' clock, ``time.perf_counter``, is replaced by
+``time.process_time``. What comes before the forecast, reading the file, is not under the limit.
 """
 
 from __future__ import annotations
