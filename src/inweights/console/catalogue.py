@@ -80,7 +80,11 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     if not part:
         out.print(line((recipe.title, "bold")))
-        out.print(line((f"{recipe.name}: {recipe.paper}, {recipe.place}\n", "dim")))
+        out.print(
+            line(
+                (f"{recipe.name}: {', '.join(filter(None, (recipe.paper, recipe.place)))}\n", "dim")
+            )
+        )
         out.print(recipe.summary)
         out.print()
         _scales(recipe)
