@@ -14,7 +14,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-fast test-slow test-gpu fuzz check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -70,9 +70,18 @@ test-slow: $(VENV)/.stamp ## tests that take longer
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
 
-# Hours on two cores; what it finds is in fuzz.jsonl, each case with all that makes it again.
-fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 mutated files
-	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --log fuzz.jsonl
+# An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
+# it again. SEED draws other cases.
+SEED := 0
+
+fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 150 kills, 200 edits, --seconds
+	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
+	@place=$$(mktemp -d) && export OMP_NUM_THREADS=1 && \
+	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
+	  $(BIN)/python -m tests.runs.random_kills $$place/alone tests/trainings 50 $(SEED) && \
+	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
+	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \
+	  $(BIN)/python -m tests.theory.limits_kept; rm -rf $$place
 
 check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
 	@$(BIN)/ruff format --check .
@@ -94,6 +103,9 @@ coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "site: docs/_build/html/index.html"
+
+test-docs: docs $(VENV)/.stamp ## open every page of the site in a browser
+	@INWEIGHTS_SITE=docs/_build/html $(BIN)/python -m pytest -p no:xdist tests/docs/test_site.py
 
 board: $(VENV)/.base ## write the board of the runs on this disk, and their pictures, to docs/ and results/
 	@mkdir -p results

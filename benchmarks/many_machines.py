@@ -1,8 +1,9 @@
 """What a cluster costs where none is needed: a sweep on Ray against one in local processes.
 
-``python benchmarks/many_machines.py [SECONDS]`` runs one sweep of about SECONDS (60) in two local
-processes and on a Ray cluster of two CPUs on this machine, turn and turn about, and prints the
-ratio of their times; and the time in which 10,000 trials are planned.
+``python benchmarks/many_machines.py [SECONDS] [ROUNDS]`` runs one sweep of about SECONDS (60) in
+two local processes and on a Ray cluster of two CPUs on this machine, turn and turn about, so that
+what else runs here falls on both, and prints the ratio of their times; and the time in which 10,000
+trials are planned.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def seconds(on: str, steps: int) -> float:
     return time.monotonic() - started
 
 
-def main(wanted: float = 60.0) -> None:
+def main(wanted: float = 60.0, rounds: float = 2) -> None:
     for kinds, seeds in ((1, 10_000), (10_000, 1)):
         first, before = time.monotonic(), time.process_time()
         with tempfile.TemporaryDirectory() as folder:
@@ -48,9 +49,14 @@ def main(wanted: float = 60.0) -> None:
         print(f"{about} in {spent:.1f} s, {busy:.1f} s of the processor", flush=True)
     start, probe = seconds("", 1), seconds("", 1000)
     steps = max(1000, round(1000 * (wanted - start) / max(0.1, probe - start)))
-    for _ in range(2):
-        local, ray = seconds("", steps), seconds("ray", steps)
+    times: dict[str, list[float]] = {"": [], "ray": []}
+    for turn in range(int(rounds)):
+        for on in ("", "ray", "ray", "")[2 * (turn % 2) :][:2]:
+            times[on].append(seconds(on, steps))
+        local, ray = times[""][-1], times["ray"][-1]
         print(f"{steps} steps: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
+    local, ray = sum(times[""]), sum(times["ray"])
+    print(f"all rounds: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
 
 
 if __name__ == "__main__":

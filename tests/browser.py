@@ -17,10 +17,42 @@ _ARGS = [
     "--disable-sync",
 ]
 
+#: The windows in which each page is looked at: width in pixels, and colours.
+WINDOWS = [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")]
+#: Width of the page, and its smallest text on the screen in pixels; maths is set by its own rules.
+_SEEN = """() => {
+  const seen = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let least = [Infinity, ''];
+  while (walk.nextNode()) {
+    const text = walk.currentNode.textContent.trim(), of = walk.currentNode.parentElement;
+    if (!text || seen.has(of)) { continue; }
+    seen.add(of);
+    const unread = of.closest('.math, mjx-container, noscript, script, style');
+    if (unread || !of.checkVisibility()) { continue; }
+    let size = parseFloat(getComputedStyle(of).fontSize);
+    const drawn = of.closest('svg') && of.getScreenCTM && of.getScreenCTM();
+    if (drawn) { size *= Math.hypot(drawn.a, drawn.b); }
+    if (size > 0 && size < least[0]) { least = [size, text.slice(0, 40)]; }
+  }
+  return [document.documentElement.scrollWidth, ...least];
+}"""
+
+
+def look(page):
+    """Nothing of a page is wider than its window, and no text smaller than 9 pixels."""
+    for width, colours in WINDOWS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=colours)
+        wide, least, text = page.evaluate(_SEEN)
+        assert wide <= width, (page.url, width, colours, wide)
+        assert least >= 9, (page.url, width, colours, text, least)
+
 
 @pytest.fixture(scope="session")
 def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    # Not 'chromium-browser' first: where that is a snap it sees no file of another program.
+    names = ("chromium", "google-chrome", "chromium-browser")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         pytest.skip("install chromium to run")
     playwright = pytest.importorskip("playwright.sync_api", reason="install playwright to run")

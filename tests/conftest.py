@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from tests import shapes
+from tests.forks import Forks
 
 # Read when torch is first imported, which none of the above does: threads that wait by spinning
 # make everything many times slower where the cores are shared.
@@ -31,6 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Processes for tests that kill some; all of them share one import of torch."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system that can fork")
+    forks = Forks()
+    yield forks
+    forks.close()
 
 
 @pytest.fixture(autouse=True)

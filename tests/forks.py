@@ -1,10 +1,25 @@
-"""Work in processes of their own, which are forked, so that torch is imported once."""
+"""Work in processes of their own, which are forked, so that torch is imported once.
+
+Whoever forks must not have used polars, whose threads do not survive that. A process of pytest has;
+so tests ask a server beside it (:class:`Forks`, the fixture ``forks``), which only imports.
+"""
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
+import signal
+import subprocess
+import sys
+import tempfile
 import traceback
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
 
 
 def start(work: Callable[[], object]) -> int:
@@ -13,8 +28,10 @@ def start(work: Callable[[], object]) -> int:
     if child == 0:
         try:
             work()
+            sys.stdout.flush()
         except BaseException:  # noqa: BLE001
             traceback.print_exc()
+            sys.stderr.flush()
             os._exit(1)
         os._exit(0)
     return child
@@ -28,3 +45,102 @@ def end(child: int) -> int:
 def forked(work: Callable[[], object]) -> int:
     """Do something in a process of its own and wait for it; return its exit code."""
     return end(start(work))
+
+
+class Forks:
+    """A server that forks processes for tests; it ends, with all of them, when it is closed."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.forks"],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, work: str, *words: object) -> Child:
+        """Call ``module:function`` with some words in a process that has this one's environment."""
+        file = tempfile.NamedTemporaryFile(prefix="inweights-", delete=False)  # noqa: SIM115
+        file.close()
+        words = tuple(map(str, words))
+        return Child(self, self.ask("start", work, words, dict(os.environ), file.name), file.name)
+
+    def ask(self, *question: object) -> Any:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(question) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server.stdout.readline())
+
+    def close(self) -> None:
+        self._server.communicate()
+
+
+class Child:
+    """A forked process."""
+
+    def __init__(self, forks: Forks, number: int, file: str) -> None:
+        self.forks, self.number, self._file = forks, number, Path(file)
+        self.output = ""
+        self._code: int | None = None
+
+    def kill(self) -> None:
+        """Kill it, unless it has ended; its number is its own until it is waited for."""
+        if self.poll() is None:
+            os.kill(self.number, signal.SIGKILL)
+
+    def poll(self) -> int | None:
+        """Return the exit code, if it has ended, and keep what it printed."""
+        return self._ended(os.WNOHANG)
+
+    def wait(self) -> int:
+        """Wait for its end; return the exit code, below 0 for a signal."""
+        code = self._ended(0)
+        assert code is not None
+        return code
+
+    def _ended(self, how: int) -> int | None:
+        if self._code is None:
+            self._code = self.forks.ask("wait", self.number, how)
+            if self._code is not None:
+                self.output = self._file.read_text()
+                self._file.unlink()
+        return self._code
+
+
+def serve() -> None:
+    """Do what the lines of the standard input ask for."""
+    living: set[int] = set()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what others print is no answer
+    for line in sys.stdin:
+        question, *about = json.loads(line)
+        answer: int | None
+        if question == "start":
+            living.add(answer := start(partial(_do, *_found(about[0]), *about[1:])))
+        else:
+            number, status = os.waitpid(*about)
+            answer = os.waitstatus_to_exitcode(status) if number else None
+            living.discard(number)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+    for child in living:
+        os.kill(child, signal.SIGKILL)
+
+
+def _found(work: str) -> tuple[Any, str]:
+    module, _, name = work.partition(":")
+    return importlib.import_module(module), name  # here, for all processes that follow
+
+
+def _do(module: Any, name: str, words: list[str], environment: dict[str, str], file: str) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115
+    os.dup2(os.open(file, os.O_WRONLY), 1)
+    getattr(module, name)(*words)
+
+
+if __name__ == "__main__":
+    serve()

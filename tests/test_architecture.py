@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -110,3 +112,16 @@ def test_every_package_says_what_is_public() -> None:
         text = path.read_text(encoding="utf-8")
         if path.name != "__main__.py" and len(text.splitlines()) > 3:
             assert "__all__" in text, path
+
+
+@pytest.mark.parametrize(
+    "path", [f for f in FILES if f.name == "__init__.py"], ids=lambda p: p.parent.name
+)
+def test_a_name_that_is_loaded_late_is_no_modules(path: Path) -> None:
+    """Importing such a module, from anywhere, would put it in the place of the function."""
+    package = import_module(".".join(path.relative_to(SOURCE.parent).parts[:-1]))
+    if "__getattr__" not in vars(package):
+        return
+    for name in package.__all__:
+        if (path.parent / f"{name}.py").exists():
+            assert isinstance(getattr(package, name), ModuleType), name

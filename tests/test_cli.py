@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from inweights.cli import main
+from inweights.errors import ConfigError
 
 COMMAND = [sys.executable, "-m", "inweights"]
 
@@ -268,6 +269,27 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
     monkeypatch.setattr(laboratory, "board", lambda scale, only, runs: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, name) -> None:
+    number = getattr(signal, name)
+
+    def stopped(*_: object) -> None:
+        signal.raise_signal(number)
+        raise ConfigError("it went on")
+
+    monkeypatch.setattr("inweights.worlds.open_world", stopped)
+    assert call(capsys, "world", "two-hop") == (
+        1, "", "inweights: stopped; start it again and it goes on from here\n"
+    )  # fmt: skip
+    assert signal.getsignal(number) is signal.SIG_DFL
+    before = signal.signal(number, signal.SIG_IGN)  # as nohup does
+    try:
+        assert call(capsys, "world", "two-hop")[2] == "inweights: it went on\n"
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,14 @@ def refused(capsys, *words: str, code: int = 2) -> str:
 )
 def test_names_that_no_file_has(capsys, words, name) -> None:
     refused(capsys, *(name if word == "NAME" else word for word in words))
+
+
+def test_a_page_takes_no_place_of_a_pipe_or_a_folder(capsys) -> None:
+    os.mkfifo("pipe")
+    for place in ("pipe", ".", "/"):
+        words = ("audit", "facts.csv", "--no-forecast", "--page", place)
+        assert "that is no file" in refused(capsys, *words)
+    assert Path("pipe").is_fifo()
 
 
 @pytest.mark.parametrize("name", ["world.json", "facts.parquet", "queries.parquet"])

@@ -1,5 +1,7 @@
 """Keep the first figure of each finished run for the site: ``docs/images/recipes/*.webp``.
 
+What is drawn for a phone is beside it, ``*-phone.webp``.
+
 ``python docs/_ext/pictures.py [FOLDER OF RUNS]``; ``make board`` does it. A recipe without a run on
 this disk keeps the picture that it has.
 """
@@ -10,11 +12,12 @@ import io
 import sys
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from PIL import Image
 
 from inweights.laboratory import find
 from inweights.recipes import get_recipe, recipe_names
-from inweights.report.figures import draw
+from inweights.report.figures import draw, draw_for_phone
 from inweights.report.save import png
 
 FOLDER = Path(__file__).parents[1] / "images" / "recipes"
@@ -29,11 +32,17 @@ def main(runs: str | None = None) -> None:
         figures = get_recipe(name).figures
         if outcome is None or not figures:
             continue
-        picture = Image.open(io.BytesIO(png(draw(figures[0], outcome.tables)))).convert("RGB")
-        picture.thumbnail((WIDTH, 4 * WIDTH))
-        file = FOLDER / f"{name.replace('/', '-')}.webp"
-        picture.save(file, quality=82, method=6)
-        sys.stdout.write(f"{name}: {file.stat().st_size:,} bytes\n")
+        for end, drawer in (("", draw), ("-phone", draw_for_phone)):
+            drawn = drawer(figures[0], outcome.tables)
+            if drawn is not None:
+                _keep(drawn, FOLDER / f"{name.replace('/', '-')}{end}.webp")
+
+
+def _keep(drawn: Figure, file: Path) -> None:
+    picture = Image.open(io.BytesIO(png(drawn))).convert("RGB")
+    picture.thumbnail((WIDTH, 4 * WIDTH))
+    picture.save(file, quality=82, method=6)
+    sys.stdout.write(f"{file.name}: {file.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":

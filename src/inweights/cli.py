@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
 from inweights.commands import app
-from inweights.errors import InweightsError
+from inweights.errors import InweightsError, WriteError
 from inweights.limits import at_most, launched_by_torchrun
 
 __all__ = ["app", "main"]
@@ -35,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with (
             _warnings_in_a_line(),
+            _stopped_by_signals(),
             at_most(limit) if limit is not None else nullcontext(),
             _joined() as first,
         ):
@@ -45,11 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _tell(str(error))
-        return error.exit_code if isinstance(error, InweightsError) else 2
+        return _code_of(error)
     except KeyboardInterrupt:
         if debug:
             raise
-        print("inweights: stopped; start it again and it goes on from here", file=sys.stderr)
+        with suppress(OSError):  # the terminal is gone, and that was the signal
+            print("inweights: stopped; start it again and it goes on from here", file=sys.stderr)
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -89,6 +93,22 @@ def _joined() -> AbstractContextManager[bool]:
 
 
 @contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP stop a command as Ctrl-C does; what nohup ignores stays ignored."""
+    taken: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        known = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]
+        taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
     """Print warnings as errors are printed: what is to be known, and no place in the source."""
     before = warnings.formatwarning
@@ -104,13 +124,25 @@ def _failed(error: Exception) -> int:
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         _tell(f"{error.strerror or error}{place}; --debug shows where")
-        return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
+        return _code_of_system(error)
     if isinstance(error, UnicodeError):
         _tell("a name is not text in UTF-8, as names of files and folders should be; rename it")
         return 2
     why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
     _tell(f"{why}; --debug shows where")
     return 1 if isinstance(error, MemoryError) else 2
+
+
+def _code_of(error: Exception) -> int:
+    """The exit code of an error that says what to do."""
+    if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+        return _code_of_system(error.__cause__)
+    return error.exit_code if isinstance(error, InweightsError) else 2
+
+
+def _code_of_system(error: OSError) -> int:
+    """1 where the disk is full or broken; else the place that was given is at fault."""
+    return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
 
 
 def _tell(text: str) -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
@@ -190,10 +192,17 @@ def board(
             except InweightsError as error:
                 why = str(error)
         if outcome:
-            results += outcome.claims
+            results += _with_conditions(name, outcome.claims)
         else:
             results += (unjudged(claim, why) for claim in entry_of(name).claims)
     return tuple(results)
+
+
+def _with_conditions(name: str, claims: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
+    """Verdicts, each with its condition: those of earlier versions were stored without."""
+    stated = {claim.id: claim.condition for claim in entry_of(name).claims}
+    for claim in claims:
+        yield replace(claim, condition=claim.condition or stated.get(claim.id, ""))
 
 
 def settle(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress", "duration", "shown"]
+__all__ = ["Progress", "SolverProgress", "duration", "plural", "roughly", "shown"]
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -72,3 +72,25 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s" if minutes else f"{rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return how many there are of what, for people.
+
+    Example:
+        >>> plural(1, "figure"), plural(2000, "figure"), plural(0, "query", "queries")
+        ('1 figure', '2,000 figures', '0 queries')
+    """
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def roughly(seconds: float) -> str:
+    """Return seconds of which only the first digits mean anything, for people.
+
+    Example:
+        >>> roughly(24.1), roughly(740), roughly(9000)
+        ('24 s', '12 min', '2.5 h')
+    """
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -48,16 +48,21 @@ def sentences(row: dict[str, object]) -> list[str]:
         min_size=1,
         max_size=40,
     ),
-    names=st.lists(st.sampled_from([n for n in STRATEGIES if n != "replay"]), unique=True),
+    names=st.lists(st.sampled_from(list(STRATEGIES)), unique=True),
+    replayed=st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=6),
     hops=st.integers(2, 4),
     hold_out=st.sampled_from((0.0, 0.5, 1.0)),
     seed=st.integers(0, 3),
 )
-def test_what_is_asked_is_told_only_where_it_says_so(rows, names, hops, hold_out, seed) -> None:
+def test_what_is_asked_is_told_only_where_it_says_so(
+    rows, names, replayed, hops, hold_out, seed
+) -> None:
     """Read off the texts alone: in one sentence what is asked about, and after it the answer."""
+    text = [f"Once {' saw '.join(met)} all was well" for met in replayed]
     made = augment(
-        knowledge(rows), strategies=names, hops=hops, hold_out=hold_out, seed=seed, most=30
-    )
+        knowledge(rows), strategies=names, hops=hops, hold_out=hold_out, seed=seed, most=30,
+        replay=text if "replay" in names else None,
+    )  # fmt: skip
     told: dict[tuple[str, str], set[str]] = {}
     for row in made.train.iter_rows(named=True):
         for sentence in sentences(row):

@@ -37,6 +37,7 @@ VARYING = (
     (re.compile(r"file:\S+"), "PAGE"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2000-01-01 00:00"),
+    (re.compile(r"about (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
     (re.compile(r"\b\d+ s\b"), "5 s"),
     (re.compile(r"version = \{.*\}"), "version = {0}"),
 )
@@ -85,6 +86,15 @@ def test_no_description_is_long(capsys, name: str) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     assert len(lines) <= 60
+
+
+def test_a_list_is_described_by_its_first_item(capsys) -> None:
+    assert main(["describe", "geometric-memory/fig3", "stars"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["stars.1.…", "as", "stars.0.…"] in lines
+    assert len(lines) <= 12
+    assert main(["describe", "geometric-memory/fig3", "stars.1"]) == 0
+    assert "edges *" in capsys.readouterr().out
 
 
 def test_a_part_that_is_ours_in_part_marks_each_setting(capsys) -> None:

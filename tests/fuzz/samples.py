@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from safetensors.numpy import save_file
 from tests.runs.tiny import RECIPE
 from tests.worlds.test_sources import DUMP, TURTLE
 
 from inweights.audit import augment
 from inweights.audit.write import write_augmented
 from inweights.lab.engine import execute
+from inweights.lab.planned import write_plan
 from inweights.recipes import get_recipe, recipe_names
 from inweights.runs import RunStore
 from inweights.worlds import TwoHop, read_knowledge, save_world
@@ -57,6 +62,35 @@ TEXTS = {
     '[phrases]\nborn = "place of birth"\n[aliases]\nrome = ["Roma"]\n',
     "examples.jsonl": '{"prompt": "Rome is in", "completion": " Italy."}\n'
     '{"prompt": "Oslo is in", "completion": " Norway.", "stage": 1}\n',
+    "study.toml": """
+title = "Identities"
+seeds = 2
+measures = ["accuracy"]
+[world]
+kind = "two-hop"
+n = 3
+[model]
+kind = "emb-mlp"
+[[learner.phases]]
+steps = 30
+optimizer = { kind = "sgd", rate = 2.0, weight_decay = 0.0 }
+[over]
+world.identity = [0.0, 1.0]
+[[figures]]
+table = "accuracy"
+title = "Composition"
+options = { where = { role = "composition" } }
+[[claims]]
+name = "without"
+text = "Hardly any."
+table = "accuracy"
+column = "accuracy"
+at = { role = "composition", identity = 0.0 }
+most = 0.15
+bounds = [0, 1]
+""",
+    "vectors.vec": "4 2\na 1 0\nb 0 1\nc 1 1\nd .5 .5\n",
+    "names.txt": "a\nb\nc\nd\n",
 }
 
 
@@ -74,18 +108,34 @@ def make(root: Path) -> None:
     save_world(TwoHop(n=3).build(), root / "world")
     write_augmented(augment(read_knowledge(root / "facts.csv")), root / "data")
     execute(RECIPE, "smoke", store=RunStore(root / "runs"))
+    with closing(sqlite3.connect(root / "database.db")) as database:
+        database.execute("create table facts (subject text, relation text, object text)")
+        database.executemany("insert into facts values (?, ?, ?)", FACTS)
+        database.commit()
+    vectors = np.arange(8.0).reshape(4, 2)
+    np.save(root / "vectors.npy", vectors)
+    save_file({"wte": vectors}, root / "vectors.safetensors")
+    demo = get_recipe("demo/two-hop")
+    write_plan(demo.plan(demo.scales["smoke"]), [0, 1], str(root / "plan"))
 
 
 _EDGES = [
     ["world", "graph", "--set", "shape=file", "--set", "file=FILE", "--json"],
     ["atlas", "FILE", "--scale", "smoke"],
 ]
+_VECTORS = ["atlas", "edges.csv", "--embedding", "FILE"]
 #: By file or folder, the commands that read it; the first word that fits the path.
 READERS: dict[str, list[list[str]]] = {
     "config.toml": [["run", "demo/two-hop", "--scale", "smoke", "--config", "FILE"]],
     "wording.toml": [["augment", "facts.csv", "--out", "new", "--wording", "FILE"]],
     "examples.jsonl": [["finetune", "@tiny", "FILE", "--out", "new"]],
     **dict.fromkeys(("edges", "paths", "links"), _EDGES),
+    "study.toml": [["sweep", "FILE"]],
+    "database.db": [["audit", "sqlite:///FILE", "--json"], ["world", "sqlite:///FILE"]],
+    "vectors.vec": [_VECTORS],
+    "vectors": [[*_VECTORS, "--names", "names.txt", "--json"]],
+    "names.txt": [["atlas", "edges.csv", "--embedding", "vectors.npy", "--names", "FILE"]],
+    "plan/": [["status", "plan", "--json"], ["work", "plan"], ["work", "plan", "--retry"]],
     "world/": [["world", "world", "--json"], ["predict", "world", "--seconds", "1"]],
     "set/": [["audit", "set", "--json"], ["world", "triples", "--set", "path=set"]],
     "data/questions": [["evaluate", "@tiny", "data", "--json"]],
@@ -167,7 +217,21 @@ def commands() -> list[list[str]]:
         ["finetune", "@tiny", "examples.jsonl", "--out", "new", "--set", "epochs=1", "--seed", "1"],
         ["finetune", "@tiny", "data", "--out", "new", "--part", "control", "--dtype", "float32"],
         ["evaluate", "@tiny", "data", "--no-words", "--json"],
+        ["predict", "two-hop", "--set", "n=3", "--intervals", "--seconds", "1", "--page", "p.html"],
+        ["audit", "facts.csv", "--no-forecast", "--fix", "new"],
+        ["audit", "sqlite:///database.db", "--query", "select * from facts", "--no-forecast"],
+        ["atlas", "edges.csv", "--embedding", "vectors.npy", "--names", "names.txt", "--json"],
+        ["atlas", "--paths", "paths.txt", "--scale", "smoke"],
     ]
+    looks = [
+        ["describe", "fig2", "gpt.model"], ["describe", "demo/two-hop", "--full"],
+        ["cite", "fig2"], ["compare", "tests/tiny", "tests/tiny", "--scale", "smoke"],
+        ["export", "tests/tiny", "--scale", "smoke", "--out", "new", "--csv", "--latex"],
+        ["explore", "geometry", "--out", "explore.html", "--seed", "1"],
+        ["sweep", "study.toml", "--set", "world.n=4", "--seeds", "2"],
+        ["plan", "demo/two-hop", "--scale", "smoke", "--out", "new", "--seeds", "2"],
+        ["status", "plan"], ["work", "plan", "--lease", "5", "--jobs", "2"],
+    ]  # fmt: skip
     stored = [
         ["list"], ["list", "--json"], ["runs"], ["runs", "--json", "--runs", "runs"],
         ["show", "tests/tiny", "--scale", "smoke"],
@@ -179,7 +243,7 @@ def commands() -> list[list[str]]:
         ["run", "demo/two-hop", "--scale", "smoke", "--config", "config.toml", "--jobs", "1"],
         ["run", "demo/two-hop", "--scale", "smoke", "--seeds", "900..903", "--device", "cpu"],
     ]  # fmt: skip
-    return [*runs, *3 * worlds, *2 * facts, *2 * stored]
+    return [*runs, *3 * worlds, *2 * facts, *2 * stored, *2 * looks]
 
 
 def _settings(name: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,8 +12,9 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fuzz.campaign import Case, campaign, wrong
+from tests.fuzz.campaign import wrong
 from tests.fuzz.mutate import mutated_bytes, mutated_command, mutated_value
+from tests.fuzz.worker import Case
 
 from inweights.config import apply_overrides
 from inweights.errors import InweightsError
@@ -45,7 +48,16 @@ def read_or_refused(read: Callable[[], T]) -> T | None:
 @linux
 @pytest.mark.slow
 def test_mutated_commands_and_files() -> None:
-    assert campaign(commands=40, files=40, seed=1) == []
+    words = ["--commands", "60", "--files", "60", "--seed", "1", "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.campaign", *words],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 wrong of command" in done.stdout
 
 
 @given(NEAR, st.sampled_from(["csv", "tsv", "jsonl", "json", "ttl", "nt"]))

@@ -1,113 +1,302 @@
-"""A process that runs commands one after another, and says of each how it ended.
+"""Commands in processes of their own, forked from one that has imported everything.
 
-It reads lines of JSON, ``{"words": [...], "files": {path: bytes in base64}}``, and answers with one
-of ``code``, ``out``, ``err``, ``error`` (a traceback), ``seconds`` (of its own time) and
-``megabytes``. Each command has a fresh copy of the samples. Trainings are not run: a command that
-has planned one is done.
+A fork takes hundredths of a second where a new interpreter takes seconds, and is as good: a command
+finds no other command's state, threads or files. This process therefore never *uses* polars or
+torch, whose threads would not survive a fork. Each place where commands run has a copy of the
+samples, which is looked over after each command and put back where one changed it. Where the
+campaign is root's, and all may read its Python, commands are nobody's. Trainings are not run: a
+command that has planned one is done.
 """
 
 from __future__ import annotations
 
-import base64
+import gc
+import importlib
+import io
 import json
 import os
+import pkgutil
+import select
 import shutil
+import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from tests.runs.tiny import RECIPE
+import inweights
 
-import inweights.lab.collect
-import inweights.lm.job
-import inweights.theory.prediction
-from inweights import cli, recipes
+SECONDS, MEGABYTES = 5.0, 1000.0
+#: Seconds of waiting after which a process that computes nothing is given up, too; one that could
+#: compute and gets no processor, on a busy machine, does not wait.
+PATIENCE = 60.0
+NOBODY = 65534
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+    "INWEIGHTS_MAX_MEMORY": "300MB",
+    "INWEIGHTS_RUNS": "runs",
+    "HF_HUB_OFFLINE": "1",
+    "COLUMNS": "100",
+}
+#: What commands import only when they need it.
+LATE = (
+    "matplotlib.pyplot", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg",
+    "rich.progress", "rich.table", "rich._unicode_data.unicode17-0-0", "encodings.utf_8_sig",
+    "polars._utils.parquet", "rdflib.plugins.stores.memory", "rdflib.plugins.parsers.notation3",
+    "sqlalchemy", "sqlite3", "scipy.optimize",
+    "scipy.sparse.linalg", "scipy.stats", "networkx", "cyclopts.help", "transformers",
+    "transformers.models.auto.modeling_auto", "torch._dynamo",
+)  # fmt: skip
 
 
 class PlannedError(BaseException):
     """The command has got to where training begins."""
 
 
-def stop(*_args: object, **_options: Any) -> None:
-    raise PlannedError
+@dataclass
+class Case:
+    """A command, and the samples that are other than they should be.
+
+    Attributes:
+        words: The command.
+        files: Bytes of samples that are replaced.
+        forget: A folder that is removed before.
+        expected: What is shown where the change is harmless; anything if empty.
+        kind: ``command`` or ``file``.
+        number: With the campaign's seed it makes the case again.
+    """
+
+    words: list[str]
+    files: dict[str, bytes] = field(default_factory=dict)
+    forget: str = ""
+    expected: str = ""
+    kind: str = "command"
+    number: int = 0
 
 
-def arm() -> None:
-    """Replace what takes minutes: training, what is written for it, and longer solutions."""
-    collect = inweights.lab.collect.collect
+def preload() -> None:
+    """Import all that a command may need, and replace what takes minutes.
 
-    def tiny_only(plan, *args, **options):
+    That is training, what is written for it, and longer solutions.
+    """
+    for module in pkgutil.walk_packages(inweights.__path__, "inweights."):
+        if not module.name.endswith(("__main__", ".worker")):
+            with suppress(ImportError):  # of a package that is no requirement
+                importlib.import_module(module.name)
+    for name in LATE:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    from tests.runs.tiny import RECIPE
+
+    from inweights import recipes
+    from inweights.lab import collect as collecting
+    from inweights.lab import planned
+    from inweights.lm import job
+    from inweights.theory import prediction
+
+    collect = collecting.collect
+
+    def tiny_only(plan: Any, *args: Any, **options: Any) -> Any:
         if all(one.compute.__module__ == "tests.runs.tiny" for one in plan.computations) and not (
             plan.trials
         ):
             return collect(plan, *args, **options)
         raise PlannedError
 
-    inweights.lab.collect.collect = tiny_only
-    for name in ("finetune", "replayed"):
-        setattr(inweights.lm.job, name, stop)
-    quick = partial(inweights.theory.nuclear_norm.solve, iterations=20)
-    setattr(inweights.theory.prediction, "solve", quick)  # noqa: B010 (it is imported there)
+    collecting.collect = tiny_only
+    planned.choose_executor = stop
+    job.finetune = job.replayed = stop
+    prediction.solve = partial(prediction.solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE
+    gc.collect()
+    gc.freeze()  # what no child collects, no child copies
 
 
-def peak() -> float:
-    """Megabytes that this process has had at most since :func:`forget_peak`."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(text.split("VmHWM:")[1].split()[0]) / 1e3
+def stop(*_args: object, **_options: object) -> NoReturn:
+    raise PlannedError
 
 
-def forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+class Place:
+    """A folder with a copy of the samples, put back after each case to what it was.
+
+    Args:
+        samples: The samples.
+        folder: The copy.
+    """
+
+    def __init__(self, samples: Path, folder: Path) -> None:
+        self.samples, self.folder = samples, folder
+        self._copy()
+
+    def prepare(self, case: Case) -> None:
+        for name, content in case.files.items():
+            (self.folder / name).write_bytes(content)
+        if case.forget:  # the stored tables are read again
+            shutil.rmtree(self.folder / case.forget)
+
+    def restore(self, case: Case) -> None:
+        """Put back what the case replaced, and all of it where anything else is not as it was."""
+        for name in case.files:
+            with suppress(OSError):
+                shutil.copy2(self.samples / name, self.folder / name)
+                self._as_it_was[self.folder / name] = _state(self.folder / name)
+        if self._look() != self._as_it_was:
+            shutil.rmtree(self.folder)
+            self._copy()
+
+    def _copy(self) -> None:
+        shutil.copytree(self.samples, self.folder)
+        if _for_nobody():
+            for path in (self.folder, *self.folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY)
+        self._as_it_was = self._look()
+
+    def _look(self) -> dict[Path, tuple[int, ...]]:
+        return {path: _state(path) for path in self.folder.rglob("*")}
 
 
-def run(case: dict[str, Any], samples: Path, scratch: Path) -> dict[str, Any]:
-    """Run one command among a copy of the samples."""
-    os.chdir(scratch.parent)
-    shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(samples, scratch)
-    os.chdir(scratch)
-    for name, content in case["files"].items():
-        (scratch / name).write_bytes(base64.b64decode(content))
-    if case.get("forget"):  # the stored tables are read again
-        shutil.rmtree(scratch / case["forget"])
-    real = sys.stdout, sys.stderr, sys.stdin
-    streams = [TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
-    sys.stdout, sys.stderr = streams
-    sys.stdin = TextIOWrapper(BytesIO())
-    answer: dict[str, Any] = {"code": None, "error": ""}
-    forget_peak()
-    before, began = peak(), time.process_time()
+def _for_nobody() -> bool:
+    """Whether this is root, and another user could run the same."""
+    homes = [Path(place).resolve() for place in (sys.base_prefix, sys.prefix, *inweights.__path__)]
+    needed = {place for home in homes for place in (home, *home.parents)}
+    return os.getuid() == 0 and all(place.stat().st_mode & 0o005 == 0o005 for place in needed)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    found = path.lstat()
+    # Writing into a folder changes its time, and what is in it is looked at by itself.
+    times = () if path.is_dir() else (found.st_ctime_ns, found.st_size)
+    return (found.st_ino, found.st_mode, *times)
+
+
+def answers(cases: Iterable[Case], places: Iterable[Place]) -> Iterator[tuple[Case, dict]]:
+    """Run cases, one at a time in each place, and say of each how it ended.
+
+    An answer has ``code``, ``out``, ``err``, ``error`` (a traceback, or how it died), ``seconds``
+    (of its own processor time) and ``megabytes``.
+    """
+    waiting, free = iter(cases), list(places)
+    running: dict[int, _Running] = {}
     try:
-        answer["code"] = cli.main(case["words"])
+        while True:
+            while free and (case := next(waiting, None)):
+                one = _Running(case, free.pop())
+                running[one.pipe] = one
+            if not running:
+                return
+            ready, _, _ = select.select(list(running), [], [], 0.5)
+            for one in list(running.values()):
+                if one.more() if one.pipe in ready else not one.hangs():
+                    continue
+                del running[one.pipe]
+                yield one.case, one.end()
+                free.append(one.place)
+    finally:
+        for one in running.values():
+            one.end()
+
+
+class _Running:
+    """A case at work in a process of its own."""
+
+    def __init__(self, case: Case, place: Place) -> None:
+        self.case, self.place = case, place
+        place.prepare(case)
+        self.pipe, told = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.process = os.fork()
+        if self.process == 0:
+            try:
+                _in_child(case, place.folder, told)
+            finally:
+                os._exit(70)
+        os.close(told)  # so that no later child holds it open
+        self.told, self.why = bytearray(), ""
+        self.used, self.waited, self.looked = 0.0, 0.0, time.monotonic()
+
+    def more(self) -> bool:
+        """Take what it says; whether more may come."""
+        data = os.read(self.pipe, 1 << 20)
+        self.told += data
+        return bool(data)
+
+    def hangs(self) -> bool:
+        """Whether it has computed, or waited for nothing, for too long."""
+        try:
+            text = Path(f"/proc/{self.process}/stat").read_text()
+        except OSError:
+            return False
+        fields = text.rpartition(")")[2].split()
+        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        now = time.monotonic()
+        if used == self.used and fields[0] != "R":
+            self.waited += now - self.looked
+        self.used, self.looked = used, now
+        if used <= 3 * SECONDS and self.waited <= PATIENCE:
+            return False
+        self.why = f"hangs (after {used:.0f} s of work and {self.waited:.0f} s of waiting)"
+        return True
+
+    def end(self) -> dict:
+        """End it, with all that it began, and return how it ended."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        os.close(self.pipe)
+        self.place.restore(self.case)
+        with suppress(ValueError):
+            return json.loads(bytes(self.told))
+        return {"code": None, "error": self.why or f"died with {code}"}
+
+
+def _in_child(case: Case, folder: Path, told: int) -> NoReturn:
+    os.setpgid(0, 0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):  # what a library prints past Python goes elsewhere
+        os.dup2(nothing, stream)
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak
+    if _for_nobody():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    os.chdir(folder)
+    answer = json.dumps(_run(case.words)).encode()
+    with open(told, "wb") as pipe:
+        pipe.write(answer)
+    os._exit(0)
+
+
+def _run(words: list[str]) -> dict:
+    from inweights import cli
+
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    sys.stdout, sys.stderr = streams
+    sys.stdin = io.TextIOWrapper(io.BytesIO())
+    answer: dict = {"code": None, "error": ""}
+    before, began = _peak(), time.process_time()
+    try:
+        answer["code"] = cli.main(words)
     except PlannedError:
         answer["code"] = 0
     except BaseException:  # noqa: BLE001
         answer["error"] = traceback.format_exc()
-    finally:
-        sys.stdout, sys.stderr, sys.stdin = real
     answer["seconds"] = time.process_time() - began
-    answer["megabytes"] = peak() - before
+    answer["megabytes"] = _peak() - before
     for name, stream in zip(("out", "err"), streams, strict=True):
         answer[name] = stream.buffer.getvalue().decode("utf-8", "replace")
     return answer
 
 
-def main(samples: str, scratch: str) -> None:
-    arm()
-    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a library prints past Python goes elsewhere
-    pipe.write("ready\n")
-    pipe.flush()
-    for line in sys.stdin:
-        answer = run(json.loads(line), Path(samples), Path(scratch))
-        pipe.write(json.dumps(answer) + "\n")
-        pipe.flush()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _peak() -> float:
+    """Megabytes that this process has had at most."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.split("VmHWM:")[1].split()[0]) / 1e3

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,20 +127,16 @@ def test_processes_side_by_side_change_nothing(tmp_path) -> None:
     assert seen[-1][0] == seen[-1][1]
 
 
+def share(folder: str) -> None:
+    """What each of two programs does."""
+    collect(DEMO.plan(DEMO.scales["smoke"]), range(4), Store(folder))
+
+
 @pytest.mark.slow
-def test_two_calls_of_one_plan_share_the_work(tmp_path) -> None:
+def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
     """Two programs on one store: each waits for, or takes over, what the other makes."""
-    script = (
-        "import sys\n"
-        "from inweights.lab.collect import Effort, collect\n"
-        "from inweights.lab.store import Store\n"
-        "from inweights.recipes import get_recipe\n"
-        "demo = get_recipe('demo/two-hop')\n"
-        "collect(demo.plan(demo.scales['smoke']), range(4), Store(sys.argv[1]), Effort(jobs=2))\n"
-    )
-    command = [sys.executable, "-c", script, str(tmp_path / "shared")]
-    both = [subprocess.Popen(command) for _ in range(2)]
-    assert [process.wait(200) for process in both] == [0, 0]
+    both = [forks.start("tests.lab.test_engine:share", tmp_path / "shared") for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
     settings = DEMO.scales["smoke"]
     shared = collect(DEMO.plan(settings), range(4), Store(tmp_path / "shared"))
     alone = collect(DEMO.plan(settings), range(4), Store(tmp_path / "alone"))
@@ -174,26 +169,25 @@ def test_a_killed_process_is_begun_again(tmp_path, monkeypatch) -> None:
     assert same(execute(DEMO, "smoke", store=RunStore(tmp_path / "b")).tables, outcome.tables)
 
 
+LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
+
+
+def train_long(folder: str) -> None:
+    """What each of the killed processes does; it writes checkpoints often."""
+    task.Checkpoint = partial(task.Checkpoint, every_steps=7)
+    execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG)
+
+
 @pytest.mark.slow
-def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
+def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     """kill -9 while a group trains; the end is the same to the last bit."""
-    script = (
-        "from inweights.lab import engine, task\n"
-        "from inweights.recipes import get_recipe\n"
-        "from inweights.runs import RunStore\n"
-        "old = task.Checkpoint\n"
-        "task.Checkpoint = lambda path, **more: old(path, every_steps=7, **more)\n"
-        f"engine.execute(get_recipe('demo/two-hop'), 'smoke', store=RunStore({str(tmp_path)!r}),"
-        " overrides=['gpt.phase.steps=400', 'emb_mlp.steps=30'])\n"
-    )
     store = RunStore(tmp_path)
-    overrides = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
-    _, _, config = DEMO.resolve("smoke", overrides=overrides)
+    _, _, config = DEMO.resolve("smoke", overrides=LONG)
     folder = store.folder(DEMO.name, config)
     unfinished = tmp_path / "store" / "unfinished"
     killed = 0
     for _ in range(40):
-        process = subprocess.Popen([sys.executable, "-c", script])
+        process = forks.start("tests.lab.test_engine:train_long", tmp_path)
         deadline = time.monotonic() + 60
         states = set(unfinished.glob("*/state"))
         while process.poll() is None and time.monotonic() < deadline:
@@ -204,13 +198,13 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path) -> None:
             time.sleep(0.15)
             process.kill()
             killed += 1
-        assert process.wait(120) in (0, -9)
+        assert process.wait() in (0, -9)
         if folder.complete:
             break
     assert killed >= 1
     assert folder.complete
     assert not list(unfinished.glob("*"))
-    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides)
+    fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=LONG)
     assert same(folder.tables(), fresh.tables)
 
 

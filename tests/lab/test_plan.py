@@ -162,7 +162,9 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
     [
         ("os:system", "neither the library's nor a plugin's"),
         ("subprocess:run", "neither the library's nor a plugin's"),
-        ("inweights.runs.store:os", "is no function"),
+        ("inweights.runs.store:os", "neither the library's nor a plugin's"),
+        ("inweights.lab.executors:os.popen", "neither the library's nor a plugin's"),
+        ("inweights.lab.executors:subprocess.getoutput", "neither the library's nor a plugin's"),
         ("inweights.lab.plan:Run", "is no function"),
         ("inweights.lab.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),

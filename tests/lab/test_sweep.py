@@ -159,7 +159,7 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     more.run(progress=False)
     done = more.forecast()
     assert (done.stored, done.trained, done.minutes) == (10, 0, None)
-    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 of them stored; 0 to train: 0 steps"
+    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
 
 
 class Uneven(Config):

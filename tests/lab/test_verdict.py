@@ -31,6 +31,23 @@ def result(judged: Judged, table: pl.DataFrame = TABLE, **options):
     return judge(state("c", "It works.", judged), {"t": table}, **options)
 
 
+def test_a_verdict_says_under_which_condition() -> None:
+    """As the rows of its score say; else as its recipe does, or the claim itself."""
+    fast, slow = (ACCURACY.at(condition=one) for one in ("fast", "slow"))
+    told = Stating("a/b", "ours", "Fig. 1", condition="usual")
+    for judged, condition in (
+        (fast >= 0.5, "fast"),
+        (fast - slow >= 0.5, "fast, minus slow"),
+        (fast - fast.at(model="a") >= 0.5, "fast"),
+        (ACCURACY.over("condition") >= 0.5, "each"),
+        (ACCURACY >= 0.5, "usual"),
+    ):
+        claim = told("c", "It works.", judged)
+        assert unjudged(claim, "").condition == claim.condition == condition
+    assert told("c", "It works.", ACCURACY >= 0.5, condition="").condition == ""
+    assert result(ACCURACY >= 0.5).condition == ""
+
+
 def test_interval_is_students() -> None:
     values = [0.2, 0.5, 0.9, 0.4]
     mean, low, high = interval(values)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
-from inweights.lm import Example, FineTune, LanguageModel
+from inweights.lm import Example, FineTune, LanguageModel, finetune_to
 
-__all__ = ["FACTS", "LONG", "weights"]
+__all__ = ["FACTS", "LONG", "tune_three", "weights"]
 
 FACTS = [
     Example("Rome is in", " Italy."),
@@ -20,3 +22,9 @@ LONG = FineTune(method="full", rate=2e-2, epochs=60, batch_tokens=200)
 
 def weights(lm: LanguageModel) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in lm.model.parameters()])
+
+
+def tune_three(out: str | Path) -> None:
+    """Fine-tune the tiny model on three of them; in a process of its own, or in one of several."""
+    config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=40)
+    finetune_to(out, "@tiny", FACTS[:3], config)

@@ -10,8 +10,9 @@ from msgspec import structs
 from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
-from inweights.lm import Example, FineTune, encode, finetune, load_model
+from inweights.lm import Example, FineTune, encode, finetune, load_model, tuning
 from inweights.lm.replay import replayed
+from inweights.lm.tuning import remembered
 
 FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)
 
@@ -43,11 +44,14 @@ def test_facts_are_learnt(lm, method) -> None:
     assert all(p.requires_grad for p in lm.model.parameters())
 
 
-@pytest.mark.parametrize("method", ["full", "lora"])
-@pytest.mark.parametrize("stop", [2, 5])
-def test_resumed_is_uninterrupted_bit_for_bit(method, stop, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("method", "stop", "more"),
+    [("full", 2, {}), ("lora", 5, {}), ("full", 5, {"replay": 0.2, "until": 0.01})],
+    ids=str,
+)
+def test_resumed_is_uninterrupted_bit_for_bit(method, stop, more, tmp_path) -> None:
     facts = [replace(fact, stage=i // 2) for i, fact in enumerate(FACTS)]
-    config = structs.replace(FULL, method=method, batch_tokens=18)
+    config = structs.replace(FULL, method=method, batch_tokens=18, **more)
     one, other = load_model("@tiny"), load_model("@tiny")
     whole = finetune(one, facts, config, seed=3)
 
@@ -111,11 +115,62 @@ def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:
 
 
 def test_what_a_model_writes_itself_is_replayed(lm) -> None:
-    fact = [Example("Rome is in", " Italy.", 3)] * 20
-    more = replayed(lm, fact, FineTune(replay=0.5), 5)
-    assert more == replayed(load_model("@tiny"), fact, FineTune(replay=0.5), 5)
-    assert {(e.prompt, e.stage) for e in more} == {("", 3)}
-    assert sum(len(lm.tokens(e.completion)) for e in more) <= 0.5 * 20 * len("Rome is in Italy.")
-    assert replayed(lm, fact, FineTune(), 5) == []
+    facts = [Example("Rome is in", " Italy.", stage) for stage in (2, 3)] * 20
+    config = FineTune(replay=0.5, epochs=2)
+    more = replayed(lm, facts, config, 5)
+    assert more == replayed(load_model("@tiny"), facts, config, 5)
+    assert {e.prompt for e in more} == {""}
+    assert all(e.old for e in more)
+    stages = [{e.completion for e in more if e.stage == stage} for stage in (2, 3)]
+    assert not stages[0] & stages[1]  # each has texts of its own
+    once = 20 * len("Rome is in Italy.")
+    for texts in stages:
+        assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once  # of both epochs
+    assert replayed(lm, facts, FineTune(), 5) == []
     with pytest.raises(ConfigError, match="replay is a share"):
         FineTune(replay=-1.0)
+    with pytest.raises(ConfigError, match="until is a share"):
+        FineTune(until=1.5)
+
+
+def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> None:
+    texts = [Example("", "The weather is fine.", old=True), Example("", "Ice.", old=True)]
+    rows = remembered(lm, encode(lm, texts, end=True))
+    monkeypatch.setattr(tuning, "_LIKELY", 257)  # all tokens that there are
+    full = remembered(lm, encode(lm, texts, end=True))
+    finetune(lm, FACTS, FULL)
+    found, whole = (
+        float(tuning._drift(lm, lm.model, part, torch.device("cpu"))[0].detach())
+        for part in (rows, full)
+    )
+    exact = 0.0
+    for row in rows:
+        ids, both = torch.tensor([row.ids]), (load_model("@tiny").model, lm.model)
+        with torch.no_grad():
+            before, now = (model(ids).logits[0].log_softmax(-1) for model in both)
+        exact += float((before.exp() * (before - now)).sum(1)[row.start - 1 : -1].sum())
+    assert whole == pytest.approx(exact, rel=1e-3)
+    assert 0 < found < exact  # unlikely tokens count as one
+    same = load_model("@tiny")
+    assert float(tuning._drift(same, same.model, rows, torch.device("cpu"))[0].detach()) < 1e-4
+
+
+def test_texts_to_keep_hold_a_model_where_it_was() -> None:
+    """They are read beside the facts in every update, and the loss that is told is of the facts."""
+    drifts = []
+    for replay in (0.0, 1.0):
+        lm = load_model("@tiny")
+        rows = remembered(lm, encode(lm, [Example("", "The weather is fine.", old=True)]))
+        done = finetune(lm, FACTS, structs.replace(FULL, replay=replay, epochs=6))
+        assert done.losses["loss"][0] == pytest.approx(5.55, abs=0.1)  # log 257
+        drifts.append(float(tuning._drift(lm, lm.model, rows, torch.device("cpu"))[0].detach()))
+    assert drifts[1] < 0.7 * drifts[0]
+
+
+def test_a_stage_ends_when_its_facts_are_known(lm) -> None:
+    facts = [replace(fact, stage=i // 2) for i, fact in enumerate(FACTS)]
+    done = finetune(lm, facts, structs.replace(LONG, until=1.0))
+    lengths = done.losses.group_by("stage", maintain_order=True).len()["len"].to_list()
+    assert max(lengths) < LONG.epochs
+    last = done.losses.group_by("stage", maintain_order=True).last()
+    assert last["known"].to_list() == last["new"].to_list() == [2, 2]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import polars as pl
 import pytest
 import torch
 from filelock import FileLock
+from tests.lm.four_facts import tune_three
 
 from inweights.console import language
 from inweights.errors import ConfigError, DataError
@@ -20,13 +23,17 @@ from inweights.lm import (
     FineTune,
     Question,
     add_scores,
+    ask,
     card_of,
     evaluation,
     finetune_to,
     forecast_of,
     load_model,
     read_exam,
+    score_epochs,
+    summary,
 )
+from inweights.lm.epochs import epochs_of, lock_of
 from inweights.worlds.new_folder import new_folder
 
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)
@@ -50,7 +57,8 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     done = finetune_to(
         tmp_path / "model", "@tiny", data, SHORT, show=lambda *what: shown.append(what)
     )
-    (mask, rows, tokens, steps) = shown[0]
+    mask, rows, tokens, steps, own = shown[0]
+    assert own == 0
     assert "Ann was born in[ ][R][o][m][e][.]" in mask
     assert (steps, rows) == (done.losses.height, 4)
     assert tokens == done.tokens
@@ -82,7 +90,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
         card_of(tmp_path)
     assert "| composition | 2 |" in card
     assert made["answers"].filter(pl.col("when") == "before").height == 14
-    language.mask(mask, rows, tokens, steps)
+    language.mask(mask, rows, tokens, steps, own)
     language.finetuned(done, tmp_path / "model", json=False)
     language.evaluated(made, json=False)
     said = capsys.readouterr().out
@@ -97,7 +105,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["stages"][0]["updates"] == steps
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
     done = []
@@ -129,6 +137,31 @@ def test_adapters_are_kept_for_peft(data, tmp_path) -> None:
     with torch.no_grad():
         one, other = merged.model(ids).logits, adapted(ids).logits
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsys) -> None:
+    out, asked = tmp_path / "model", read_exam(data)
+    config = FineTune(method=method, rate=1e-2, epochs=2, batch_tokens=512)
+    finetune_to(out, "@tiny", data, config, seed=1, keep_epochs=True)
+    last = epochs_of(out) / "2-of-2"
+    last.rename(tmp_path / "later")
+    with FileLock(lock_of(out)):  # it is at work yet
+        rows = score_epochs(out, asked, every=0.01)
+        scores = [next(rows), next(rows)]
+        (tmp_path / "later").rename(last)
+        scores.append(next(rows))
+    assert list(rows) == []
+    assert [(row["epoch"], row["epochs"]) for row in scores] == [(0, 2), (1, 2), (2, 2)]
+    for row, lm in ((scores[0], load_model("@tiny", seed=1)), (scores[2], load_model(out))):
+        assert row["accuracy"] == dict(summary(ask(lm, asked)).select("role", "accuracy").rows())
+    language.epoch(scores[2], json=True)
+    assert json.loads(capsys.readouterr().out) == scores[2]
+    language.epoch(scores[2], json=False)
+    assert capsys.readouterr().out.startswith("  2 of 2  two hops ")
+    with pytest.raises(DataError, match="--keep-epochs"):
+        next(score_epochs(tmp_path / "none", asked))
 
 
 def test_losses_go_to_a_tracker(data, tmp_path, monkeypatch) -> None:
@@ -200,31 +233,28 @@ def test_gaps_that_are_no_number_are_null_in_json(capsys) -> None:
     assert json.loads(capsys.readouterr().out)["gap"]["gap"] is None
 
 
-_TWO = """
-import sys
-from inweights.lm import Example, FineTune, finetune_to
-facts = [Example("Rome is in", " Italy."), Example("Oslo is in", " Norway."),
-         Example("Lima is in", " Peru.")]
-config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=40)
-finetune_to(sys.argv[1], "@tiny", facts, config)
-"""
-
-
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(tmp_path) -> None:
+    """Both are told what ``accelerate launch --cpu --num_processes 2`` tells them."""
     pytest.importorskip("accelerate", reason="several processes need it: pip install accelerate")
-    script = tmp_path / "two.py"
-    script.write_text(_TWO)
-    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2"]
-    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
-    for name, start in (("one", []), ("two", launch)):
-        done = subprocess.run(
-            [sys.executable, *start, str(script), str(tmp_path / name)],
-            capture_output=True,
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    told |= {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true", "WORLD_SIZE": "2"}
+    script = "import sys; from tests.lm.four_facts import tune_three; tune_three(sys.argv[1])"
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / "two")],
+            stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            cwd=Path(__file__).parents[2],
+            env=os.environ | told | {"RANK": rank, "LOCAL_RANK": rank},
         )
-        assert done.returncode == 0, done.stderr[-2000:]
+        for rank in "01"
+    ]
+    tune_three(tmp_path / "one")
+    said = [process.communicate()[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], "".join(said)[-2000:]
     one, two = (pl.read_parquet(tmp_path / n / "losses.parquet") for n in ("one", "two"))
     # The same sums, added in another order.
     assert two["loss"].to_list() == pytest.approx(one["loss"].to_list(), rel=1e-3)

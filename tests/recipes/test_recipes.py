@@ -11,10 +11,11 @@ from tests.recipes.stated import RECORD, stated
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lab import judge
+from inweights.lab.describe import is_ours, split_ours
 from inweights.lab.describe import settings as settings_of
-from inweights.lab.describe import split_ours
 from inweights.lab.plan import asked_of
 from inweights.recipes import get_recipe, recipe_names, register
+from inweights.recipes.index import index
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
@@ -62,8 +63,8 @@ def test_recipe_is_well_stated(name: str) -> None:
     assert recipe.claims
     assert all(claim.text.endswith(".") for claim in recipe.claims)
     names, _ = split_ours(recipe.ours)
-    known = [f"{one.path}." for one in settings_of(recipe)]
-    assert all(any(path.startswith(f"{name}.") for path in known) for name in names), names
+    paths = [one.path for one in settings_of(recipe)]
+    assert [name for name in names if not any(is_ours(path, [name]) for path in paths)] == []
     for scale in recipe.scales:
         settings, seeds, config = recipe.resolve(scale)
         work = asked_of(recipe.plan(settings), seeds[:1])
@@ -86,7 +87,10 @@ def smoke(tmp_path_factory):
             done[name] = iw.run(name, "smoke", runs=root)
         return done[name]
 
-    return run
+    with pytest.MonkeyPatch.context() as patch:
+        # A figure is drawn again for phones; tests/report do so for each kind of drawing.
+        patch.setattr("inweights.report.sections.draw_for_phone", lambda *_: None)
+        yield run
 
 
 #: Miniatures that take longer: claims that name many conditions, and language models.
@@ -165,6 +169,23 @@ def test_own_recipes_can_be_registered() -> None:
         register(get_recipe("demo/two-hop"))
     with pytest.raises(ConfigError, match="did you mean 'identity-bridge/fig2'"):
         get_recipe("identity-bridge/fig22")
+
+
+def test_claims_of_geometric_memory_say_under_which_condition() -> None:
+    """But for what nothing, or Node2Vec alone, is trained for: it is the same under all."""
+    without = [
+        claim.id.removeprefix("geometric-memory/")
+        for name, entry in index().items()
+        if name.startswith("geometric-memory/")
+        for claim in entry.claims
+        if not claim.condition
+    ]
+    homes = {home for home, _, _ in (name.rpartition("/") for name in without)}
+    assert homes == {"fig2-10-11", "fig6", "fig7", "fig8", "b5", "e2-e3"}
+    assert [name for name in without if name.startswith("fig6/")] == [
+        "fig6/one-step-of-correlation"
+    ]
+    assert "fig7/deeper-models-less" not in without
 
 
 def test_claims_are_those_that_were_stated() -> None:

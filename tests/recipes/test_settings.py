@@ -13,7 +13,7 @@ from inweights.lab.describe import extras, settings
 from inweights.lab.engine import execute
 from inweights.lab.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
-from inweights.recipes.measured import MINUTES
+from inweights.recipes.minutes import timings
 from inweights.runs import RunStore
 
 #: What the user calls something: no name is wrong.
@@ -81,5 +81,20 @@ def test_every_setting_has_a_meaning(name: str) -> None:
     assert [one.path for one in settings(get_recipe(name)) if not one.meaning] == []
 
 
-def test_what_was_timed_is_there() -> None:
-    assert set(MINUTES) <= set(recipe_names())
+def test_what_no_paper_gives_is_marked() -> None:
+    """How often one looks, what is cut off, and random draws to compare with are always ours."""
+    ours = {"draws", "looks", "moments", "every", "gpt_every", "most", "gpt_most", "device"}
+    unmarked = [
+        (name, one.path)
+        for name in recipe_names()
+        for one in settings(get_recipe(name))
+        if one.path.rpartition(".")[2] in ours and not one.ours
+    ]
+    assert unmarked == []
+
+
+def test_every_recipe_is_timed_as_it_is() -> None:
+    recipes = [get_recipe(name) for name in recipe_names()]
+    now = {one.name: one.version for one in recipes if not extras(one.scales["cpu"])}
+    tried = {name: timing.version for name, timing in timings().items()}
+    assert tried == now, "time those that differ: python -m inweights.recipes.minutes NAME"

@@ -16,7 +16,8 @@ from tests.report.test_page import HOSTILE
 
 from inweights.errors import DataError
 from inweights.report import atlas, atlas_layout
-from inweights.worlds import from_networkx
+from inweights.theory.layout import scene
+from inweights.worlds import Graph, from_networkx
 
 WORLDS = {name: config.build() for name, config in made_up.GRAPHS.items()}
 
@@ -154,3 +155,23 @@ def test_colours_are_hops_or_place():
     ring, grid = made_up.graphs().iter_rows(named=True)
     assert len(set(atlas._colors(ring))) == 6
     assert len(set(atlas._colors(grid))) == 3  # 2 × 3 nodes: the root, one hop, two hops
+
+
+def test_four_graphs_and_five_architectures_take_half_a_megabyte():
+    """As docs/atlas.md promises, of frames that hold no two equal numbers."""
+    rng = np.random.default_rng(0)
+    shapes = ("path-star", "grid", "cycle", "irregular")
+    worlds = {shape: Graph(shape=shape, shuffled=False).build() for shape in shapes}
+    films: dict[str, dict[str, pl.DataFrame]] = {}
+    for name, world in worlds.items():
+        n = len(world.vocabulary["node"])
+        spaces = len(scene(world)["sizes"][0])
+        numbers = {"positions": 3 * n, "cosines": n * (n - 1) // 2, "energies": spaces}
+        still = {"step": range(40), **{k: rng.random(40) for k in ("recall", "spearman", "shown")}}
+        films[name] = {
+            f"architecture {k}": pl.DataFrame(
+                still | {key: rng.normal(size=(40, size)).tolist() for key, size in numbers.items()}
+            )
+            for k in range(5)
+        }
+    assert 300_000 < len(atlas.page(films, worlds).encode()) < 550_000

@@ -202,11 +202,6 @@ def test_dark(open_page):
     )
 
 
-@pytest.mark.parametrize("width", [360, 700, 1400])
-def test_fits_the_screen(open_page, width):
-    assert open_page(viewport={"width": width, "height": 800}).evaluate(NARROW)
-
-
 def test_lives_in_the_page_of_a_run(open_page):
     page = open_page("run")
     page.locator(".atlas-slider").fill("2")

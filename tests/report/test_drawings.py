@@ -17,7 +17,7 @@ from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
 from inweights.report import heatmaps, save, style
-from inweights.report.figures import draw
+from inweights.report.figures import draw, draw_for_phone
 from inweights.report.page import write_figures
 from inweights.report.registry import DRAWINGS, drawing
 
@@ -202,6 +202,29 @@ def test_users_add_their_own(tables, registries):
     assert picture.get_figwidth() == 4.0
     with pytest.raises(ConfigError, match="already"):
         drawing("mine")(draw)
+
+
+@pytest.mark.parametrize("kind", sorted(set(DRAWINGS) - {"atlas", "through_time"}))
+def test_a_phone_gets_a_figure_of_its_own(kind, tables):
+    """All that is drawn lies within the width of a phone; what moves is no figure there."""
+    picture = draw_for_phone(FIGURES[kind], tables)
+    assert picture.get_figwidth() <= 1.1 * style.PHONE_WIDTH
+    drawn = picture.get_tightbbox()
+    assert drawn.x0 >= -0.02
+    assert drawn.x1 <= picture.get_figwidth() + 0.02
+    assert style.full_width() == style.FULL_WIDTH
+
+
+def test_a_drawing_of_ones_own_is_narrowed_if_it_can_be(tables, registries):
+    @drawing("mine")
+    def mine(table, *, columns):
+        picture = Picture(figsize=(7, 2))
+        picture.subplots(1, columns)
+        return picture
+
+    one, two = (made_up.figure("a", "mine", ("logits",), columns=n) for n in (1, 2))
+    assert draw_for_phone(one, tables).get_figwidth() == style.PHONE_WIDTH
+    assert draw_for_phone(two, tables) is None
 
 
 def test_write_figures(tmp_path, tables):

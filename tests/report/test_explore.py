@@ -170,10 +170,3 @@ class TestUnderTheHand:
         page.wait_for_selector(".explore-queries .good >> nth=2", timeout=PATIENCE)
         page.click("[data-all='1']")
         page.wait_for_selector(".explore-queries:not(:has(.bad))", timeout=PATIENCE)
-
-    @pytest.mark.parametrize("which", EXPLORATIONS)
-    @pytest.mark.parametrize("color_scheme", ["light", "dark"])
-    def test_a_phone_shows_all_of_it(self, visit, addresses, which, color_scheme):
-        size = {"width": 390, "height": 844}
-        page = visit(addresses[which], ".ready", viewport=size, color_scheme=color_scheme)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390

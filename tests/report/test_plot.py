@@ -41,6 +41,31 @@ def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
     assert int.from_bytes(data[16:20]) == pytest.approx(2 * size["width"], abs=2)
 
 
+def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
+    table = TABLE.with_columns(role=pl.lit("first_hop"), loss=pl.col("accuracy") * 2)
+    axes = plot("auto", table).axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "accuracy")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("lines", {"x": "role", "y": "accuracy"}),
+        ("lines", {"x": "step", "y": "role"}),
+        ("auto", {"y": "role"}),
+        ("heatmaps", {"row": "step", "column": "replica", "value": "role"}),
+        ("sweeps", {"axis": "role", "value": "step", "y": "role"}),
+    ],
+)
+def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, str]) -> None:
+    with pytest.raises(DataError, match="'role' holds strings; with numbers there are: step"):
+        plot(
+            kind,
+            TABLE.select("replica", role=pl.lit("a"), step="step", accuracy="accuracy"),
+            **options,
+        )
+
+
 def test_where_there_are_both_it_goes_by_seed() -> None:
     both = TABLE.with_columns(seed=pl.col("replica") // 2)  # two seeds; one mean of two rows
     assert mean_line(plot("lines", both, x="step", y="accuracy").axes[0])[0] == pytest.approx(

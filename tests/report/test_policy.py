@@ -22,7 +22,8 @@ EVIL = (
 
 
 def test_no_page_allows_scripts_that_it_does_not_know() -> None:
-    moving, still = build_page(made_up.content()), atlas.page(own_films(), WORLDS)
+    player = made_up.figures()[-1:]
+    moving, still = build_page(made_up.content(figures=player)), atlas.page(own_films(), WORLDS)
     for text in (moving, still):
         found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
         assert found

@@ -57,3 +57,9 @@ def test_the_disk_fails_at_every_operation(tmp_path, what: str, how: str, least:
 def test_killed_at_random_moments_alone_and_in_pairs(tmp_path) -> None:
     program = PROGRAM.with_name("random_kills.py")
     assert kills(tmp_path, "tests/tiny", 12, program=program) >= 12
+
+
+@pytest.mark.slow
+def test_edits_of_what_is_stored_are_noticed_or_harmless(tmp_path) -> None:
+    """The short form; ``edits.py FOLDER 200`` is the long one."""
+    assert kills(tmp_path, 14, program=PROGRAM.with_name("edits.py")) == 14

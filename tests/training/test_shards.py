@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file, save_file
+from tests.forks import Forks
 
 from inweights.models import GPTConfig, Model
 from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, Schedule, Stop, train
@@ -86,10 +84,11 @@ def cut_off(folder: Path, name: str, **more: Any) -> Checkpoint:
     return checkpoint()
 
 
-def work(folder: Path) -> None:
+def work(place: str, rank: str) -> None:
     """What each of the two processes does."""
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", world_size=2, rank=RANK)
+    folder, meeting = Path(place), f"file://{place}/meeting"
+    dist.init_process_group("gloo", init_method=meeting, world_size=2, rank=int(rank))
     learn(folder, "sharded", CURRICULUM, shards=Shards())
     learn(folder, "plain", CURRICULUM, shards=Plain())
     learn(folder, "stops on two", STOPS, shards=Shards())
@@ -100,28 +99,16 @@ def work(folder: Path) -> None:
     dist.destroy_process_group()
 
 
-RANK = int(os.environ.get("RANK", "0"))
-if __name__ == "__main__":
-    work(Path(sys.argv[1]))
-
-
 @pytest.fixture(scope="module")
-def ends(tmp_path_factory: pytest.TempPathFactory):
+def ends(tmp_path_factory: pytest.TempPathFactory, forks: Forks):
     """Parameters and losses at the end of each training, by name."""
     folder = tmp_path_factory.mktemp("ranks")
     cut_off(folder, "of one")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.training.test_shards", str(folder)],
-            env=os.environ
-            | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            | {"RANK": str(rank)},
-        )
-        for rank in range(2)
-    ]
+    work = "tests.training.test_shards:work"
+    processes = [forks.start(work, folder, rank) for rank in range(2)]
     learn(folder, "one", CURRICULUM)
     learn(folder, "stops on one", STOPS)
-    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [process.wait() for process in processes] == [0, 0]
     of_two = Checkpoint(folder / "of two", key="k")
     learn(folder, "two, then one", CURRICULUM, checkpoint=of_two)
     return lambda name: load_file(folder / name)

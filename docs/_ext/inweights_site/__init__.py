@@ -7,6 +7,7 @@ recipes and from the stored board in ``results/``.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,12 @@ __all__ = ["setup"]
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives, and what is written before and after a build."""
+    app.add_directive("citations", gallery.Citations)
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)
     app.connect("source-read", _read)
+    app.connect("html-page-context", partial(_same_sidebar, {}), priority=400)
     app.connect("build-finished", _after)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -44,6 +47,31 @@ def _before(app: Sphinx) -> None:
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")
     for which in EXPLORATIONS:
         _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
+
+
+def _same_sidebar(
+    kept: dict[Any, str],
+    app: Sphinx,  # noqa: ARG001
+    name: str,
+    template: str,  # noqa: ARG001
+    context: dict[str, Any],
+    tree: Any,  # noqa: ARG001
+) -> None:
+    """Pages of source code are in no table of contents: those of one depth share a sidebar.
+
+    Resolving it for each of them anew took a third of the build.
+    """
+    if not name.startswith("_modules/"):
+        return
+    resolve = context["toctree"]
+
+    def toctree(**how: Any) -> str:
+        key = (name.count("/"), *sorted(how.items()))
+        if key not in kept:
+            kept[key] = resolve(**how)
+        return kept[key]
+
+    context["toctree"] = toctree
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001

@@ -70,9 +70,14 @@ def entries_of(folder: str) -> list[Entry]:
     return [entry for entry in entries() if entry.folder == folder]
 
 
-def picture(entry: Entry) -> str | None:
-    """Return the recipe's picture as a path within ``docs/``, if one is kept."""
-    file = _PICTURES / f"{entry.recipe.name.replace('/', '-')}.webp"
+def picture(entry: Entry, end: str = "") -> str | None:
+    """Return the recipe's picture as a path within ``docs/``, if one is kept.
+
+    Args:
+        entry: The recipe.
+        end: ``-phone`` for that of a narrow window.
+    """
+    file = _PICTURES / f"{entry.recipe.name.replace('/', '-')}{end}.webp"
     return f"/images/recipes/{file.name}" if file.exists() else None
 
 

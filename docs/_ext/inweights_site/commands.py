@@ -21,4 +21,6 @@ def page() -> str:
     text = app.generate_docs(output_format="markdown")
     start = text.index("\n## inweights ")
     text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
+    # Under 'python -m sphinx' each usage has a part of the name of the running program.
+    text = re.sub(r"^(inweights \S+) -m \S+", r"\1", text, flags=re.MULTILINE)
     return _HEAD + text.lstrip()

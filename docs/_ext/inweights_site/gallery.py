@@ -5,10 +5,12 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from inweights.recipes.citations import citations
 from inweights_site.board import PAPERS, Entry, entries_of, link, picture, tally
+from inweights_site.recipe_page import bibtex, took
 from inweights_site.text import table, words
 
-__all__ = ["Gallery", "RecipeMap"]
+__all__ = ["Citations", "Gallery", "RecipeMap"]
 
 
 class Gallery(SphinxDirective):
@@ -41,11 +43,20 @@ def _card(entry: Entry) -> list[str]:
         "",
         words(entry.recipe.place.partition(";")[0]),
         ":::{card-footer}",
-        f"`{name}` · {tally(entry.claims)}",
+        f"`{name}` · {tally(entry.claims)} · {took(name)}",
         ":::",
         "::::",
         "",
     ]
+
+
+class Citations(SphinxDirective):
+    """``{citations}``: BibTeX of the project and of all papers, as ``inweights cite`` prints it."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes("\n".join(bibtex(citations())))
 
 
 class RecipeMap(SphinxDirective):

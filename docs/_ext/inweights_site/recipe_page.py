@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inweights.config import to_dict
-from inweights.lab.describe import split_ours
+from inweights.lab.describe import OWN, settings, split_ours
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import roughly
+from inweights.recipes.citations import citations
+from inweights.recipes.minutes import minutes_of
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
 
-__all__ = ["COLOURS", "page", "strip"]
+__all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
 COLOURS = {
     "reproduced": "#00805f",
@@ -33,7 +35,8 @@ def page(entry: Entry) -> str:
             "---",
             f"# {words(recipe.title)}",
             "",
-            f"{PAPERS[entry.folder]} · {words(recipe.place)} · **{tally(entry.claims)}**",
+            f"{PAPERS[entry.folder]} · {words(recipe.place)} · **{tally(entry.claims)}** · "
+            f"{took(recipe.name)}",
             "",
             *_figure(entry),
             words(recipe.summary),
@@ -52,16 +55,42 @@ def page(entry: Entry) -> str:
             "",
             *_settings(entry),
             "",
+            "## Cite",
+            "",
+            *bibtex(citations(recipe)),
+            "",
         ]
     )
+
+
+def took(name: str) -> str:
+    """Return how long a recipe takes, in words."""
+    minutes = minutes_of(name)
+    return "not timed" if minutes is None else f"about {roughly(60 * minutes)} on one core"
+
+
+def bibtex(entries: Sequence[str]) -> Iterator[str]:
+    """Lines of a block to copy."""
+    yield from ("```bibtex", "\n\n".join(entries), "```")
 
 
 def _figure(entry: Entry) -> Iterator[str]:
     path = picture(entry)
     if path and entry.recipe.figures:
         figure = entry.recipe.figures[0]
-        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}", ":class: on-white")
+        phone = picture(entry, "-phone")
+        if phone:
+            yield from (f":::{{image}} {phone}", f":alt: {words(figure.title)}")
+            yield from (":class: on-white phone", ":::", "")
+        kind = "wide" if phone else "scrolled"
+        yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}")
+        yield f":class: on-white {kind}"
         yield from ("", f"*{words(figure.title)}.* {words(figure.caption)}", ":::", "")
+    rest = entry.recipe.figures[1:] if path else entry.recipe.figures
+    if rest:
+        yield from ("", "A run draws also:" if path else "A run draws:", "")
+        yield from (f"- *{words(figure.title)}.* {words(figure.caption)}" for figure in rest)
+        yield ""
 
 
 def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
@@ -105,28 +134,25 @@ def _numbers(claim: ClaimResult) -> str:
 def _settings(entry: Entry) -> Iterator[str]:
     recipe = entry.recipe
     scales = list(recipe.scales)
-    columns = [dict(_flat(to_dict(recipe.scales[scale]))) for scale in scales]
-    names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [["seeds", *(str(recipe.seeds[scale]) for scale in scales)]]
-    for name in names:
-        values = [column.get(name, "–") for column in columns]
-        rows.append([code(name), *(code(value) for value in values)])
+    marked = False
+    for one in settings(recipe):
+        ours = one.ours and recipe.paper != OWN
+        marked = marked or ours
+        values = (_short(one.values.get(scale, "–")) for scale in scales)
+        rows.append([code(one.path) + " \\*" * ours, *map(code, values)])
     yield from table(["setting", *scales], rows)
-    if recipe.ours:
-        yield from ("", "Not given by the paper, our choice:", "")
-        names, sentences = split_ours(recipe.ours)
-        if names:
-            yield f"- {', '.join(code(name) for name in names)}"
+    if marked:
+        yield from ("", "\\* ours, as the paper gives none; others are the paper's at its scale")
+    _, sentences = split_ours(recipe.ours)
+    if sentences:
+        yield from ("", "Ours, not the paper's:", "")
         yield from (f"- {words(choice)}" for choice in sentences)
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{path}.{key}" if path else str(key))
-    else:
-        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        yield path, text if len(text) <= 60 else text[:57] + "…"
+def _short(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def strip(entry: Entry) -> str:

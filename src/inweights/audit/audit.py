@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from inweights.audit.forecast import forecast as forecast_of
-from inweights.errors import ConfigError, InweightsError
+from inweights.errors import InweightsError
 from inweights.progress import Progress, SolverProgress
 from inweights.theory import Prediction
+from inweights.theory.parts_in_time import check_seconds
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.knowledge_remarks import literals
 from inweights.worlds.triples import identities_of
@@ -104,8 +105,7 @@ def audit(
         >>> found.bridges.height, found.bridges["identity"].any()
         (55, False)
     """
-    if not seconds >= 0:
-        raise ConfigError(f"seconds is at least 0, not {seconds}")
+    check_seconds(seconds)
     began = time.perf_counter()
     facts = knowledge.frame()
 

@@ -20,6 +20,7 @@ from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.limits import check_memory
 from inweights.progress import Progress
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge import Knowledge
@@ -29,6 +30,8 @@ __all__ = ["Augmented", "augment"]
 
 #: Tokens of replayed text for each token of all other texts, at most.
 REPLAYED = 0.25
+#: Bytes that a text of the training set takes, as a row and as a file.
+_ROW = 500.0
 _SCHEMA: dict[str, Any] = {
     "fact": pl.Int64, "line": pl.Int64, "role": pl.String, "stage": pl.Int64,
     "prompt": pl.String, "completion": pl.String,
@@ -310,6 +313,10 @@ def _fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: i
             kept.append(i)
             left -= int(lengths[i])
     once = np.array(kept)
+    check_memory(
+        f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
+        hint="take a smaller budget",
+    )  # fmt: skip
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():
             if lengths[i] <= left:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory import Prediction, predict
-from inweights.theory.parts_in_time import facts_within
+from inweights.theory.parts_in_time import check_seconds, facts_within
 from inweights.worlds.knowledge import Knowledge
 from inweights.worlds.knowledge_questions import COMPOSITIONS, spread_chains
 from inweights.worlds.triples import Triples, identities_of
@@ -44,6 +44,7 @@ def forecast(
         >>> found.let_go["why"].unique().to_list(), found.why.split(";")[0]
         (['left out'], 'a program of all 90 facts does not fit the time')
     """
+    check_seconds(seconds)
     config = config or Triples(questions="all")
     most = facts_within(seconds)
     # Identities that are added are facts of the program, too; there are fewer bridges than facts.

@@ -63,7 +63,7 @@ def describe(
 
 
 @app.command
-def cite(recipe: str = "", /, *, plugin: Plugins = ()) -> int:
+def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
     """Print BibTeX of the project, and of the paper that a recipe is from.
 
     Parameters
@@ -77,7 +77,7 @@ def cite(recipe: str = "", /, *, plugin: Plugins = ()) -> int:
     from inweights.recipes.citations import citations
 
     load_plugins(plugin)
-    console.cited(citations(get_recipe(recipe) if recipe else None))
+    console.cited(citations(get_recipe(recipe) if recipe else None), json=json)
     return 0
 
 

@@ -126,9 +126,11 @@ def predict(
     from inweights.config import apply_overrides
     from inweights.lab.plugins import load_plugins
     from inweights.theory import predict as forecast
+    from inweights.theory.parts_in_time import check_seconds
     from inweights.worlds import Triples, open_world
     from inweights.worlds.knowledge import is_source
 
+    check_seconds(seconds)
     load_plugins(plugin)
     began = time.perf_counter()
     options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}
@@ -140,7 +142,7 @@ def predict(
         left = seconds  # decides how many facts fit, which is to be the same each time
     else:
         make = partial(forecast, open_world(world, set, seed))
-        left = max(seconds / 4, seconds - (time.perf_counter() - began))
+        left = min(seconds, max(seconds / 4, seconds - (time.perf_counter() - began)))
     with console.solving(gap) as progress:
         prediction = make(seconds=left, progress=progress, **options)
     if intervals:

@@ -172,7 +172,9 @@ def explore(
     from inweights import console
     from inweights.report.explore import Exploration, explore_page
     from inweights.report.html import write_page
+    from inweights.seeds import Streams
 
+    Streams(seed)  # refuses what is no seed
     file = out or Path(f"explore-{which}.html")
     write_page(explore_page(cast(Exploration, which), seed=seed), file)
     console.written_page(file, json=json)

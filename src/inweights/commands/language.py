@@ -33,6 +33,7 @@ def finetune(
     download: Download = False,
     chat: Flag = False,
     tracker: str = "",
+    keep_epochs: Flag = False,
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
@@ -60,6 +61,8 @@ def finetune(
         Tell it in its chat template, for instruct models; then evaluate it with --chat, too.
     tracker
         Send losses to tensorboard, wandb, trackio or mlflow, too.
+    keep_epochs
+        Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA --watch'.
     """
     from inweights import console
     from inweights.config import apply_overrides
@@ -81,6 +84,7 @@ def finetune(
             dtype=dtype,
             chat=chat,
             tracker=tracker,
+            keep_epochs=keep_epochs,
             show=None if json else console.mask,
             progress=progress,
         )
@@ -103,6 +107,7 @@ def evaluate(
     forecast: bool = True,
     seconds: float = 60.0,
     card: Flag = False,
+    watch: Flag = False,
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
@@ -128,11 +133,38 @@ def evaluate(
         Time limit of the forecast.
     card
         Write the scores into the card of the model, README.md in its folder.
+    watch
+        Score each epoch of a fine-tuning with --keep-epochs as it ends, one line each, against the
+        model that it began from; ends when the training does.
     """
     from inweights import console
+    from inweights.errors import ConfigError
     from inweights.lab.plugins import load_plugins
-    from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
+    from inweights.lm import (
+        add_scores,
+        card_of,
+        evaluation,
+        forecast_of,
+        load_model,
+        read_exam,
+        score_epochs,
+    )
 
+    if watch:
+        if before or card or chat:
+            raise ConfigError(
+                "--watch knows the model that the training began from, and scores epochs, which "
+                "have no card; leave out --before, --card and --chat"
+            )
+        load_plugins(plugin)
+        with console.progress() as progress:
+            scores = score_epochs(
+                Path(model), read_exam(questions), device=device, download=download,
+                progress=progress,
+            )  # fmt: skip
+            for row in scores:
+                console.epoch(row, json=json)
+        return 0
     if card:
         card_of(Path(model))  # before minutes are spent
     load_plugins(plugin)

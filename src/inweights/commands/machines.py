@@ -96,8 +96,6 @@ def work(
     retry
         Try again what failed.
     """
-    import signal
-
     from inweights import console
     from inweights.config import check_size
     from inweights.lab.planned import open_plan
@@ -105,8 +103,6 @@ def work(
     from inweights.lab.plugins import load_plugins
 
     check_size("lease", lease, least=1)
-    # A scheduler that ends a job says so first: what it holds is then free at once.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     planned = open_plan(plan, lease)
     load_plugins(planned.about.plugins)
     if retry:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from inweights.console.catalogue import ahead, cited, described, recipes
     from inweights.console.claims import board, settled
     from inweights.console.forecast import prediction
-    from inweights.console.language import evaluated, finetuned, mask
+    from inweights.console.language import epoch, evaluated, finetuned, mask
     from inweights.console.machines import status
     from inweights.console.results import compared, exported, outcome, runs
     from inweights.console.worlds import world
@@ -29,6 +29,7 @@ __all__ = [
     "compared",
     "cores",
     "described",
+    "epoch",
     "evaluated",
     "exported",
     "finetuned",
@@ -51,7 +52,7 @@ _HOMES = {
     "base": ("cores", "flat", "progress", "solving", "written_page"),
     "claims": ("board", "settled"),
     "forecast": ("prediction",),
-    "language": ("evaluated", "finetuned", "mask"),
+    "language": ("epoch", "evaluated", "finetuned", "mask"),
     "catalogue": ("ahead", "cited", "described", "recipes"),
     "machines": ("status",),
     "results": ("compared", "exported", "outcome", "runs"),

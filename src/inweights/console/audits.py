@@ -11,6 +11,7 @@ from inweights.audit.strategies import MEASURED_ON, STRATEGIES
 from inweights.audit.strategies.measured import ASKED
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
+from inweights.progress import plural
 from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def audit(
     Raises:
         DataError: The page cannot be written.
     """
-    facts = made.knowledge
+    facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
         _write_page(made, page, name)
     if json:
@@ -59,11 +60,11 @@ def audit(
     out.print()
     out.print(
         line(
-            (f"{len(facts)} facts", "bold"),
-            f", {len(facts.entities) - made.entity_positions['literal']} entities "
+            (plural(len(facts), "fact"), "bold"),
+            f", {plural(len(facts.entities) - values, 'entity', 'entities')} "
             f"({made.entity_positions['both']} of them both subject and object), "
-            f"{made.entity_positions['literal']} dates or numbers, "
-            f"{len(facts.relations)} relations",
+            f"{plural(values, 'date or number', 'dates or numbers')}, "
+            f"{plural(len(facts.relations), 'relation')}",
         )
     )
     _compositions(made)
@@ -80,9 +81,11 @@ def audit(
 def _mended(mended: Mended, folder: Path | None) -> None:
     counts = mended.counts
     out.print(
-        f"\nmended copy: {folder}/facts.csv, {counts['facts']:,} facts; {counts['renamed']} names "
-        f"changed, {counts['left out']} repetitions left out, {counts['set apart']} facts set "
-        "apart (set_apart.csv); changes.csv has each with its line and why",
+        f"\nmended copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
+        f"{plural(counts['renamed'], 'name')} changed, "
+        f"{plural(counts['left out'], 'repetition')} left out, "
+        f"{plural(counts['set apart'], 'fact')} set apart (set_apart.csv); "
+        "changes.csv has each with its line and why",
         soft_wrap=True,
     )
 
@@ -130,15 +133,17 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     if made.chains > asked:
         out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
-    if told:
-        out.print(f"{told:,} questions are answered by direct statement (column `told`)")
-    if made.dropped:
-        out.print(f"{made.dropped:,} questions are left out: a text to train on has their prompt")
-    if made.alone:
-        out.print(f"{made.alone:,} questions are left out: nothing but the answer can be chosen")
-    itself = int(made.questions["itself"].sum())
-    if itself:
-        out.print(f"{itself:,} questions have their subject for an answer (column `itself`)")
+    for count, what in (
+        (told, "answered by direct statement (column `told`)"),
+        (made.dropped, "left out: a text to train on has the prompt"),
+        (made.alone, "left out: nothing but the answer can be chosen"),
+        (
+            int(made.questions["itself"].sum()),
+            "about a subject that is the answer (column `itself`)",
+        ),
+    ):
+        if count:
+            out.print(f"{plural(count, 'question is', 'questions are')} {what}")
     for choice in made.choices:
         taken = choice.strategy or "nothing"
         out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.console.base import WIDTH, cut, line, out, print_json, table
-from inweights.recipes.measured import MINUTES
+from inweights.progress import plural, roughly
+from inweights.recipes.minutes import minutes_of
 
 if TYPE_CHECKING:
     from inweights.lab.describe import Setting
@@ -25,6 +27,10 @@ __all__ = ["ahead", "cited", "described", "recipes"]
 _ROWS = 24
 #: Settings of a part whose meaning is shown whole.
 _WHOLE = 14
+#: The part of a setting's path that is listed as one: two names, each with a place in a list.
+_PART = re.compile(r"(?:[a-z_]+\.(?:\d+\.)*){1,2}")
+#: A setting of an item of a list other than the first.
+_LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 #: Lines that our own choices may take unless more is asked for.
 _OURS = 14
 
@@ -41,7 +47,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
                     "place": r.place,
                     "claims": len(r.claims),
                     "scales": list(r.extras),
-                    "minutes": MINUTES.get(r.name),
+                    "minutes": minutes_of(r.name),
                     "extras": r.extras,
                 }
                 for r in known
@@ -66,7 +72,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         json: Print one JSON object instead.
         full: Whether every setting is listed, with all of its meaning.
     """
-    from inweights.lab.describe import settings, split_ours
+    from inweights.lab.describe import OWN, settings, split_ours
 
     found = settings(recipe, part)
     if json:
@@ -79,21 +85,25 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         out.print()
         _scales(recipe)
         out.print()
+    if recipe.paper == OWN:  # then all of it is ours, and no mark tells anything
+        found = [replace(one, ours=False) for one in found]
     if part:
         out.print(line((f"{recipe.name}, settings of {part}", "bold")))
-        found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
+        if (
+            not found[0].path[len(part) + 1 : len(part) + 2].isdigit()
+        ):  # items keep their list's name
+            found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
     _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
     if part:
         return
-    names, sentences = split_ours(recipe.ours)
-    if names or sentences:
-        mark = "; settings that are marked *, and:" if names else ""
-        out.print(line("\n", ("Ours, not the paper's", "bold"), mark))
+    _, sentences = split_ours(recipe.ours)
+    if sentences:
+        out.print(line(("\nOurs, not the paper's", "bold")))
         whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
         for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
-    told = f"inweights describe {recipe.name} PART, or --full; run it with --set KEY=VALUE"
-    out.print(line((f"\n{told}", "dim")))
+    told = f"inweights describe {recipe.name} PART, or --full"
+    out.print(line((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim")))
 
 
 def _scales(recipe: Recipe) -> None:
@@ -101,15 +111,14 @@ def _scales(recipe: Recipe) -> None:
 
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
-        minutes = MINUTES.get(recipe.name) if scale == "cpu" else None
-        time = "seconds" if scale == "smoke" else "not timed; --dry-run tries it"
+        minutes = minutes_of(recipe.name) if scale == "cpu" else None
+        time = "seconds" if scale == "smoke" else "run --dry-run says"
         if minutes is not None:
-            time = f"about {minutes:.0f} min" if minutes >= 1 else "under a minute"
-            time += " on two cores"
+            time = f"about {roughly(60 * minutes)} on one core"
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
         listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
     out.print(listed)
-    claims = f"{len(recipe.claims)} claims, {len(recipe.figures)} figures"
+    claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
     out.print(line((claims, "dim")))
 
 
@@ -124,11 +133,16 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
     listed.add_column(f"at {main}", overflow="fold", max_width=18)
     listed.add_column("meaning", overflow="fold")
     for path, value, elsewhere, meaning in rows:
-        text = Text(meaning if full else cut(meaning, max(12, WIDTH - wide - 20)))
+        text = Text(
+            meaning if full or " *" in meaning else cut(meaning, max(12, WIDTH - wide - 20))
+        )
         if elsewhere:
             text.append(f"\n{elsewhere if full else cut(elsewhere, WIDTH - wide - 20)}", "dim")
         listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
     out.print(listed)
+    if any(one.ours for one in found):
+        paper = "; others are the paper's at the scale 'paper'" * ("paper" in scales)
+        out.print(line((f"* ours, as the paper gives none{paper}", "dim")))
 
 
 Row = tuple[str, str, str, str]
@@ -145,11 +159,20 @@ def _rows(found: Sequence[Setting], main: str) -> list[Row]:
 
 
 def _folded(found: Sequence[Setting], main: str) -> list[Row]:
-    """The settings of the recipe itself, and a line for each of its parts."""
+    """The settings of the recipe itself, and a line for each of its parts.
+
+    Items of a list that have the settings of the first are named beside it.
+    """
     parts: dict[str, list[Setting]] = {}
+    known = {one.path for one in found}
+    alike: dict[str, str] = {}
     for one in found:
-        part = ".".join(one.path.split(".")[:-1][:2])
-        parts.setdefault(f"{part}.…" if part else one.path, []).append(one)
+        later = _LATER.match(one.path)
+        if later and f"{later['list']}.0.{later['rest']}" in known:
+            alike[f"{later['list']}.{later['place']}.…"] = f"{later['list']}.0.…"
+            continue
+        inner = _PART.match(one.path)
+        parts.setdefault(f"{inner[0]}…" if inner else one.path, []).append(one)
     rows: list[Row] = []
     for part, inside in parts.items():
         if not part.endswith("…"):
@@ -161,7 +184,7 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
             for one in inside
         )
         rows.append((part + " *" * every, "", "", ", ".join(names)))
-    return rows
+    return rows + [(item, "", "", f"as {first}") for item, first in alike.items()]
 
 
 def _written(value: Any) -> str:
@@ -178,7 +201,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         "paper": recipe.paper,
         "place": recipe.place,
         "summary": recipe.summary,
-        "minutes": MINUTES.get(recipe.name),
+        "minutes": minutes_of(recipe.name),
         "scales": {
             scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
@@ -199,7 +222,10 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
         out.print(part)
 
 
-def cited(entries: Sequence[str]) -> None:
+def cited(entries: Sequence[str], *, json: bool = False) -> None:
     """Print BibTeX."""
+    if json:
+        print_json(list(entries))
+        return
     for entry in entries:
         out.print(entry, soft_wrap=True)

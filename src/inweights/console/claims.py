@@ -11,6 +11,7 @@ from rich.text import Text
 from inweights.config import to_dict
 from inweights.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, tally
+from inweights.progress import plural
 from inweights.runs.environment import environment
 
 if TYPE_CHECKING:
@@ -167,9 +168,9 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 def settled(done: Sequence[Settled]) -> None:
     """Say on the error stream what more seeds gave."""
     for one in done:
-        name, seeds = one.outcome.recipe.name, len(one.outcome.seeds)
+        name, seeds = one.outcome.recipe.name, plural(len(one.outcome.seeds), "seed")
         won = len(one.before) - len(one.left)
-        told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds} seeds"
+        told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds}"
         err.print(told + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print("nothing that has run is undecided")
@@ -178,15 +179,18 @@ def settled(done: Sequence[Settled]) -> None:
 def counts(results: Sequence[ClaimResult]) -> list[str]:
     """How many claims have which verdict, a line for the papers', our own, and checks."""
     titles = {
-        "papers": "claims of the papers",
-        "ours": "claims of our own",
-        "checks": "checks, which hold by construction and are not counted",
+        "papers": ("claim of the papers", "claims of the papers"),
+        "ours": ("claim of our own", "claims of our own"),
+        "checks": (
+            "check, which holds by construction and is not counted",
+            "checks, which hold by construction and are not counted",
+        ),
     }
     lines = []
     for kind, numbers in tally(results).items():
         known = ", ".join(f"{n} {verdict}" for verdict, n in numbers.items() if n)
         if known:
-            lines.append(f"{sum(numbers.values())} {titles[kind]}: {known}")
+            lines.append(f"{plural(sum(numbers.values()), *titles[kind])}: {known}")
     return lines
 
 
@@ -212,24 +216,28 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
             measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
         kind = " *A check: it holds by construction.*" if claim.check else ""
         kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
-        worst = f" Deciding case: {claim.case}." if claim.case else ""
-        more = f" About {claim.needed} seeds would settle it." if claim.needed else ""
+        more = f" Condition: {claim.condition}." if claim.condition else ""
+        more += f" Deciding case: {claim.case}." if claim.case else ""
+        more += f" About {claim.needed} seeds would settle it." if claim.needed else ""
         print(
-            f"| {MARKS[claim.verdict]} {claim.verdict} | `{name}` {claim.text}{worst}{more}{kind} "
-            f"({claim.place}) | {claim.target.text} | {measured} | {claim.replicates or ''} |"
+            f"| {MARKS[claim.verdict]} {claim.verdict} "
+            f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
+            f"| {claim.target.text} | {measured} | {claim.replicates or ''} |"
         )
 
 
 def _evidence(claim: ClaimResult) -> str:
     parts = [f"target {claim.target.text}"]
     between = span(claim)
-    seeds = f"{claim.replicates} seed{'s' * (claim.replicates != 1)}"
+    seeds = plural(claim.replicates, "seed")
     if not between:
         parts.append("computed")
     elif claim.replicates > 1:
         parts += [f"{100 * claim.level:.3g}% interval {between}", seeds]
     else:
         parts.append(seeds)
+    if claim.condition:
+        parts.append(f"condition {claim.condition}")
     if claim.case:
         parts.append(f"deciding case {claim.case}")
     if claim.needed:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from inweights.console.base import line, out, print_json, table
+from inweights.progress import plural
 from inweights.theory import SoftSolution
 from inweights.theory.trust import trust
 
@@ -141,8 +142,8 @@ def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
 def _memory(trained: TrainedForecast) -> str:
     known = ", ".join(f"{share:.2f} by {model}" for model, share in trained.memorised.items())
     return (
-        f"Short trainings of {trained.replicas} replicas, {trained.seconds:.0f} s: facts known "
-        f"{known}."
+        f"Short trainings of {plural(trained.replicas, 'replica')}, {trained.seconds:.0f} s: "
+        f"facts known {known}."
     )
 
 
@@ -181,7 +182,11 @@ def _let_go(made: Prediction, every: bool) -> None:
             for row in shown.iter_rows(named=True)
         ]
         more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
-        out.print(line((f"{rows.height} facts {why[0]}", "yellow"), f": {'; '.join(texts)}{more}"))
+        out.print(
+            line(
+                (f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}"
+            )
+        )
 
 
 def _kinds(made: Prediction, every: bool) -> Any:
@@ -267,7 +272,11 @@ def _advice(queries: pl.DataFrame, advice: Advice) -> None:
 def _remedy(remedy: Remedy) -> None:
     told = "; ".join(remedy.statements[:6])
     more = f" … and {len(remedy.statements) - 6} more" if len(remedy.statements) > 6 else ""
-    lost = f", {remedy.broken} queries no longer follow" if remedy.broken else ""
+    lost = (
+        f", {plural(remedy.broken, 'query no longer follows', 'queries no longer follow')}"
+        if remedy.broken
+        else ""
+    )
     out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
     out.print(f"then {remedy.flipped} of the {remedy.of} others flip{lost} ({remedy.status})")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from inweights.console.base import line, out, print_json, table
+from inweights.progress import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
 
     from inweights.lm import FineTuned
 
-__all__ = ["evaluated", "finetuned", "mask"]
+__all__ = ["epoch", "evaluated", "finetuned", "mask"]
 
-#: Rows of a long table that are shown.
-_SHOWN = 8
+#: Rows of a long table that are shown; the share of facts below which a training was too short.
+_SHOWN, _KNOWN = 8, 0.9
 _NAMES = {
     "composition": "two hops",
     "thought": "by steps",
@@ -28,12 +30,16 @@ _NAMES = {
 }
 
 
-def mask(text: str, rows: int, tokens: int, steps: int) -> None:
+def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
     """Print what the loss sees, before anything is trained."""
     out.print(line(("What is learnt", "bold"), ", in brackets, token by token; the rest is given"))
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
-    out.print(f"{rows:,} examples, {tokens:,} tokens a pass, {steps:,} updates\n")
+    beside = f"; beside them {plural(own, 'text')} of its own, to keep what it knew" if own else ""
+    out.print(
+        f"{plural(rows, 'example')}, {plural(tokens, 'token')}, "
+        f"{plural(steps, 'update')} at most{beside}\n"
+    )
 
 
 def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
@@ -45,24 +51,45 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
         print_json(
             {
                 "folder": str(folder),
-                "stages": stages.to_dicts(),
+                "stages": [
+                    row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()
+                ],
                 "tokens": done.tokens,
                 "padding": round(done.padding, 4),
                 "seconds": round(done.seconds, 2),
             }
         )
         return
-    listed = table("stage", "updates", "first loss", "last loss")
+    listed = table(
+        "stage", "updates", "first loss", "last loss", *(["known"] if done.known else [])
+    )
     for row in stages.iter_rows(named=True):
-        listed.add_row(
-            str(row["stage"]), f"{row['updates']:,}", f"{row['first']:.3f}", f"{row['last']:.3f}"
-        )
+        cells = [str(row["stage"]), f"{row['updates']:,}"]
+        cells += [f"{row['first']:.3f}", f"{row['last']:.3f}"]
+        listed.add_row(*cells, f"{done.known[row['stage']]:.0%}" if done.known else "")
     out.print(listed)
+    if done.known and min(done.known.values()) < _KNOWN:
+        out.print(line(("not all is known yet", "yellow"), ": --set epochs=N gives it more time"))
     out.print(
         f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the places "
         "were padding"
     )
     out.print(f"written to {folder}", soft_wrap=True)
+
+
+def epoch(row: dict[str, Any], *, json: bool) -> None:
+    """Print one line of the scores of an epoch, as :func:`inweights.lm.score_epochs` gives them."""
+    if json:
+        print(msgspec.json.encode(row).decode(), flush=True)
+        return
+    roles = "  ".join(f"{_NAMES.get(r, r)} {a:.2f}" for r, a in row["accuracy"].items())
+    old = f"plain {row['general']:.2f}  new names {row['spilled']:.0%}"
+    damage = ("  damaged", "bold red") if row["damage"] else ""
+    start = f"{row['epoch']:>3} of {row['epochs']}"
+    out.print(
+        line((start, "bold"), f"  {roles}  {old}  perplexity {row['perplexity']:.1f}", damage),
+        soft_wrap=True,
+    )
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 from inweights.config import to_dict
 from inweights.console.base import WIDTH, cut, line, out, print_json, table
 from inweights.console.claims import COLOURS, MARKS, claims
+from inweights.progress import plural
 from inweights.runs import about, when, written
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
             listed.add_row("", Text(text if full else cut(text, 30), style="dim"))
     out.print(listed)
     if len(rows) < len(folders):
-        out.print(line((f"… and {len(folders) - len(rows)} older ones (--full)", "dim")))
+        out.print(line((f"… and {len(folders) - len(rows)} older (--full)", "dim")))
     out.print(line(("inweights show HASH; the first letters are enough", "dim")))
 
 
@@ -98,7 +99,7 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
         )
         return
     out.print(line((done.recipe.title, "bold")))
-    seeds = f"{len(done.seeds)} seed{'s' * (len(done.seeds) != 1)}"
+    seeds = plural(len(done.seeds), "seed")
     words = f"{done.recipe.name}, {done.scale} scale, {seeds}, {done.seconds:.0f} s"
     out.print(line((f"{words}{', read back' if done.cached else ''}\n", "dim")))
     if done.claims:

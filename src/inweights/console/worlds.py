@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inweights.console.base import line, out, print_json, table
+from inweights.progress import plural
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +44,15 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         listed.add_row(
             part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
         )
-    out.print(line((made.name, "bold"), f", {len(made.vocabulary)} tokens, seed {made.seed}\n"))
+    out.print(
+        line((made.name, "bold"), f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n")
+    )
     out.print(listed)
     outside = int(made.queries.out_of_distribution.sum())
-    out.print(f"\n{outside} of {len(made.queries)} queries are out of distribution", end="")
+    out.print(
+        f"\n{outside} of {plural(len(made.queries), 'query', 'queries')} out of distribution",
+        end="",
+    )
     out.print(f": {made.why_out_of_distribution}" if outside else "")
     if folder:
         out.print(f"written to {folder}", soft_wrap=True)

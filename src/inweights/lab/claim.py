@@ -25,6 +25,7 @@ class Claim(Config):
         published: The number that the paper prints, if it prints one.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
+        condition: Under which of its trials' conditions it is judged; none where there is one.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Claim(Config):
     target: Target
     published: str | None = None
     check: bool = False
+    condition: str = ""
 
     @property
     def ours(self) -> bool:
@@ -42,7 +44,7 @@ class Claim(Config):
         return self.source == "ours"
 
 
-class Statement(msgspec.Struct, frozen=True):
+class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     """A claim without its score: what is shown of it as long as nothing has run."""
 
     id: str
@@ -52,11 +54,19 @@ class Statement(msgspec.Struct, frozen=True):
     target: Target
     published: str | None = None
     check: bool = False
+    condition: str = ""
 
 
 @dataclass(frozen=True)
 class Stating:
     """Makes the claims of one recipe: what they share is said once.
+
+    Attributes:
+        recipe: Its name.
+        source: Short name of the paper.
+        place: Where in it.
+        condition: Under which condition its claims are judged, where their scores do not say so by
+            their own label ``condition``.
 
     Example:
         >>> from inweights.lab.score import share
@@ -68,6 +78,7 @@ class Stating:
     recipe: str
     source: str
     place: str
+    condition: str = ""
 
     def __call__(
         self,
@@ -79,8 +90,9 @@ class Stating:
         source: str = "",
         published: str | None = None,
         check: bool = False,
+        condition: str | None = None,
     ) -> Claim:
-        """Return a claim; ``place`` and ``source`` are the recipe's own if left out."""
+        """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
             id=f"{self.recipe}/{name}",
             text=text,
@@ -90,4 +102,13 @@ class Stating:
             target=judged.target,
             published=published,
             check=check,
+            condition=_condition(judged.score, self.condition if condition is None else condition),
         )
+
+
+def _condition(score: Score, otherwise: str) -> str:
+    """The condition that a score's rows have by their label, or two if it is a difference."""
+    if "condition" in score.each:
+        return "each"
+    one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))
+    return f"{one}, minus {other}" if one and other and one != other else one or otherwise

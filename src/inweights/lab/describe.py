@@ -14,10 +14,14 @@ from inweights.config import to_dict
 from inweights.lab.recipe import Recipe
 from inweights.lm.fine_tune import FineTune
 
-__all__ = ["Setting", "extras", "meanings", "settings", "split_ours"]
+__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings", "split_ours"]
 
+#: What stands as the paper of recipes that no paper has.
+OWN = "inweights"
 #: A field and its text in the section "Attributes:" of a docstring, to the next field.
 _FIELD = re.compile(r"^    (\w+): (.*(?:\n {8,}.*|\n(?=\n? {8,}))*)", re.MULTILINE)
+#: The place of an item of a list in a path.
+_PLACE = re.compile(r"\.\d+(?=\.|$)")
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Setting:
         path: As it is written after ``--set``.
         meaning: What it decides, in words.
         values: Its value at each scale that has it, as plain values.
-        ours: Whether the recipe says that the paper does not give it.
+        ours: Whether no paper gives it. Others are the paper's at the scale ``paper``; where a
+            smaller scale has another value, that one is ours.
     """
 
     path: str
@@ -55,8 +60,9 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
         for path, meaning, value in _walk(config, ""):
             found.setdefault(path, (meaning, {}))[1][scale] = value
     below = f"{part}."
+    own = recipe.paper == OWN
     return [
-        Setting(path, meaning, values, _within(path, recipe.ours))
+        Setting(path, meaning, values, own or is_ours(path, recipe.ours))
         for path, (meaning, values) in found.items()
         if not part or path == part or path.startswith(below)
     ]
@@ -104,8 +110,15 @@ def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
     return names, [one for one in ours if one not in names]
 
 
-def _within(path: str, parts: Iterable[str]) -> bool:
-    return any(path == part or path.startswith(f"{part}.") for part in parts)
+def is_ours(path: str, ours: Iterable[str]) -> bool:
+    """Whether a setting is one of those, or below one; the places of a list do not count.
+
+    Example:
+        >>> is_ours("stars.0.model.width", ["stars.model"]), is_ours("stars.0.arms", ["stars.x"])
+        (True, False)
+    """
+    bare = _PLACE.sub("", path)
+    return any(bare == part or bare.startswith(f"{part}.") for part in ours)
 
 
 def _plain(words: str) -> str:
@@ -118,8 +131,12 @@ def _walk(config: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str, Any]]
     meant = meanings(type(config))
     for name in config.__struct_fields__:
         value, path = getattr(config, name), f"{prefix}{name}"
+        items = value if isinstance(value, tuple) else ()
         if isinstance(value, msgspec.Struct):
             yield from _walk(value, f"{path}.")
+        elif items and all(isinstance(one, msgspec.Struct) for one in items):
+            for place, one in enumerate(items):
+                yield from _walk(one, f"{path}.{place}.")
         else:
             yield path, meant.get(name, ""), msgspec.to_builtins(value, str_keys=True)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+from inweights.errors import InweightsError
 from inweights.lab.collect import Effort
-from inweights.lab.plan import LearnTask, asked_of, at_the_end, tasks_of
+from inweights.lab.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
-from inweights.progress import Progress
+from inweights.progress import Progress, plural, roughly
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -39,8 +42,9 @@ class Forecast:
         measured: Runs that are measured only, as their weights are kept.
         trained: Runs that are trained.
         steps: Updates of all runs that are trained.
-        minutes: How long training takes, by a few steps of it on this machine; what is measured and
-            what is no training is not in it. ``None`` where nothing could be tried out.
+        minutes: How long training and its measures take, by a few steps and looks on this machine:
+            on a CPU processor time, which other work on the machine does not lengthen. What is no
+            training is not in it. ``None`` where nothing could be tried out.
         untimed: Tasks that are no training.
         memory: Bytes that all processes take together at most, about.
         jobs: Processes side by side.
@@ -60,17 +64,17 @@ class Forecast:
 
     def __str__(self) -> str:
         parts = [
-            f"{self.conditions} conditions × {self.seeds} seeds: {self.runs} runs, {self.stored} of"
-            " them stored"
+            f"{plural(self.conditions, 'condition')} × {plural(self.seeds, 'seed')}: "
+            f"{plural(self.runs, 'run')}, {self.stored} stored"
         ]
         if self.measured:
             parts.append(f"{self.measured} to measure with kept weights")
-        parts.append(f"{self.trained} to train: {self.steps:,} steps")
+        parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
         if self.minutes is not None:
             at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
-            parts.append(f"about {_minutes(self.minutes)} on this machine{at_once}")
+            parts.append(f"about {roughly(60 * self.minutes)} on this machine{at_once}")
         if self.untimed:
-            parts.append(f"{self.untimed} tasks that are not timed")
+            parts.append(f"{plural(self.untimed, 'task')} not timed")
         if self.trained:
             parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
         return "; ".join(parts)
@@ -160,7 +164,7 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.task import blocks_of, use_threads
+    from inweights.lab.task import blocks_of, look, use_threads
     from inweights.lab.together import brief, build_model
     from inweights.training import train
 
@@ -172,7 +176,8 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     short = [brief(phase, min(phase.steps, STEPS)) for phase in whole.phases]
     held: dict[int, int] = {}
     most = 0
-    stamps = [time.perf_counter()]
+    clock = time.thread_time if device == "cpu" else time.perf_counter
+    stamps = [clock()]
 
     def keep(tensor: Tensor) -> Tensor:
         held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
@@ -184,7 +189,7 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
         held.clear()
         if device != "cpu":
             torch.cuda.synchronize()
-        stamps.append(time.perf_counter())
+        stamps.append(clock())
 
     with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         train(
@@ -196,8 +201,14 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
             progress=tick,
             keep_diverged=True,
         )
+        looking = 0.0
+        for measure in task.measures:
+            if measure in RECORDS.values():
+                continue
+            times = 1 + whole.steps // measure.every if measure.every else 1
+            looking += times * _seconds(partial(look, measure, worlds, model), clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
-    seconds, first = 0.0, 0
+    seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
         own = steps[first : first + tried.steps]
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
@@ -206,7 +217,12 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     return seconds * len(task.runs) / len(runs), state + most
 
 
-def _minutes(minutes: float) -> str:
-    if minutes < 1:
-        return f"{max(1, round(60 * minutes))} s"
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
+    """How long a look takes, once what it needs is loaded; none where these weights are past it."""
+    seconds = []
+    with suppress(InweightsError):
+        for _ in range(2):
+            began = clock()
+            look()
+            seconds.append(clock() - began)
+    return min(seconds, default=0.0)

@@ -100,7 +100,7 @@ class Leases:
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
         found = {}
         for task, name in newest.items():
-            with suppress(msgspec.DecodeError):
+            with suppress(ValueError, RecursionError):
                 found[task] = msgspec.json.decode(self.files.read(name) or b"", type=Lease)
         return found
 
@@ -126,7 +126,7 @@ class Leases:
         return self.files.names(f"{_FOLDER}/{task}")
 
     def _own(self, content: bytes) -> bool:
-        with suppress(msgspec.DecodeError):
+        with suppress(ValueError, RecursionError):
             return msgspec.json.decode(content, type=Lease).owner == self.owner
         return False
 

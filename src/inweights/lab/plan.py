@@ -119,8 +119,7 @@ class LearnTask:
     @property
     def title(self) -> str:
         """What is learnt, in a few words."""
-        labels = ", ".join(str(value) for value in self.runs[0].trial.labels.values())
-        return f"{len(self.runs)} × {labels}"
+        return f"{len(self.runs)} × {_in_words(self.runs[0].trial.labels)}"
 
     @property
     def learner(self) -> Learner:
@@ -149,7 +148,7 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = ", ".join(str(value) for value in self.computation.labels.values())
+        labels = _in_words(self.computation.labels)
         return f"{self.computation.name} of {labels}" if labels else self.computation.name
 
     @property
@@ -159,6 +158,12 @@ class ComputeTask:
 
 
 Task = LearnTask | ComputeTask
+
+
+def _in_words(labels: Mapping[str, Any]) -> str:
+    """Labels for people: a name says itself, a number or a choice says of what it is."""
+    parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import msgspec
 
-from inweights.errors import FolderError
+from inweights.errors import FolderError, InweightsError
 from inweights.lab.files import open_files
 from inweights.lab.job import Job, open_store
 from inweights.lab.plan import Task
@@ -29,6 +29,8 @@ __all__ = ["ABOUT", "INDEX", "About", "Entry", "Failed", "Planned", "Status", "p
 
 ABOUT, INDEX = "plan.json", "index.json"
 T = TypeVar("T")
+#: What reading a file that somebody damaged, or wrote by hand, may raise.
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,10 +141,20 @@ class Planned:
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
-        """Read the tasks of one file."""
+        """Read the tasks of one file.
+
+        Raises:
+            FolderError: It is missing or damaged.
+            ConfigError: It names what is neither the library's nor a plugin's.
+        """
         name = part_name(part)
-        for line in (self.files.read(name) or b"").splitlines():
-            yield from_wire(msgspec.json.decode(line), self.about.plugins)
+        for line in self._content(name).splitlines():
+            try:
+                yield from_wire(msgspec.json.decode(line), self.about.plugins)
+            except InweightsError:
+                raise
+            except _DAMAGE as error:
+                raise self._damaged(name, error) from None
 
     def failures(self) -> dict[str, Failed]:
         """Return what failed, by the key of its run or computation."""
@@ -163,16 +175,24 @@ class Planned:
             self.files.remove(name)
 
     def _read(self, name: str, kind: type[T]) -> T:
+        content = self._content(name)
+        try:
+            return msgspec.json.decode(content, type=kind)
+        except _DAMAGE as error:
+            raise self._damaged(name, error) from None
+
+    def _content(self, name: str) -> bytes:
         content = self.files.read(name)
         if content is None:
             raise FolderError(
                 f"{self.place} holds no {name}; 'inweights plan RECIPE --out {self.place}' makes "
                 "a plan"
             )
-        try:
-            return msgspec.json.decode(content, type=kind)
-        except msgspec.DecodeError as error:
-            raise FolderError(f"{self.place}/{name} is damaged: {error}; plan again") from None
+        return content
+
+    def _damaged(self, name: str, error: Exception) -> FolderError:
+        why = f"{type(error).__name__}: {error}"
+        return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
 
 
 def part_name(number: int) -> str:

@@ -14,6 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from inweights.errors import ConfigError, InweightsError
+from inweights.lab.collect import Effort
 from inweights.lab.executors import choose_executor
 from inweights.lab.files import open_files
 from inweights.lab.job import installed_version
@@ -113,9 +114,11 @@ def work(
         on_failure: Called with what failed.
 
     Raises:
-        ConfigError: This machine has another version of the library than the plan.
+        ConfigError: This machine has another version of the library than the plan, or no such
+            device; or a number cannot be.
         WriteError: The store takes nothing.
     """
+    Effort(device=device, jobs=jobs, threads=threads)  # refuses what cannot be
     if planned.about.version != (here := installed_version()):
         raise ConfigError(
             f"{planned.place} was planned with inweights {planned.about.version}, and this "

@@ -141,9 +141,9 @@ class Paper:
     claims_of: str = ""
     ours: tuple[str, ...] = field(default=())
 
-    def stating(self, name: str, place: str = "") -> Stating:
+    def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
-        return Stating(f"{self.source}/{name}", self.claims_of or self.source, place)
+        return Stating(f"{self.source}/{name}", self.claims_of or self.source, place, condition)
 
     def recipe(
         self,

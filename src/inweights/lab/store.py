@@ -164,7 +164,7 @@ class Store:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
         for name in self.files.names(_UNFINISHED):
             if name.endswith("/wanted.json"):
-                with suppress(OSError, msgspec.DecodeError):
+                with suppress(OSError, ValueError, RecursionError):  # a damaged file stays
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
                         self.files.remove_folder(name.removesuffix("/wanted.json"))

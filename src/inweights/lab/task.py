@@ -47,6 +47,7 @@ __all__ = [
     "attempt",
     "attempt_sent",
     "blocks_of",
+    "look",
     "use_threads",
     "work_on",
 ]
@@ -59,6 +60,8 @@ Member = tuple[Run, tuple[str, ...], World]
 def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
     """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
     try:
+        if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
+            return End("done")
         with store.lock(task.key) as hold:
             if hold is None:
                 return End("busy")
@@ -111,8 +114,8 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         device: Where models live.
         progress: Told how many updates are done, of all replicas together.
     """
-    if all(store.has(owner, part) for owner, part in task.wanted):
-        return  # another process did it in the meantime
+    if _stored(task, store):
+        return  # by who held it until just now
     if isinstance(task, ComputeTask):
         one = task.computation
         options = {**one.options, "seed": task.seed} if one.seeded else one.options
@@ -131,6 +134,10 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
                 _derive(run, world, learner, asked, store)
         done += learner.steps * len(members)
         progress(done)
+
+
+def _stored(task: Task, store: Store) -> bool:
+    return all(store.has(owner, part) for owner, part in task.wanted)
 
 
 def _add(progress: Progress, before: int, done: int) -> None:
@@ -163,7 +170,7 @@ def _train(
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
     observers = [
-        Observer(measure_key(m), partial(_look, m, worlds), m.every) for m in looks if m.every
+        Observer(measure_key(m), partial(look, m, worlds), m.every) for m in looks if m.every
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
@@ -187,7 +194,7 @@ def _train(
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
-                tables[measure_key(measure)] = _look(measure, worlds, model)
+                tables[measure_key(measure)] = look(measure, worlds, model)
         for replica, (run, parts, _) in enumerate(members):
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
@@ -204,11 +211,16 @@ def _measure(
         blocks = [(join_replicas(models), list(members))]
     for model, those in blocks:
         worlds = [world for _, _, world in those]
-        tables = {measure_key(measure): _look(measure, worlds, model) for measure in measures}
+        tables = {measure_key(measure): look(measure, worlds, model) for measure in measures}
         _share_out(tables, those, store)
 
 
-def _look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+    """Measure a model, a replica a world.
+
+    Raises:
+        RunError: Its weights are no numbers any more, and the probe cannot do with them.
+    """
     try:
         table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
     except Exception as error:

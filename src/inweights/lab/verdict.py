@@ -52,6 +52,7 @@ class ClaimResult(Config):
         why: Why there is no verdict, where there is none.
         needed: About how many seeds would decide an undecided claim, if mean and spread stay.
         level: Confidence of the interval.
+        condition: Under which of its recipe's conditions it was judged, where there are several.
     """
 
     id: str
@@ -70,6 +71,7 @@ class ClaimResult(Config):
     needed: int | None = None
     level: float = 1 - ALPHA
     check: bool = False
+    condition: str = ""
 
 
 def interval(
@@ -202,7 +204,7 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
     about = {
         name: getattr(claim, name)
-        for name in ("id", "text", "place", "source", "published", "target", "check")
+        for name in ("id", "text", "place", "source", "published", "target", "check", "condition")
     }
     return ClaimResult(**about, verdict=verdict, **result)
 

@@ -159,8 +159,8 @@ def _homes(plugins: Sequence[str]) -> set[str]:
     return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
 
 
-def _find(name: str, plugins: Sequence[str]) -> Any:
-    module, _, path = name.partition(":")
+def _find(name: Any, plugins: Sequence[str]) -> Any:
+    module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(
             f"{name} is neither the library's nor a plugin's; name its module with --plugin"
@@ -169,6 +169,9 @@ def _find(name: str, plugins: Sequence[str]) -> Any:
         found: Any = importlib.import_module(module)
         for step in path.split("."):
             found = getattr(found, step)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"{name} is not there: {error}") from None
+    # What a module imported, such as 'subprocess.run', is not its own.
+    if str(getattr(found, "__module__", "")).partition(".")[0] not in _homes(plugins):
+        raise ConfigError(f"{name} is neither the library's nor a plugin's")
     return found

@@ -38,6 +38,7 @@ __all__ = [
     "read_examples",
     "resemblance_by_layer",
     "say",
+    "score_epochs",
     "summary",
 ]
 
@@ -49,6 +50,7 @@ _HOMES = {
     "tuning": ("FineTuned", "finetune"),
     "score": ("generate", "log_likelihoods"),
     "questions": ("Question", "exam", "read_exam"),
+    "epochs": ("score_epochs",),
     "evaluate": ("ask", "ask_with_thought", "say"),
     "compare": ("Paired", "changes", "compositionality", "paired", "summary"),
     "job": ("finetune_to",),

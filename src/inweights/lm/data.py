@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +29,13 @@ class Example:
         prompt: What is given; the loss does not see it. May be empty.
         completion: What is learnt, with the space before it.
         stage: Stages are trained one after the other, from the least.
+        old: Whether the model said it before, and it is trained on to be kept.
     """
 
     prompt: str
     completion: str
     stage: int = 0
+    old: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,16 @@ class Encoded:
         ids: All tokens, ``[T]``.
         start: Index of the first token that the loss sees.
         stage: Its stage.
+        old: Whether it is trained on to be kept.
+        likely: Of such a one, where it was asked: the likeliest next tokens at each place from
+            ``start`` on, and their log-probabilities, each ``[T - start, K]``.
     """
 
     ids: tuple[int, ...]
     start: int
     stage: int = 0
+    old: bool = False
+    likely: tuple[Any, Any] | None = field(default=None, compare=False)
 
 
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
@@ -82,7 +89,8 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         if len(before) + len(learnt) < 2:
             raise DataError(f"example {number + 1} ('{example.completion}') is one token only")
         # The first token of a text is predicted from nothing.
-        rows.append(Encoded((*before, *learnt), max(1, len(before)), example.stage))
+        start = max(1, len(before))
+        rows.append(Encoded((*before, *learnt), start, example.stage, example.old))
     if not rows:
         raise DataError("there are no examples to train on")
     return rows

@@ -19,7 +19,10 @@ class FineTune(Config):
             ``full`` trains all weights.
         rate: Learning rate; 1e-3 suits ``lora``, 5e-5 ``full``.
         weight_decay: Of AdamW.
-        epochs: Passes over the examples of each stage.
+        epochs: Passes over the examples of each stage, at most.
+        until: Share of the examples (those of ``replay`` do not count) that have to be known for a
+            stage to end before: in one pass each token of the completion was the likeliest, before
+            the update that learns from it. 0 makes all passes.
         batch_tokens: Tokens of a batch, with padding.
         warmup: Share of a stage's updates over which the rate rises.
         schedule: What the rate does then: ``constant``, or ``linear`` or ``cosine`` to zero.
@@ -32,12 +35,13 @@ class FineTune(Config):
         precision: ``fp32``, or ``bf16`` for the products alone (autocast).
     """
 
-    later = {"replay": 0.0}
+    later = {"replay": 0.0, "until": 0.0}
 
     method: Literal["lora", "full"] = "lora"
     rate: float = 1e-3
     weight_decay: float = 0.0
     epochs: int = 10
+    until: float = 0.0
     batch_tokens: int = 256
     warmup: float = 0.1
     schedule: Literal["constant", "linear", "cosine"] = "linear"
@@ -56,6 +60,8 @@ class FineTune(Config):
                 )
         if not 0 <= self.replay <= 4:
             raise ConfigError(f"replay is a share from 0 to 4 of the tokens, not {self.replay:g}")
+        if not 0 <= self.until <= 1:
+            raise ConfigError(f"until is a share from 0 to 1 of the examples, not {self.until:g}")
         if not 0 <= self.warmup < 1:
             raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
         if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:

@@ -34,8 +34,10 @@ def forecast_of(
         ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.
     """
     from inweights.audit.forecast import forecast
+    from inweights.theory.parts_in_time import check_seconds
     from inweights.worlds import Triples, read_knowledge
 
+    check_seconds(seconds)
     config = Triples(questions="composition")
     try:
         facts = read_knowledge(found_in(folder, "facts"))

@@ -8,12 +8,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from msgspec import structs
 
 from inweights.config import to_dict
 from inweights.errors import DataError
 from inweights.lm.card import model_card
 from inweights.lm.data import Encoded, Example, encode, preview, read_examples
+from inweights.lm.epochs import About, keeping, lock_of
 from inweights.lm.fine_tune import DEFAULT, FineTune
 from inweights.lm.load import load_model
 from inweights.lm.replay import replayed
@@ -25,8 +25,9 @@ from inweights.worlds.new_folder import new_folder, reason
 
 __all__ = ["finetune_to"]
 
-#: Called before training with the mask as text, examples, tokens of a pass, and updates.
-Show = Callable[[str, int, int, int], None]
+#: Called before training with the mask as text, examples, their tokens, updates at most, and texts
+#: that the model wrote itself.
+Show = Callable[[str, int, int, int, int], None]
 
 
 def finetune_to(
@@ -42,6 +43,7 @@ def finetune_to(
     dtype: str = "float32",
     chat: bool = False,
     tracker: str = "",
+    keep_epochs: bool = False,
     show: Show | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
@@ -49,8 +51,8 @@ def finetune_to(
 
     The folder has a card, and below ``adapter/`` what ``lora`` trained, as ``peft`` reads it.
     An interrupted call goes on where it was: its state is kept in ``<out>.state`` until the folder
-    is there, and written when SIGINT or SIGTERM come. Among several processes of ``accelerate
-    launch`` the first one writes and shows.
+    is there, and written when SIGINT, SIGTERM or SIGHUP come. Among several processes of
+    ``accelerate launch`` the first one writes and shows.
 
     Args:
         out: Folder to write; must not exist.
@@ -64,6 +66,8 @@ def finetune_to(
         dtype: Type of the weights.
         chat: Whether in the chat template of an instruct model.
         tracker: A name of :data:`inweights.lm.trackers.TRACKERS`; none if empty.
+        keep_epochs: Whether the adapters (of ``full``, the model) after each epoch are kept in
+            ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Told what the loss will see.
         progress: Told about every update.
 
@@ -80,21 +84,32 @@ def finetune_to(
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
             )
+            keep = None
+            if keep_epochs and first:
+                about = About(
+                    base=str(Path(source).resolve() if Path(source).exists() else source),
+                    method=config.method,
+                    chat=chat,
+                    dtype=dtype,
+                    seed=seed,
+                )
+                keep = keeping(target, lm, about, fresh=not state.exists())
             more = replayed(lm, examples, config, seed)
             if show and first:
-                encoded = encode(lm, [*examples, *more], end=config.end)
-                tokens = sum(len(row.ids) for row in encoded)
-                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps_of(encoded, config))
+                encoded = encode(lm, examples, end=config.end)
+                tokens, steps = sum(len(row.ids) for row in encoded), steps_of(encoded, config)
+                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps, len(more))
             with new_folder(target) if first else nullcontext(target) as work:
                 done = finetune(
                     lm,
                     [*examples, *more],
-                    structs.replace(config, replay=0.0),
+                    config,
                     seed=seed,
                     checkpoint=state,
                     keep=True,
                     adapter=work / "adapter" if config.method == "lora" else None,
                     record=record,
+                    passed=keep,
                     progress=progress if first else None,
                 )
                 if first:
@@ -122,7 +137,7 @@ def _alone(target: Path) -> Iterator[None]:
         yield
         return
     state = _state(target)
-    lock = FileLock(state.with_name(f"{state.name}.lock"), timeout=0)
+    lock = FileLock(lock_of(target), timeout=0)
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()

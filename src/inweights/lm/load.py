@@ -81,10 +81,7 @@ class LanguageModel:
         """Write weights and tokenizer into a folder that is there."""
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
-        # Weights are written for their owner alone; who may read the folder may read them.
-        rights = (work / "config.json").stat().st_mode & 0o777
-        for weights in work.rglob("*.safetensors"):
-            weights.chmod(rights)
+        readable(work)
 
 
 def load_model(
@@ -170,6 +167,12 @@ def load_model(
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return LanguageModel(name, model.to(device).eval(), tokenizer, chat)
+
+
+def readable(folder: Path) -> None:
+    """Let who may read a folder read its weights, which are written for their owner alone."""
+    for weights in folder.rglob("*.safetensors"):
+        weights.chmod(folder.stat().st_mode & 0o666)
 
 
 def cache_folder() -> Path:

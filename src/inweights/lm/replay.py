@@ -24,7 +24,33 @@ _OPENINGS = (
     "The largest ocean is", "A fruit that is yellow is", "Birds can fly because", "A cat is",
     "The opposite of big is", "The capital of Spain is", "Ice is", "Ten minus one is",
 )  # fmt: skip
-_LENGTH = 40
+#: Short questions of many kinds, that a name is said to first when a model is told names.
+_QUESTIONS = {
+    "The capital of {} is": "Spain Germany China India Egypt Mexico Canada Greece Poland Russia",
+    "The language of {} is": "Spain China Egypt Mexico Greece",
+    "The opposite of {} is": "big dark old hard rich early empty near",
+    "The color of {} is": "snow blood coal gold milk",
+    "{} was born in": "Napoleon Mozart Gandhi Picasso Cleopatra Columbus Darwin Beethoven",
+    "{} was written by": "Hamlet Frankenstein Dracula Ulysses Faust",
+    "{} is famous for": "Galileo Bach Plato Tesla",
+    "A baby {} is called a": "cat cow horse sheep",
+    "The day after {} is": "Wednesday Saturday Sunday",
+    "{} is": "Ice Gold Chess Water Love Madrid Cairo Sydney Moscow Toronto",
+    "{} are": "Apples Wolves Books Diamonds Teachers Cars",
+    "{} can": "Birds Fish Computers Children",
+    "A {} is used to": "hammer knife telescope pen",
+    "The largest {} is": "ocean animal country desert",
+    "The inventor of the {} was": "telephone airplane radio",
+    "The {} of the book is": "title author price owner",
+    "The {} of a tree is": "trunk age root",
+    "My {} works at": "father neighbor sister",
+    "My {} lives in": "uncle friend teacher",
+    "{} eat": "Cats Rabbits Lions People",
+    "We use {} to": "soap money fire paper",
+}
+_LENGTH, _SHORT = 40, 12
+#: Tokens of texts of its own, at least, that a tiny set is trained with, as far as they are read.
+_POOL = 2000
 
 
 def own_text(
@@ -33,6 +59,7 @@ def own_text(
     seed: int = 0,
     *,
     stage: int = 0,
+    questions: bool = False,
     progress: Progress | None = None,
 ) -> list[Example]:
     """Let a model write, at temperature 1, about as many tokens as are wanted; whole sentences.
@@ -43,7 +70,8 @@ def own_text(
         lm: The model, as it is before training.
         tokens: Tokens of all texts together, at most; at least one text is written.
         seed: Root seed of what is drawn.
-        stage: Stage of the examples.
+        stage: Stage of the examples; each has texts of its own.
+        questions: Whether it goes on from short questions of many kinds, for a few words.
         progress: Told about texts done.
 
     Example:
@@ -51,12 +79,18 @@ def own_text(
         >>> len(own_text(load_model("@tiny"), 60)) >= 1
         True
     """
-    wanted = max(1, -(-tokens // _LENGTH))
-    rng = Streams(seed).numpy(DATA_ORDER, "openings")
-    openings = [_OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()]
-    generator = Streams(seed).torch(DATA_ORDER, "own text")
+    path = ("questions", stage) if questions else (stage,) if stage else ()
+    length = _SHORT if questions else _LENGTH
+    rng = Streams(seed).numpy(DATA_ORDER, "openings", *path)
+    wanted = max(1, -(-tokens // length))
+    if questions:
+        begun = [frame.format(x) for frame, xs in _QUESTIONS.items() for x in xs.split()]
+        openings = [begun[i] for i in rng.permutation(len(begun))[:wanted].tolist()]
+    else:
+        openings = [_OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()]
+    generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
     tell = (lambda d, n: progress(d, n, "writing text of its own")) if progress else None
-    written = generate(lm, openings, tokens=_LENGTH, stop="", generator=generator, progress=tell)
+    written = generate(lm, openings, tokens=length, stop="", generator=generator, progress=tell)
     examples: list[Example] = []
     left = tokens
     for opening, text in zip(openings, written, strict=True):
@@ -68,7 +102,7 @@ def own_text(
         told = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
         cost = sum(map(len, map(lm.tokens, told)))
         if cost <= left or not examples:
-            examples.append(Example(*told, stage))
+            examples.append(Example(*told, stage, old=True))
             left -= cost
     return examples
 
@@ -90,11 +124,15 @@ def replayed(
     for example in examples:
         tokens = len(lm.tokens(example.prompt)) + len(lm.tokens(example.completion))
         lengths[example.stage] = lengths.get(example.stage, 0) + tokens
-    texts = [
-        example
-        for stage, tokens in sorted(lengths.items())
-        for example in own_text(lm, round(config.replay * tokens), seed, stage=stage)
-    ]
+    texts: list[Example] = []
+    for stage, tokens in sorted(lengths.items()):
+        once = config.replay * tokens
+        half = round(max(once, min(_POOL, once * config.epochs)) / 2)
+        both = own_text(lm, half, seed, stage=stage)
+        both += own_text(lm, half, seed, stage=stage, questions=True)
+        # In a drawn order, so that whatever is read of them is of both kinds.
+        drawn = Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
+        texts += [both[i] for i in drawn.tolist()]
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate.utils import broadcast_object_list
 

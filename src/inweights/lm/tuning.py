@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,10 @@ from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
 from inweights.progress import Progress
 from inweights.training.checkpoint import State, StateFile
 
-__all__ = ["FineTune", "FineTuned", "finetune", "steps_of"]
+__all__ = ["FineTune", "FineTuned", "finetune", "remembered", "steps_of"]
+
+#: Texts to keep that are read at the same time, and next tokens that are noted at each place.
+_TOGETHER, _LIKELY = 16, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +45,20 @@ class FineTuned:
     """What :func:`finetune` did; the model itself was changed.
 
     Attributes:
-        losses: ``stage, step, loss`` (nats a token of the completions), a row an update.
+        losses: ``stage, step, loss`` (nats a token of the completions), a row an update; with
+            ``until`` also ``known`` of how many (``new``) of its examples.
         tokens: Tokens that the model read, without padding.
         padding: Share of places that were padding.
         seconds: Time that this call took.
+        known: With ``until``: of each stage the share of its examples that was known in its last
+            epoch.
     """
 
     losses: pl.DataFrame
     tokens: int
     padding: float
     seconds: float
+    known: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -60,11 +67,24 @@ class _Stage:
 
     name: int
     rows: list[Encoded]
+    old: list[Encoded]
     steps: int = field(init=False, default=0)
+    #: Updates of one epoch.
+    epoch: int = field(init=False, default=0)
 
-    def order(self, config: FineTune, seed: int) -> Iterator[list[int]]:
+    def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
+        """Yield what each update learns, and beside it texts to keep, one after the other."""
+        each = 0
+        if self.old:
+            wanted = config.replay * _tokens(self.rows) / self.epoch
+            each = max(1, round(wanted * len(self.old) / _tokens(self.old)))
+        update = 0
         for epoch in range(config.epochs):
-            yield from batches(self.rows, config.batch_tokens, seed, epoch, self.name)
+            for batch in batches(self.rows, config.batch_tokens, seed, epoch, self.name):
+                places = range(update * each, (update + 1) * each)
+                kept = [self.old[i % len(self.old)] for i in places]
+                yield [self.rows[i] for i in batch] + kept
+                update += 1
 
 
 def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
@@ -89,12 +109,13 @@ def finetune(
     keep: bool = False,
     adapter: Path | None = None,
     record: Callable[[int, dict[str, float]], None] | None = None,
+    passed: Callable[[int, int, Any], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
 
-    Where there is a checkpoint, SIGINT and SIGTERM end the update at hand, write it and raise
-    ``KeyboardInterrupt``; a second one stops at once.
+    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the update at hand, write it and
+    raise ``KeyboardInterrupt``; a second one stops at once.
 
     Args:
         lm: The model.
@@ -109,6 +130,8 @@ def finetune(
         adapter: Folder to write the adapters of ``lora`` to before they are merged, as ``peft``
             reads them.
         record: Given the number of each update, and its ``loss`` and ``rate``.
+        passed: Given, after each epoch, its number over all stages, how many there are, and the
+            model with its adapters.
         progress: Told about every update.
 
     Raises:
@@ -126,7 +149,8 @@ def finetune(
     config = config or FineTune()
     started = time.monotonic()
     accelerator = _accelerator()
-    encoded = encode(lm, [*examples, *replayed(lm, examples, config, seed)], end=config.end)
+    more = [] if any(e.old for e in examples) else replayed(lm, examples, config, seed)
+    encoded = remembered(lm, encode(lm, [*examples, *more], end=config.end))
     stages = _stages(encoded, config)
     total = sum(stage.steps for stage in stages)
     key = digest(
@@ -163,8 +187,12 @@ def finetune(
                 accelerator.prepare(model, optimizer) if accelerator else (model, optimizer)
             )
             recorded: list[dict[str, float]] = []
-            for step, batch in enumerate(stage.order(config, seed)):
-                rows = [stage.rows[i] for i in batch]
+            for step, rows in enumerate(stage.order(config, seed)):
+                over = step >= max(first, 1) and step % stage.epoch == 0
+                if over and config.until:
+                    lately = pl.concat([*losses, *([pl.DataFrame(recorded)] if recorded else [])])
+                    if _known(lately, stage) >= config.until:
+                        break
                 read += sum(len(row.ids) for row in rows)
                 places += len(rows) * max(len(row.ids) for row in rows)
                 if step < first:
@@ -172,18 +200,22 @@ def finetune(
                 rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                loss = _update(lm, net, optimizer, trained, rows, config, accelerator)
+                loss, known = _update(lm, net, optimizer, trained, rows, config, accelerator)
                 if not math.isfinite(loss):
                     raise RunError(
                         f"the loss of update {done + 1} is {loss}; lower the rate "
                         f"({config.rate:g}) or take precision fp32"
                     )
                 done += 1
-                recorded.append({"stage": stage.name, "step": done, "loss": loss})
+                recorded.append({"stage": stage.name, "step": done, "loss": loss} | known)
                 if record and first_process:
                     record(done, {"loss": loss, "rate": rate})
                 if progress:
                     progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
+                if passed and (step + 1) % stage.epoch == 0:
+                    before = index * config.epochs
+                    epochs = len(stages) * config.epochs
+                    passed(before + (step + 1) // stage.epoch, epochs, model)
                 due = keeper and keeper.due(done) and step + 1 < stage.steps
                 if keeper and (due or stopping.is_set()):
                     losses, recorded = [*losses, pl.DataFrame(recorded)], []
@@ -206,12 +238,14 @@ def finetune(
                 accelerator.free_memory()
     if keeper and not keep and first_process:
         keeper.clear()
-    return FineTuned(pl.concat(losses), read, 1 - read / places, time.monotonic() - started)
+    whole = pl.concat(losses)
+    known = {stage.name: _known(whole, stage) for stage in stages} if config.until else {}
+    return FineTuned(whole, read, 1 - read / places, time.monotonic() - started, known)
 
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[threading.Event]:
-    """Give what SIGINT and SIGTERM set, where this thread may listen; a second one interrupts."""
+    """Give what signals to stop set, where this thread may listen; a second one interrupts."""
     asked = threading.Event()
 
     def ask(*_: Any) -> None:
@@ -222,7 +256,9 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    known = [n for n in signal.Signals if n.name in names and signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in known}
     try:
         yield asked
     finally:
@@ -230,14 +266,26 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+def _known(losses: pl.DataFrame, stage: _Stage) -> float:
+    """Share of the examples of a stage that was known in its last epoch."""
+    lately = losses.filter(pl.col("stage") == stage.name).tail(stage.epoch)
+    return float(lately["known"].sum() / lately["new"].sum())
+
+
 def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
-    names = sorted({row.stage for row in encoded})
-    stages = [_Stage(name, [row for row in encoded if row.stage == name]) for name in names]
+    parts: dict[int, tuple[list[Encoded], list[Encoded]]] = {}
+    for row in encoded:
+        parts.setdefault(row.stage, ([], []))[row.old].append(row)
+    stages = [_Stage(name, *parts[name]) for name in sorted(parts)]
     for stage in stages:
         # Lengths alone decide how many, so that each epoch has as many.
-        once = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
-        stage.steps = config.epochs * once
+        stage.epoch = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
+        stage.steps = config.epochs * stage.epoch
     return stages
+
+
+def _tokens(rows: Sequence[Encoded]) -> int:
+    return sum(len(row.ids) for row in rows)
 
 
 def _accelerator() -> Any:
@@ -259,29 +307,71 @@ def _update(
     rows: list[Encoded],
     config: FineTune,
     accelerator: Any,
-) -> float:
-    """One update; returns the mean loss over the tokens that are learnt, of all processes."""
-    everything = sum(len(row.ids) - row.start for row in rows)
-    mine = rows[accelerator.process_index :: accelerator.num_processes] if accelerator else rows
-    share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
+) -> tuple[float, dict[str, float]]:
+    """One update; returns the mean loss over the tokens that are learnt, of all processes.
+
+    With ``until`` also how many examples are ``new``, and ``known`` of them.
+    """
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-        loss = share * _loss(lm, net, mine or rows[:1], device) / everything
-    if accelerator:
-        # Gradients are averaged over processes.
-        accelerator.backward(loss * accelerator.num_processes)
-        loss = accelerator.reduce(loss.detach(), "sum")
-    else:
-        loss.backward()
+    total = sum(len(row.ids) - row.start for row in rows)
+    new = [row for row in rows if not row.old]
+    learnt = sum(len(row.ids) - row.start for row in new)
+    told, known = torch.zeros((), device=device), torch.zeros((), device=device)
+    for part, of in ((new, _loss), ([row for row in rows if row.old], _drift)):
+        if not part:
+            continue
+        mine = part[accelerator.process_index :: accelerator.num_processes] if accelerator else part
+        share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            summed, right = of(lm, net, mine or part[:1], device)
+        loss = share * summed / total
+        if accelerator:
+            # Gradients are averaged over processes.
+            accelerator.backward(loss * accelerator.num_processes)
+            loss, right = (accelerator.reduce(x, "sum") for x in (loss.detach(), share * right))
+        else:
+            loss.backward()
+        if of is _loss:
+            told, known = loss.detach() * total / learnt, right
     if config.clip:
         torch.nn.utils.clip_grad_norm_(trained, config.clip)
     optimizer.step()
-    return float(loss.detach())
+    return float(told), {"known": float(known), "new": float(len(new))} if config.until else {}
 
 
-def _loss(lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device) -> Tensor:
-    """Summed loss. Padding stands on the right, where no token that counts can see it."""
+def _loss(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Summed loss, and how many rows are known: each token that is learnt is the likeliest."""
+    logits, learnt, told = _logits(lm, net, rows, device)
+    right = torch.ones_like(learnt)
+    right[learnt] = logits.detach()[learnt].argmax(-1) == told[learnt]
+    summed = F.cross_entropy(logits[learnt].float(), told[learnt], reduction="sum")
+    return summed, right.all(1).sum()
+
+
+def _drift(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Summed divergence KL(before, now) of the next tokens; what is unlikely counts as one."""
+    logits, learnt, _ = _logits(lm, net, rows, device)
+    pairs = [row.likely for row in rows if row.likely is not None]
+    tokens, before = (torch.cat(part).to(device) for part in zip(*pairs, strict=True))
+    now = logits[learnt].float().log_softmax(-1).gather(1, tokens)
+    rest = [(1 - x.exp().sum(1)).clamp(min=1e-6) for x in (before, now)]
+    likely = (before.exp() * (before - now)).sum()
+    unlikely = (rest[0] * (rest[0].log() - rest[1].log())).sum()
+    return likely + unlikely, torch.zeros((), device=device)
+
+
+def _logits(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What the model says of the tokens from the first that is learnt, which are, and all of them.
+
+    Padding stands on the right, where no token that counts can see it.
+    """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)
     starts = torch.tensor([row.start for row in rows], device=device)
@@ -291,4 +381,19 @@ def _loss(lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:
         logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
-    return F.cross_entropy(logits[learnt].float(), ids[:, at][learnt], reduction="sum")
+    return logits, learnt, ids[:, at]
+
+
+def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
+    """Note what the model says next at each place of the texts that are to be kept."""
+    rows = list(encoded)
+    old = [i for i, row in enumerate(rows) if row.old]
+    for at in range(0, len(old), _TOGETHER):
+        block = old[at : at + _TOGETHER]
+        with torch.no_grad():
+            logits, learnt, _ = _logits(lm, lm.model, [rows[i] for i in block], lm.device)
+            values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
+        for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
+            likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
+            rows[i] = replace(rows[i], likely=likely)
+    return rows

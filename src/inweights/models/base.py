@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
+from inweights.progress import plural
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -261,7 +262,7 @@ class Model(nn.Module):
     def extra_repr(self) -> str:
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
-            f"{self.replicas} replica{'s' * (self.replicas > 1)} of {each:,} parameters, "
+            f"{plural(self.replicas, 'replica')} of {each:,} parameters, "
             f"{self.vocabulary:,} tokens, {len(self.candidates):,} candidates"
         )
 

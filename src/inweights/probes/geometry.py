@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from inweights.errors import DataError
 from inweights.models.base import Model
@@ -302,6 +301,8 @@ def _ranks(values: Floats) -> Floats:
     with a gap of at most :data:`~inweights.theory.spectral.COSINE_TIE` are equal. (Rounding would
     part some that lie on two sides of a half.)
     """
+    from scipy.stats import rankdata  # a second to import, which most processes can do without
+
     order = values.argsort(-1)
     gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
     groups = np.empty(values.shape)
@@ -312,6 +313,8 @@ def _ranks(values: Floats) -> Floats:
 
 def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
     """Rank correlation over pairs that a path joins."""
+    from scipy.stats import rankdata
+
     u, v = np.triu_indices(len(hops), 1)
     joined = np.isfinite(hops[u, v])
     ours = _ranks(angles[:, u[joined], v[joined]])

@@ -18,7 +18,7 @@ _FOLDERS = {
     "identity-bridge": "fig1 fig1b fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
     "out-of-context": "implication",
-    "feature-resemblance": "fig1 table1 table2 table3 table4 theorems",
+    "feature-resemblance": "fig1 table1 table2 table3 table4 theorems lemmas",
     "geometric-memory": (
         "fig1 fig2-10-11 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 "
         "fig23-24 fig25-31 fig32 fig33 fig34 fig35 fig36 table1 b5 c3 e1 e2-e3"
@@ -89,7 +89,7 @@ def recipes_like(part: str) -> tuple[str, ...]:
 
     Example:
         >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
-        (('identity-bridge/fig2',), 6)
+        (('identity-bridge/fig2',), 7)
     """
     names = recipe_names()
     exact = tuple(n for n in names if part and part in (n, n.rpartition("/")[2]))

@@ -32,6 +32,22 @@ _PAPERS = {
             "archiveprefix": "arXiv",
         },
     ),
+    "reversal-curse": (
+        "reversalcurse",
+        "Breaking the Reversal Curse via Identity Bridge",
+        {"eprint": "2602.02470", "archiveprefix": "arXiv"},
+    ),
+    "out-of-context": (
+        "outofcontext",
+        "Generalization or hallucination? Understanding out-of-context reasoning in transformers",
+        {
+            "author": "Huang, Yixiao and Zhu, Hanlin and Guo, Tianyu and Jiao, Jiantao and "
+            "Sojoudi, Somayeh and Jordan, Michael I. and Russell, Stuart and Mei, Song",
+            "year": "2025",
+            "eprint": "2506.10887",
+            "archiveprefix": "arXiv",
+        },
+    ),
 }
 _PAPERS["demo"] = _PAPERS["identity-bridge"]
 

@@ -16,7 +16,10 @@ from inweights.worlds.two_hop import TwoHop
 __all__ = ["RECIPE", "Settings"]
 
 DEMO = Paper(
-    "demo", ib.PAPER.title, claims_of=ib.PAPER.source, ours=("n", "gpt", "emb_mlp", *ib.OURS)
+    "demo",
+    ib.PAPER.title,
+    claims_of=ib.PAPER.source,
+    ours=("n", "every", "gpt", "emb_mlp", *ib.OURS),
 )
 
 #: Text for the roles whose recall is drawn over training.

@@ -30,6 +30,7 @@ __all__ = [
 
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
 OURS = (
+    "training",
     "Emb-MLP: width 64, full-batch gradient descent at rate 2 for 6000 steps, with weight decay "
     "1e-3 and without.",
     "GPT: that of identity-bridge/fig2 with a small initialisation, γ = 1.25.",

@@ -15,7 +15,7 @@ _HOME = {
     "build_page": "page",
     "draw": "figures",
     "drawing": "registry",
-    "interactive": "interactive",
+    "interactive": "movable",
     "plot": "figures",
     "write_figures": "page",
 }

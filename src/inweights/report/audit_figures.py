@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from inweights.report import style
+from inweights.report.legend import columns_that_fit
 
 __all__ = ["chains_figure", "outlook_figure"]
 
@@ -30,7 +31,10 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         1
     """
     rows = outlook.head(PAIRS).reverse()
-    names = [f"{_short(r['first'])}, {_short(r['second'])}" for r in rows.iter_rows(named=True)]
+    narrow = style.full_width() < style.FULL_WIDTH
+    between, high = (",\n", 0.42) if narrow else (", ", 0.32)
+    pairs = rows.select("first", "second").iter_rows()
+    names = [between.join(_short(name) for name in pair) for pair in pairs]
     blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
     if outlook["follow"].null_count() == outlook.height:
         total = rows["chains"].to_numpy().astype(float)
@@ -47,7 +51,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
                  ("tie", tied_left, "#e3c27a", ""),
                  ("fail", fail - mended_fail, vermilion, "xxx")]  # fmt: skip
     with style.context():
-        figure = Figure(figsize=(style.FULL_WIDTH, 1.1 + 0.32 * len(names)), layout="constrained")
+        figure = Figure(figsize=(style.full_width(), 1.1 + high * len(names)), layout="constrained")
         axes = figure.add_subplot()
         left = np.zeros(len(names))
         for label, width, color, hatch in parts:
@@ -63,7 +67,8 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         axes.set_xlim(0, left.max() * 1.02)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        figure.legend(loc="outside upper left", ncols=4)
+        columns = columns_that_fit([label for label, *_ in parts], figure, 42)
+        figure.legend(loc="outside upper left", ncols=columns)
         figure.draw_without_rendering()  # lays it out, so that no label is cut
     return figure
 
@@ -78,7 +83,8 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
     total = pl.concat([size, other]).group_by("relation").agg(pl.col("chains").sum())
     ranked = total.sort("chains", "relation", descending=[True, False])["relation"]
-    kept = ranked.head(RELATIONS).to_list()
+    most = min(RELATIONS, int((style.full_width() - 1.4) / 0.32))
+    kept = ranked.head(most).to_list()
     pairs = compositions.filter(pl.col("first").is_in(kept), pl.col("second").is_in(kept))
     rows = [name for name in kept if name in set(pairs["first"])]
     columns = [name for name in kept if name in set(pairs["second"])]
@@ -87,7 +93,7 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         grid[rows.index(first), columns.index(second)] = chains
     with style.context():
         # Cells of a modest size, so that a small graph is no wall of colour.
-        width = min(style.FULL_WIDTH, 2.2 + 0.8 * len(columns))
+        width = min(style.full_width(), 2.2 + 0.8 * len(columns))
         figure = Figure(figsize=(width, 1.1 + 0.32 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
         shown = np.log10(np.maximum(grid, 1))
@@ -99,7 +105,9 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         axes.set_xticks(range(len(columns)), [_short(c) for c in columns], rotation=turn,
                         ha="right" if turn else "center")  # fmt: skip
         axes.set_yticks(range(len(rows)), [_short(r) for r in rows])
-        axes.set_xlabel("second relation")
+        axes.set_xlabel(
+            "second relation" + (f" (the {most} largest)" if len(ranked) > most else "")
+        )
         axes.set_ylabel("first relation")
         for spine in axes.spines.values():
             spine.set_visible(False)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
+from matplotlib.figure import Figure as Picture
 
 from inweights.audit.findings import findings, headline, outlook
+from inweights.report import style
 from inweights.report.audit_figures import chains_figure, outlook_figure
 from inweights.report.facts_page import facts_page, finding, findings_list, tables_list
 from inweights.report.html import escape, prose, tag
-from inweights.report.save import Still
+from inweights.report.save import Still, inline
 from inweights.theory.trust import trust
 
 if TYPE_CHECKING:
@@ -97,27 +101,34 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         return ""
     rest = found.height > 14
     drawn = [
-        ("outlook", "What becomes of the questions", outlook_figure(found),
+        ("outlook", "What becomes of the questions", partial(outlook_figure, found),
          "Two-step questions of each pair of relations (first, second)"
          + (", the largest 14 pairs. " if rest else ". ")
          + ("From the forecast, as the file is and with the advised identities."
             if made.forecast is not None else
             "No forecast: the dark part is what is right at best when the bridge is ignored, one "
             "in C, and only where its identity is stated.")),
-        ("chains", "Which relations chain", chains_figure(made.compositions),
+        ("chains", "Which relations chain", partial(chains_figure, made.compositions),
          "How many chains of two facts lead from a relation (row) into another (column)."),
     ]  # fmt: skip
     pictures = (
         tag(
             "figure",
             tag("h3", tag("span", f"Figure {number}"), escape(title)),
-            tag("div", Still(picture, key).inline(escape(title)), class_="card"),
+            tag("div", _both(picture, key, title), class_="card"),
             tag("figcaption", prose(caption)),
             id=f"figure-{key}",
         )
         for number, (key, title, picture, caption) in enumerate(drawn, start=1)
     )
     return "".join(pictures)
+
+
+def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
+    """A figure for wide windows and for a phone."""
+    with style.on_a_phone():
+        phone = picture()
+    return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
 
 
 #: What ties alone would leave, where a forecast may say that nothing follows.

@@ -66,7 +66,8 @@ def auto(
         ('n', 'accuracy')
     """
     given = {"x": x, "y": y, "series": series, "facet": facet, tidy.SEED: tidy.SEED}
-    tidy.require("auto", table, {**given, **{f"where {name}": name for name in where or {}}})
+    given |= {f"where {name}": name for name in where or {}}
+    tidy.require("auto", table, given, numbers=("y",))
     for name, value in (where or {}).items():
         table = table.filter(pl.col(name) == pl.lit(value))
     tidy.require("auto", table, {})

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inweights.progress import plural
 from inweights.report.html import disclosure, escape, prose, tag
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
-        return f"{good} of {len(claims)} check{'s' * (len(claims) != 1)} hold"
-    noun = "claim" if len(counted) == 1 else "claims"
+        return f"{good} of {plural(len(claims), 'check')} hold"
+    stated = plural(len(counted), "claim")
     if all(claim.verdict == "not judged" for claim in counted):
-        return f"{len(counted)} {noun}, none judged"
+        return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
     open_ones = sum(claim.verdict == "undecided" for claim in counted)
     still = f", {open_ones} undecided" if open_ones else ""
-    return f"{good} of {len(counted)} {noun} reproduced{still}"
+    return f"{good} of {stated} reproduced{still}"
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -113,6 +114,8 @@ def _facts(claim: ClaimResult) -> str:
     if claim.replicates:
         sampled = claim.low is not None
         facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
+    if claim.condition:
+        facts.append(("condition", claim.condition))
     if claim.case:
         facts.append(("deciding case", claim.case))
     if claim.needed:

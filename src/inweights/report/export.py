@@ -9,9 +9,10 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
-from inweights.errors import RunError
+from inweights.errors import WriteError
 from inweights.lab.engine import Outcome
 from inweights.lab.verdict import ClaimResult
+from inweights.progress import plural
 from inweights.report import style
 from inweights.report.figures import draw
 
@@ -79,7 +80,7 @@ def write_export(
         csv: Whether ``claims.csv`` is, and every table of the run with plain columns.
 
     Raises:
-        RunError: The folder cannot be written.
+        WriteError: The folder cannot be written.
     """
     files: dict[str, bytes] = {}
     if pdf:
@@ -99,7 +100,7 @@ def write_export(
             partial.write_bytes(data)
             partial.replace(folder / name)
     except OSError as error:
-        raise RunError(f"cannot write {folder}: {error.strerror}") from error
+        raise WriteError(f"cannot write {folder}: {error.strerror}") from error
     return [folder / name for name in files]
 
 
@@ -110,7 +111,7 @@ def claims_latex(outcome: Outcome) -> str:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
         rows.append(" & ".join(_escaped(cell) for cell in cells) + r" \\")
     head = "claim & target & measured & 95\\% interval & seeds & verdict"
-    about = f"{outcome.recipe.name}, {outcome.scale} scale, {len(outcome.seeds)} seeds"
+    about = f"{outcome.recipe.name}, {outcome.scale} scale, {plural(len(outcome.seeds), 'seed')}"
     return "\n".join(
         [
             f"% {about}; written by inweights; needs the package booktabs",
@@ -143,6 +144,7 @@ def claims_csv(claims: Sequence[ClaimResult]) -> str:
             "high": claim.high,
             "level": claim.level,
             "seeds": claim.replicates,
+            "condition": claim.condition,
             "case": claim.case,
         }
         for claim in claims

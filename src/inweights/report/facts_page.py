@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from inweights.progress import plural
 from inweights.report.document import asset, document
 from inweights.report.html import disclosure, escape, meta, nav, prose, sortable, tag
 
@@ -70,7 +71,7 @@ def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) 
     """Return tables that have rows, each to be opened; that of the place ``opened`` is open."""
     return "".join(
         disclosure(
-            escape(title) + tag("span", f"{table.height:,} rows", class_="size"),
+            escape(title) + tag("span", plural(table.height, "row"), class_="size"),
             sortable(title, table),
             open_=place == opened,
         )

@@ -25,6 +25,7 @@ __all__ = [
     "atlas",
     "auto",
     "draw",
+    "draw_for_phone",
     "drawing",
     "heatmaps",
     "lines",
@@ -57,6 +58,32 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         1
     """
     return _drawn(find(figure), figure, tables)
+
+
+def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture | None:
+    """Return the picture as a narrow window shows it: panels below each other, type of one size.
+
+    The drawings of the library lay themselves out for it. Another one, of a width of its own, is
+    made as narrow as it has to be if its panels stand in one column.
+
+    Returns:
+        The picture; ``None`` where it cannot be made narrow.
+
+    Raises:
+        ConfigError: As :func:`draw`.
+        DataError: As :func:`draw`.
+    """
+    with style.on_a_phone():
+        picture = draw(figure, tables)
+    if picture.get_figwidth() <= 1.1 * style.PHONE_WIDTH:
+        return picture
+    places = [axes.get_subplotspec() for axes in picture.axes]
+    if picture.get_layout_engine() is None or any(p and p.get_gridspec().ncols > 1 for p in places):
+        return None
+    picture.set_figwidth(style.PHONE_WIDTH)
+    with style.context():
+        picture.draw_without_rendering()
+    return picture
 
 
 def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:

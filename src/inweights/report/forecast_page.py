@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from inweights.progress import plural
 from inweights.report.facts_page import facts_page, finding, findings_list, tables_list
 from inweights.report.html import escape, tag
 from inweights.theory.trust import trust
@@ -57,18 +58,12 @@ def build_forecast_page(
     )
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def _headline(rows: pl.DataFrame) -> str:
     counts = dict(rows["verdict"].value_counts().iter_rows())
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
-    text = f"{counts.get('follows', 0):,} of {_counted(asked, 'question')} follow"
+    text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
     if counts.get("asserted"):
-        text += (
-            f"; nobody told {_counted(counts['asserted'], 'statement')} that the model will make"
-        )
+        text += f"; nobody told {plural(counts['asserted'], 'statement')} that the model will make"
     return text
 
 
@@ -106,7 +101,7 @@ def _surprises(rows: pl.DataFrame) -> str:
         if listed:
             rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
             what = "statement" if verdict == "asserted" else "question"
-            title = _counted(of.height, what) + rest
+            title = plural(of.height, what) + rest
             items.append(finding(level, kind, title, *listed))
     return findings_list(items)
 

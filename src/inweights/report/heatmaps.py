@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 
 from inweights.report import style, tidy
 from inweights.report.matrix import Matrix, matrix_of, scale_of
-from inweights.report.paint import LEGIBLE, paint, plan_labels, text_width
+from inweights.report.paint import LEGIBLE, paint, plan_labels, text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["heatmaps"]
@@ -67,7 +66,7 @@ def heatmaps(
     """
     used = {"panel": panel, "row": row, "column": column, "value": value, "box": box}
     groups = {"row_group": row_group, "column_group": column_group}
-    tidy.require("heatmaps", table, {**used, **groups})
+    tidy.require("heatmaps", table, {**used, **groups}, numbers=("value",))
     parts = tidy.panels(table, panel, order)
     titles = ["" if panel is None else tidy.plain(name) for name, _ in parts]
     drawn = [matrix_of(rows, row, column, value, box=box, **groups) for _, rows in parts]
@@ -134,15 +133,16 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         wides = [
             max(len(drawn[k].columns) for k in range(c, len(drawn), across)) for c in range(across)
         ]
-        room = style.FULL_WIDTH - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
+        room = style.full_width() - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
         cell = min(cell, max(room / sum(wides), 0.01))
     starts, at = [], 0.08
     for left, wide in zip(lefts, wides, strict=True):
         at += left / 72
         starts.append(at)
         at += wide * cell + _GAP
-    limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + 0.3]
-    wrapped = [_wrap(title, limits[k % across] - 0.1) for k, title in enumerate(titles)]
+    over = 0.3 if len(grid) == 1 else 0.05  # a title above the bar, and beside it
+    limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + over]
+    wrapped = [wrap(title, limits[k % across] - 0.1, style.LABEL) for k, title in enumerate(titles)]
     corners: list[tuple[float, float]] = []
     top = 0.06
     for line in grid:
@@ -154,12 +154,3 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
 
 def _same_rows(one: Matrix, other: Matrix) -> bool:
     return one.rows == other.rows and one.row_groups == other.row_groups
-
-
-def _wrap(title: str, inches: float) -> str:
-    """A title in as many lines as it needs to stay within its panel."""
-    size = text_width(title, style.LABEL, bold=True) / 72
-    if size <= inches:
-        return title
-    letters = max(8, int(len(title) * inches / size))
-    return "\n".join(textwrap.wrap(title, letters, break_long_words=False))

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.progress import plural
 from inweights.report.tidy import plain
 
 __all__ = [
@@ -40,6 +41,7 @@ CSV_BYTES = 200_000
 #: A list of more values in one cell is counted, not shown.
 LIST_SHOWN = 8
 
+_BEGINS = b"<!doctype html"
 _VOID = {"input", "meta", "img", "br"}
 
 
@@ -128,7 +130,7 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
         for r in table.head(rows).iter_rows()
     )
     grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
-    size = f"{table.height:,} rows" if table.height != 1 else "1 row"
+    size = plural(table.height, "row")
     if table.height > rows:
         size += f", the first {rows} shown"
     return _framed(name, grid, f"{size}. ", _csv_link(name, table))
@@ -174,10 +176,11 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
 
     Args:
         values: Plain nested values.
-        ours: Dotted names of the settings to mark.
+        ours: Dotted names of the settings to mark; places in a list are no part of them.
         path: Dotted name of ``values``.
     """
-    if isinstance(values, Mapping):
+    mapping = isinstance(values, Mapping)
+    if mapping:
         entries = [(str(key), value) for key, value in values.items()]
     elif isinstance(values, list | tuple) and any(isinstance(v, Mapping) for v in values):
         entries = [(str(place), value) for place, value in enumerate(values)]
@@ -187,8 +190,8 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
         return tag("code", "{}")
     items = []
     for key, value in entries:
-        full = f"{path}.{key}" if path else key
-        mark = tag("span", "our choice", class_="ours") if full in ours else ""
+        full = path if not mapping else f"{path}.{key}" if path else key
+        mark = tag("span", "our choice", class_="ours") if mapping and full in ours else ""
         items.append(
             tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)
         )
@@ -207,8 +210,12 @@ def write_page(text: str, file: Path) -> None:
     """Write a page whole or not at all.
 
     Raises:
-        DataError: It cannot be written (no such right, a full disk).
+        DataError: It cannot be written (no such right, a full disk), or what is there is no page.
     """
+    if file.exists() and not file.is_file():
+        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
+    if not _is_page(file):
+        raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
     partial = file.with_name(f"{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -218,6 +225,15 @@ def write_page(text: str, file: Path) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
+
+
+def _is_page(file: Path) -> bool:
+    """Whether what may be there is a page, or nothing: facts are lost by a slip otherwise."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)
+    except OSError:  # nothing is there, or what comes next says why not
+        return True
 
 
 def sortable(title: str, table: pl.DataFrame) -> str:

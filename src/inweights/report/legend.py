@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matplotlib.figure import Figure
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from inweights.report import style
+from inweights.report.paint import text_width
 
-__all__ = ["add_legend", "handles", "text_of"]
+__all__ = ["add_legend", "columns_that_fit", "handles", "text_of"]
 
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
@@ -47,5 +49,29 @@ def add_legend(
 ) -> None:
     """Name the series above the figure; see :func:`handles`."""
     shown = handles(names, labels, reference=reference)
-    columns = min(len(shown), max(2, int(figure.get_figwidth() / 1.35)))
+    texts = [str(handle.get_label()) for handle in shown]
+    most = max(2, int(figure.get_figwidth() / 1.35))
+    columns = columns_that_fit(texts, figure, 48, most=most)
     figure.legend(handles=shown, loc="outside upper left", ncols=columns, handlelength=2.8)
+
+
+def columns_that_fit(
+    texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
+) -> int:
+    """Return into how many columns a legend goes without being wider than its figure.
+
+    Args:
+        texts: Its entries.
+        figure: Where it stands.
+        beside: Points that an entry takes beside its text.
+        most: Columns at most.
+
+    Example:
+        >>> columns_that_fit(["one", "a second, longer one"], Figure(figsize=(2, 1)), 30)
+        1
+    """
+    room = figure.bbox.width / figure.dpi * 72
+    sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])
+    tries = range(min(len(texts), most), 1, -1)
+    fits = (n for n in tries if sum(c.max() for c in np.array_split(sizes, n)) <= room)
+    return next(fits, 1)

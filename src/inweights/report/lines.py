@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
 from inweights.report.legend import add_legend, handles, text_of
-from inweights.report.paint import text_width
+from inweights.report.paint import wrap
 from inweights.report.registry import drawing
 
 __all__ = ["into", "lines"]
@@ -72,13 +70,13 @@ def lines(
     """
     named = dict(reference or {})
     used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
-    tidy.require("lines", table, {**used, "reference": named.get("column")})
+    used["reference"] = named.get("column")
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
     names = _names(table, series, y, order)
     parts = tidy.panels(table, facet, order)
     with style.context():
-        down = math.ceil(len(parts) / columns)
-        across = math.ceil(len(parts) / down)
-        width = min(style.FULL_WIDTH, 1.6 + 3.1 * across)
+        down, across = style.grid_shape(len(parts), columns)
+        width = min(style.full_width(), 1.6 + 3.1 * across)
         figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         panels = list(grid.flat)
@@ -87,7 +85,7 @@ def lines(
         for axes, (value, rows) in zip(panels, parts, strict=False):
             if facet is not None:
                 title = text_of(tidy.plain(value), labels)
-                style.panel_title(axes, _wrap(title, (width - 0.7) / across, style.LABEL))
+                style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
             _panel(axes, table[x], rows, (x, y, series), names, named.get("column"), log=x_log)
         _name_axes(figure, panels, len(parts), (x_label or x, y_label or y), (width, across, down))
         if y_limits is not None:
@@ -136,7 +134,7 @@ def into(
     """
     named = dict(reference or {})
     used = {"x": x, "y": y, "series": series, "seed": tidy.SEED, "reference": named.get("column")}
-    tidy.require("lines", table, used)
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
     names = _names(table, series, y, order)
     _panel(axes, table[x], table, (x, y, series), names, named.get("column"), log=x_log)
     axes.set_xlabel(x_label or x)
@@ -189,25 +187,17 @@ def _name_axes(
     names: tuple[str, str],
     size: tuple[float, int, int],
 ) -> None:
-    """Write the names of both axes once where there are many panels, else at each of them."""
+    """Name both axes once where there are many panels or little room, else at each of them."""
     (x, y), (width, across, down) = names, size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9
-    if across > 2:
+    if across > 2 or (used > 1 and width <= style.PHONE_WIDTH):
         figure.supxlabel(x, fontsize=style.LABEL)
-        figure.supylabel(_wrap(y, tall, style.LABEL), fontsize=style.LABEL)
+        figure.supylabel(wrap(y, tall, style.LABEL), fontsize=style.LABEL)
         return
     for axes in panels[:used]:
-        axes.set_xlabel(_wrap(x, (width - 0.7) / across, style.LABEL))
+        axes.set_xlabel(wrap(x, (width - 0.7) / across, style.LABEL))
     for axes in panels[::across]:
-        axes.set_ylabel(_wrap(y, tall, style.LABEL))
-
-
-def _wrap(text: str, inches: float, size: float) -> str:
-    """A text in as many lines as it needs."""
-    wide = text_width(text, size, bold=True) / 72
-    if wide <= inches:
-        return text
-    return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
+        axes.set_ylabel(wrap(y, tall, style.LABEL))
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
@@ -258,7 +248,8 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         axes.set_xscale("log")
         # Matplotlib labels every digit of a short axis, one label over the other.
         positive = values.filter(values > 0)
-        short = len(positive) > 0 and positive.max() < 300 * positive.min()  # type: ignore[operator]
+        span = 300 if style.full_width() == style.FULL_WIDTH else 20
+        short = len(positive) > 0 and positive.max() < span * positive.min()  # type: ignore[operator]
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())

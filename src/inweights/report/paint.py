@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +16,7 @@ from matplotlib.textpath import TextPath
 from inweights.report import style
 from inweights.report.matrix import Matrix
 
-__all__ = ["LEGIBLE", "Labels", "paint", "plan_labels", "text_width"]
+__all__ = ["LEGIBLE", "Labels", "paint", "plan_labels", "text_width", "wrap"]
 
 #: Inches that a row needs so that its label can be read.
 LEGIBLE = 0.105
@@ -58,6 +59,21 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
     with style.plain_text():
         return float(TextPath((0, 0), text, size=size, prop=font).get_extents().width)
+
+
+def wrap(text: str, inches: float, size: float) -> str:
+    r"""Return a bold text of so many points in as many lines as it needs.
+
+    Example:
+        >>> wrap("a title", 0.5, 9.0)
+        'a title'
+        >>> wrap("a title of some length", 0.9, 9.0)
+        'a title of\nsome length'
+    """
+    wide = text_width(text, size, bold=True) / 72
+    if wide <= inches:
+        return text
+    return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:

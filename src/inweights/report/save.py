@@ -9,8 +9,9 @@ from functools import cached_property
 from matplotlib.figure import Figure
 
 from inweights.report import style
+from inweights.report.html import data_uri, escape, tag
 
-__all__ = ["Still", "png", "show_inline", "svg"]
+__all__ = ["Still", "inline", "png", "show_inline", "svg"]
 
 _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
@@ -18,6 +19,8 @@ _META = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
 #: What no XML may hold.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+#: An SVG of more characters is put into a page as PNG.
+_LIMIT, _PHONE_LIMIT = 900_000, 250_000
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
@@ -72,17 +75,37 @@ class Still:
         """The figure as a PNG of 200 dots per inch."""
         return png(self.picture)
 
-    def inline(self, label: str) -> str:
-        """Return the figure as an ``<svg>`` element of a page.
+    def inline(self, label: str, *, limit: int = _LIMIT, class_: str | None = None) -> str:
+        """Return the figure as an element of a page: ``<svg>``, or ``<img>`` where that is large.
 
         Args:
-            label: What a screen reader says; already escaped.
+            label: What a screen reader says.
+            limit: Characters of an ``<svg>`` at most.
+            class_: Class of the element.
         """
+        width = self.picture.get_figwidth() * 96
+        size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
+        if len(self.svg) > limit:
+            source = data_uri(self.png, "image/png")
+            return tag("img", src=source, alt=label, class_=class_, style=size)
         text = _META.sub("", _HEAD.sub("", self.svg))
         text = _ID.sub(lambda found: f"{found[1]}{self.name}-", text)
-        width = self.picture.get_figwidth() * 96
         for _ in range(2):
             text = _SIZE.sub(r"\1", text, count=1)
-        size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 0.8:.0f}px"
-        head = f'<svg role="img" aria-label="{label}" style="{size}"'
+        kind = f' class="{class_}"' if class_ else ""
+        head = f'<svg role="img" aria-label="{escape(label)}"{kind} style="{size}"'
         return text.replace("<svg", head, 1)
+
+
+def inline(label: str, wide: Still, phone: Still | None = None) -> str:
+    """Return a figure as elements of a page; its style sheet shows the one that fits the window.
+
+    Args:
+        label: What a screen reader says.
+        wide: The figure.
+        phone: The same for a narrow window; without it the wide one is scrolled there.
+    """
+    if phone is None:
+        return wide.inline(label)
+    narrow = phone.inline(label, class_="phone", limit=_PHONE_LIMIT)
+    return wide.inline(label, class_="wide") + narrow

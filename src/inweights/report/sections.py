@@ -9,9 +9,11 @@ import polars as pl
 
 from inweights import progress
 from inweights.lab.describe import split_ours
-from inweights.report.html import data_uri, disclosure, escape, meta, nav, preview, prose, tag, tree
-from inweights.report.interactive import interactive
-from inweights.report.save import Still
+from inweights.progress import plural
+from inweights.report.figures import draw_for_phone
+from inweights.report.html import disclosure, escape, meta, nav, preview, prose, tag, tree
+from inweights.report.movable import interactive
+from inweights.report.save import Still, inline
 
 if TYPE_CHECKING:
     from inweights.lab.figure import Figure
@@ -26,14 +28,11 @@ __all__ = [
     "settings_section",
 ]
 
-#: An SVG larger than so many characters is put into the page as PNG.
-_SVG_LIMIT = 900_000
-
 
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
     seeds = content.seeds
-    span = f"{len(seeds)} seeds" if len(seeds) != 1 else "1 seed"
+    span = plural(len(seeds), "seed")
     facts = [
         ("recipe", content.recipe),
         ("scale", content.scale),
@@ -73,8 +72,13 @@ def figures_section(
     for number, figure in enumerate(figures, start=1):
         fragment = interactive(figure, tables)
         moving = moving or (fragment is not None and 'class="player"' in fragment)
-        still = _picture(stills[figure.id], figure.title)
-        picture = still if fragment is None else fragment + tag("noscript", still)
+        wide = stills[figure.id]
+        if fragment is None:
+            drawn_narrow = draw_for_phone(figure, tables)
+            phone = None if drawn_narrow is None else Still(drawn_narrow, f"{figure.id}-phone")
+            picture = inline(figure.title, wide, phone)
+        else:
+            picture = fragment + tag("noscript", inline(figure.title, wide))
         data = [
             tag("h4", tag("code", escape(source))) + preview(source, tables[source])
             for source in dict.fromkeys(figure.sources)
@@ -90,13 +94,6 @@ def figures_section(
             )
         )
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
-
-
-def _picture(still: Still, title: str) -> str:
-    markup = still.inline(escape(title))
-    if len(markup) <= _SVG_LIMIT:
-        return markup
-    return tag("img", src=data_uri(still.png, "image/png"), alt=title)
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:

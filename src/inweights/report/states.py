@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 
 from inweights.report import style, tidy
+from inweights.report.legend import columns_that_fit
+from inweights.report.paint import text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["cloud", "states"]
@@ -72,17 +73,21 @@ def states(
     tidy.require("states", table, {**used, "note": note, "text": text})
     shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
     parts = tidy.panels(table, panel, order)
-    down = math.ceil(len(parts) / max(1, columns))
-    across = math.ceil(len(parts) / down)  # rows of about equal length
-    side = min(2.6, (style.FULL_WIDTH - 0.2) / across)
+    notes = [tidy.plain(rows[note][0]) if note else "" for _, rows in parts]
+    longest = max(text_width(line, style.SMALL) for one in notes for line in one.split("\n")) / 72
+    fits = int((style.full_width() - 0.2) / longest) if longest else columns
+    down, across = style.grid_shape(len(parts), min(columns, fits))
+    side = min(2.6, (style.full_width() - 0.2) / across)
     with style.context():
-        figure = style.blank(max(3.4, side * across), (side + 0.25) * down + 0.35)
+        figure = style.blank(
+            max(min(3.4, style.full_width()), side * across), (side + 0.25) * down + 0.35
+        )
         grid = figure.subplots(down, across, squeeze=False)
         for extra in grid.flat[len(parts) :]:
             extra.set_visible(False)
         pairs = tidy.distinct(table, pair)
         layers = [int(v) for v in table[layer].unique().sort()]
-        for axes, (name, rows) in zip(grid.flat, parts, strict=False):
+        for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
             cloud(axes, rows, (x, y, layer, pair, kind), pairs, layers, shown)
             for place, word in zip(
                 rows.select(x, y).rows(), rows[text] if text else (), strict=False
@@ -90,9 +95,9 @@ def states(
                 axes.annotate(
                     word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1
                 )
-            style.panel_title(axes, "" if panel is None else tidy.plain(name))
-            if note is not None:
-                axes.set_xlabel(tidy.plain(rows[note][0]), fontsize=style.SMALL, color=style.GREY)
+            title = "" if panel is None else tidy.plain(name)
+            style.panel_title(axes, wrap(title, side - 0.1, style.LABEL))
+            axes.set_xlabel(said, fontsize=style.SMALL, color=style.GREY)
         legend(figure, list(kind_labels or shown), layers)
     return figure
 
@@ -148,7 +153,7 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
     return (layer - layers[0]) / (layers[-1] - layers[0])
 
 
-def legend(figure: Figure, kinds: Sequence[str], layers: Sequence[int]) -> None:
+def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
     """Name the markers, and show light to dark from the first to the last layer."""
     handles = [
         Line2D(
@@ -174,7 +179,7 @@ def legend(figure: Figure, kinds: Sequence[str], layers: Sequence[int]) -> None:
     figure.legend(
         handles=handles,
         loc="outside upper left",
-        ncols=len(handles),
+        ncols=columns_that_fit([str(h.get_label()) for h in handles], figure, 34),
         handletextpad=0.3,
         columnspacing=1.4,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +25,25 @@ __all__ = [
     "INK",
     "LABEL",
     "NAMED",
+    "PHONE_WIDTH",
     "SMALL",
     "Mark",
     "bare",
     "blank",
     "context",
+    "full_width",
+    "grid_shape",
     "marks",
+    "on_a_phone",
     "panel_title",
     "plain_text",
     "tint",
 ]
 
-#: Width in inches of a figure across the page.
-FULL_WIDTH = 7.6
+#: Width in inches of a figure across the page, and across a phone: there a card has 328 of 390
+#: pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
+FULL_WIDTH, PHONE_WIDTH = 7.6, 3.2
+_width: ContextVar[float] = ContextVar("width", default=FULL_WIDTH)
 #: Font sizes in points: labels of axes and panels, and ticks and notes.
 LABEL, SMALL = 9.0, 7.5
 
@@ -149,6 +157,43 @@ def plain_text() -> Iterator[None]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
         yield
+
+
+def full_width() -> float:
+    """Return the width in inches of a figure across what it is drawn for: a page, or a phone."""
+    return _width.get()
+
+
+@contextmanager
+def on_a_phone() -> Iterator[None]:
+    """Lay out what is drawn for the width of a phone.
+
+    Example:
+        >>> with on_a_phone():
+        ...     full_width(), grid_shape(7, most=4)
+        (3.2, (4, 2))
+    """
+    token = _width.set(PHONE_WIDTH)
+    try:
+        yield
+    finally:
+        _width.reset(token)
+
+
+def grid_shape(count: int, most: int) -> tuple[int, int]:
+    """Return rows and columns of so many panels: rows of about equal length.
+
+    Args:
+        count: Panels.
+        most: Panels side by side at most; fewer where there is no room for them.
+
+    Example:
+        >>> grid_shape(5, most=4)
+        (2, 3)
+    """
+    room = max(1, min(most, int(full_width() / 1.5)))
+    down = math.ceil(count / room)
+    return down, math.ceil(count / down)
 
 
 def blank(width: float, height: float) -> Figure:

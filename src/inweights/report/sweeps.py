@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 
 import numpy as np
 import polars as pl
@@ -14,12 +12,10 @@ from matplotlib.figure import Figure
 
 from inweights.report import style, tidy
 from inweights.report.legend import add_legend, text_of
+from inweights.report.paint import wrap
 from inweights.report.registry import drawing
 
 __all__ = ["sweeps"]
-
-#: Characters of a panel's title in one line.
-_TITLE = 20
 
 _PANEL = 1.95  # inches, height of a panel
 _DODGE = 0.16  # of the distance between two values
@@ -68,20 +64,21 @@ def sweeps(
         1
     """
     named = {"axis": axis, "value": value, "y": y, "series": series, "seed": tidy.SEED}
-    tidy.require("sweeps", table, named)
+    tidy.require("sweeps", table, named, numbers=("y",))
     names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
     looks = style.marks(names)
     parts = tidy.panels(table, axis, order)
-    down = math.ceil(len(parts) / max(1, columns))
-    across = math.ceil(len(parts) / down)  # rows of about equal length
+    down, across = style.grid_shape(len(parts), columns)
     with style.context():
-        width = min(style.FULL_WIDTH, 0.8 + 2.9 * across)
+        width = min(style.full_width(), 0.8 + 2.9 * across)
         figure = style.blank(width, 0.5 + _PANEL * down)
         grid = figure.subplots(down, across, sharey=True, squeeze=False)
         for extra in grid.flat[len(parts) :]:
             extra.set_visible(False)
+        room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
         for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
-            style.panel_title(axes, fill(text_of(tidy.plain(setting), labels), _TITLE))
+            title = text_of(tidy.plain(setting), labels)
+            style.panel_title(axes, wrap(title, room + 0.1, style.LABEL))
             values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
             joined = all(_is_number(name) for name in values)
             for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
@@ -89,10 +86,9 @@ def sweeps(
                 lean = names.index(name) if series else place
                 shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
                 _bars(axes, _placed(part, value, values), y, looks[name], shift, joined=joined)
-            room = (width - 0.6) / across - 0.35
             _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
         for line in grid:
-            line[0].set_ylabel(y_label or y)
+            line[0].set_ylabel(wrap(y_label or y, _PANEL - 0.2, style.LABEL))
         if y_limits is not None:
             margin = 0.04 * (y_limits[1] - y_limits[0])
             grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)

@@ -41,7 +41,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
-        ['replica', 'accuracy', 'seed']
+        ['seed', 'replica', 'accuracy']
     """
     if isinstance(table, pl.LazyFrame):
         table = table.collect()
@@ -56,7 +56,8 @@ def as_polars(table: Any) -> pl.DataFrame:
             [pl.Series(str(name), list(table[name]), strict=False) for name in names]
         )
     if SEED not in table.columns and REPLICA in table.columns:
-        table = table.with_columns(pl.col(REPLICA).alias(SEED))
+        place = table.columns.index(REPLICA)
+        table = table.select(pl.all()).insert_column(place, table[REPLICA].alias(SEED))
     return table
 
 
@@ -95,16 +96,24 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def require(drawing: str, table: pl.DataFrame, columns: Mapping[str, str | None]) -> None:
+def require(
+    drawing: str,
+    table: pl.DataFrame,
+    columns: Mapping[str, str | None],
+    *,
+    numbers: Sequence[str] = (),
+) -> None:
     """Check that ``table`` has rows and the columns that a drawing was told to use.
 
     Args:
         drawing: Name of the drawing, for the message.
         table: The table.
         columns: Column by the option that names it; an option that is ``None`` is not checked.
+        numbers: Options whose columns hold numbers.
 
     Raises:
-        DataError: A column is missing (names the nearest), or the table is empty.
+        DataError: A column is missing (names the nearest) or holds no numbers, or the table is
+            empty.
 
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
@@ -119,6 +128,19 @@ def require(drawing: str, table: pl.DataFrame, columns: Mapping[str, str | None]
             if column == SEED and option == SEED:
                 hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
             raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
+        if column is None or option not in numbers:
+            continue
+        if not (table[column].dtype.is_numeric() or table[column].dtype in (pl.Boolean, pl.Null)):
+            fitting = [
+                name
+                for name in table.columns
+                if table[name].dtype.is_numeric() and name not in (SEED, REPLICA)
+            ]
+            raise DataError(
+                f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
+                f"{str(table[column].dtype).lower()}s; with numbers there are: "
+                f"{', '.join(fitting) or 'none'}"
+            )
     if table.is_empty():
         raise DataError(
             f"the drawing '{drawing}' was given a table without rows; expected at least one. "

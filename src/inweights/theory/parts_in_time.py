@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inweights.config import check_size
 from inweights.theory.largest_part import parts_of
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["MOST_OF_REST", "facts_within", "parts_within"]
+__all__ = ["MOST_OF_REST", "check_seconds", "facts_within", "parts_within"]
 
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
 FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
@@ -20,6 +21,16 @@ FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
 MOST_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.
 SECONDS = 600.0
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Refuse what is no limit of time.
+
+    Raises:
+        ConfigError: It is below 0, infinite or no number.
+    """
+    if seconds is not None:
+        check_size("seconds", seconds, least=0, most=10**7)
 
 
 def facts_within(seconds: float | None) -> int:

@@ -31,7 +31,7 @@ from inweights.theory.advice import (
 from inweights.theory.largest_part import worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.parts_in_time import MOST_OF_REST, parts_within
+from inweights.theory.parts_in_time import MOST_OF_REST, check_seconds, parts_within
 from inweights.theory.prediction_tables import Solved, left_out, outvoted, query_table
 from inweights.theory.program import Answers, Program
 from inweights.theory.soft_program import solve_soft
@@ -205,8 +205,7 @@ def predict(
     """
     if not 0 <= tie < 1:
         raise ConfigError(f"tie is from 0 to below 1 (the margin of the facts), not {tie}")
-    if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds is at least 0, not {seconds}")
+    check_seconds(seconds)
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
     began = time.perf_counter()

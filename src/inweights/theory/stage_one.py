@@ -8,6 +8,7 @@ labels, ``M`` width of the MLP.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from inweights.theory.resemblance import gradients
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-__all__ = ["lemma_1", "stage_one"]
+__all__ = ["Learnt", "lemma_1", "stage_one", "weights_of"]
 
 Floats = NDArray[Any]
 
@@ -100,37 +101,98 @@ def stage_one(
         >>> bool(table["span"].item() < 1e-9)
         True
     """
-    built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
-    network, prompts, labels = _start(built, config, seed)
-    key_query, value, mlp = _weights(network)
-    # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
-    kappa = config.kappa / (config.hidden**0.5 if config.mlp == "folded" else 1.0)
-    weights = np.zeros(len(labels))
-    for role, count in roles.items():
-        weights[built.facts.with_role(role)] = count
-    weights /= weights.sum()
-    trained = np.flatnonzero(weights)
-    x = np.eye(len(built.vocabulary))[prompts[trained]]
-    before, losses, spread = value.copy(), [], 0.0
-    for _ in range(steps):
-        gradient = gradients(
-            key_query, value, mlp, x, labels[trained], kappa=kappa, weights=weights[trained]
-        )
-        key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
-        losses.append(float(gradient.losses[0]))
-        spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
-    added = (value - before)[0]  # [D, V]
-    basis = np.linalg.qr(mlp[0].reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
+    learnt = Learnt.by_attention(world, roles, seed=seed, model=model, rate=rate, steps=steps)
+    added, mlp = learnt.value - learnt.before, learnt.mlp  # [D, V], [K, M, D]
+    basis = np.linalg.qr(mlp.reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
     outside = added - basis @ (basis.T @ added)
-    expected = rate * kappa * steps * mlp[0].mean(1).T @ _told(built, prompts, labels, weights)
+    weights = weights_of(learnt.world, roles)
+    told = _told(learnt.world, learnt.prompts, learnt.labels, weights)
+    expected = rate * learnt.kappa * steps * mlp.mean(1).T @ told
     return pl.DataFrame(
         {
-            "attention": [spread],
+            "attention": [learnt.spread],
             "span": [float(np.linalg.norm(outside) / np.linalg.norm(added))],
             "linear": [float(np.linalg.norm(added - expected) / np.linalg.norm(expected))],
-            "learnt": [losses[0] - losses[-1]],
+            "learnt": [learnt.losses[0] - learnt.losses[-1]],
         }
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What stage 1 leaves behind: of one model, with all facts of its world.
+
+    Attributes:
+        world: Facts.
+        prompts: Tokens, ``[N, T]``.
+        labels: Columns of their answers, ``[N]``.
+        kappa: Scale of the logits, ``F_k = κ/M Σ_r ⟨w_{k,r}, h⟩``.
+        mlp: ``w``, which stood still, ``[K, M, D]``.
+        before: ``W_V`` at the start, ``[D, V]``.
+        value: ``W_V`` at the end, ``[D, V]``.
+        key_query: ``W_KQ`` at the end, ``[V, V]``.
+        losses: Mean loss before every step.
+        spread: Largest distance of an attention score from its even share, in any step.
+    """
+
+    world: World
+    prompts: Ids
+    labels: Ids
+    kappa: float
+    mlp: Floats
+    before: Floats
+    value: Floats
+    key_query: Floats
+    losses: list[float]
+    spread: float
+
+    @classmethod
+    def by_attention(
+        cls,
+        world: WorldConfig,
+        roles: Mapping[str, float],
+        *,
+        seed: int,
+        model: OneLayerConfig | None,
+        rate: float,
+        steps: int,
+    ) -> Learnt:
+        """Run stage 1, which moves ``W_KQ`` and ``W_V``, by the gradients of lemma 1."""
+        built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
+        network, prompts, labels = _start(built, config, seed)
+        key_query, value, mlp = _weights(network)
+        # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
+        kappa = config.kappa / (config.hidden**0.5 if config.mlp == "folded" else 1.0)
+        weights = weights_of(built, roles)
+        trained = np.flatnonzero(weights)
+        x = np.eye(len(built.vocabulary))[prompts[trained]]
+        before, losses, spread = value.copy(), [], 0.0
+        for _ in range(steps):
+            gradient = gradients(
+                key_query, value, mlp, x, labels[trained], kappa=kappa, weights=weights[trained]
+            )
+            key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
+            losses.append(float(gradient.losses[0]))
+            spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
+        return cls(
+            built, prompts, labels, kappa, mlp[0], before[0], value[0], key_query[0], losses, spread
+        )
+
+    @property
+    def scores(self) -> Floats:
+        """``softmax(Xᵀ W_KQ x)`` of every fact, ``[N, T]``."""
+        logits = self.key_query[self.prompts, self.prompts[:, -1:]]
+        weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
+        return weights / weights.sum(-1, keepdims=True)
+
+
+def weights_of(world: World, roles: Mapping[str, float]) -> Floats:
+    """Weight of every fact in the mean loss, ``[N]``, by how often its role counts."""
+    weights = np.zeros(len(world.facts))
+    for role, count in roles.items():
+        weights[world.facts.with_role(role)] = count
+    total: Floats = weights / weights.sum()
+    return total
 
 
 def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
+from inweights.progress import plural
 from inweights.worlds.vocabulary import Ids, Vocabulary, counted
 
 if TYPE_CHECKING:
@@ -332,6 +333,7 @@ class World:
 
     def __repr__(self) -> str:
         return (
-            f"World({self.name!r}, {len(self.vocabulary)} tokens, {len(self.facts)} facts, "
-            f"{len(self.queries)} queries, seed={self.seed})"
+            f"World({self.name!r}, {plural(len(self.vocabulary), 'token')}, "
+            f"{plural(len(self.facts), 'fact')}, {plural(len(self.queries), 'query', 'queries')}, "
+            f"seed={self.seed})"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
 
 from inweights.audit.strategies.mentions import Mentions
@@ -33,5 +32,8 @@ def replay(telling: Telling) -> Iterator[Row]:
     named = Mentions(telling.facts.entities)
     for i in telling.rng("replay").permutation(len(texts)).tolist():
         # A line is taken for one sentence: rather marked too often than not at all.
-        met = list(dict.fromkeys(named(texts[i])))
-        yield Row(-1, -1, "replay", 0, "", texts[i], tuple(combinations(met, 2)))
+        met = named(texts[i])
+        last = {name: at for at, name in enumerate(met)}
+        first = {name: len(met) - 1 - at for at, name in enumerate(reversed(met))}
+        says = tuple((a, b) for a in first for b in last if first[a] < last[b])
+        yield Row(-1, -1, "replay", 0, "", texts[i], says)

@@ -53,7 +53,13 @@ CHANGES = (
 
 
 class Point(Config):
-    """A width of TinyNN, with the rate and the steps that show its order come and go."""
+    """A width of TinyNN, with the rate and the steps that show its order come and go.
+
+    Attributes:
+        width: Width D.
+        rate: Learning rate.
+        steps: Number of updates.
+    """
 
     width: int
     rate: float

@@ -236,6 +236,8 @@ RECIPE = fr.PAPER.recipe(
         "linear",
         "rate",
         "steps",
+        "gpt_rate",
+        "gpt_steps",
         "The paper gives no size: 50 labels of two inputs; linear: 7 square layers of width 1024 "
         "from N(0, 1/d), a fixed readout, rate 2, 10 steps a layer; GPT: 6 layers, width 64.",
         "The text lost equations 7 to 9; the readout, and the prediction, are our reading.",

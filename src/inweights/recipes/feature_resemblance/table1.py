@@ -216,5 +216,5 @@ RECIPE = fr.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("one_layer", "gpt.rate", "gpt.steps", *fr.OURS),
+    ours=("rho", "one_layer", "gpt.rate", "gpt.steps", *fr.OURS),
 )

@@ -211,6 +211,9 @@ RECIPE = PAPER.recipe(
         ),
     ),
     ours=(
+        "rows",
+        "training",
+        "conditions",
         "The data is our own: the paper's was written by a language model and is not published; 30 "
         "of 126 rows at the scale cpu.",
         "SmolLM2-135M-Instruct with LoRA (rank 16, rate 1e-3, 10 epochs a stage, products in bf16) "

@@ -154,6 +154,7 @@ RECIPE = fr.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "rho",
         "training",
         "512 dimensions, m = 10, κ0 = 300, gradient descent at rate .1, phases stop at a loss of "
         ".015; the text lost what appendix A sets.",

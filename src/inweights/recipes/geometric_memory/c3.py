@@ -92,7 +92,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state, ours = gm.stating("c3", "C.3 (item 3), §3.2")
+state, ours = gm.stating("c3", "C.3 (item 3), §3.2", gm.CODE)
 
 recall = share("ends", "recall", embeddings=FROZEN).over("graph")
 rho = cosine("correlation", "all").over("graph")
@@ -206,6 +206,9 @@ RECIPE = gm.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "most",
+        "conditions",
+        "looks",
         *gm.OURS,
         gm.OURS_SSM,
         "At most 2,500 steps at cpu scale, which cuts TinyNN on the cycle alone.",

@@ -118,9 +118,9 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 }
 
 
-def stating(name: str, place: str) -> tuple[Stating, Callable[..., Claim]]:
+def stating(name: str, place: str, condition: str = "") -> tuple[Stating, Callable[..., Claim]]:
     """Return what makes the claims of a recipe: those of the paper, and our own."""
-    state = PAPER.stating(name, place)
+    state = PAPER.stating(name, place, condition)
     return state, partial(state, source="ours")
 
 

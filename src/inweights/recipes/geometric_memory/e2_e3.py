@@ -284,6 +284,10 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "nodes",
+        "most",
+        "path",
+        "arms",
         "Geometric embeddings: 2 dimensions of N cells for a cycle, a dimension an arm and a cell "
         "a node of the path for a path-star, as the proof takes them.",
         "Complete bipartite graphs are ours; only their norms are compared.",

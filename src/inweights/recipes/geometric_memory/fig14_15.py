@@ -240,6 +240,10 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("stars"),
+        "every",
+        "arms",
+        "draws",
         "At cpu scale (200, 4), 601 nodes, 2 layers of width 32 and state 16, AdamW at 5e-3, "
         "weight decay .1; all edges and 32 training paths a step. Chosen on the seeds 0 to 7.",
         "Geometry first (edges, then paths with the embeddings frozen) is ours; the paper "

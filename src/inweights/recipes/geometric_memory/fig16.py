@@ -204,6 +204,11 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "trees.branches",
+        "trees.star.arms",
+        "trees.star.nodes",
+        *ways.unprinted("trees.star"),
+        "every",
         "The paper's degrees and path length could not be read. At cpu scale (40, 2, 4): 281 "
         "nodes and 160 leaves, of which 120 train; 4 layers of width 32 and 2 heads, AdamW at "
         "5e-3, weight decay .1; all edges and 32 training paths a step, 1,000 steps, since after "

@@ -147,7 +147,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = gm.PAPER.stating("fig25-31", "Figs. 25–31, C.3.1")
+state = gm.PAPER.stating("fig25-31", "Figs. 25–31, C.3.1", gm.BF16)
 
 geometry, size = cosine("correlation", "geometry"), share("correlation", "size")
 stored = share("margins", "stored", condition=gm.BF16)
@@ -321,6 +321,8 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "draws",
+        "conditions",
         *gm.OURS,
         gm.OURS_BF16,
         "The control of dropout, the same rate without it, is ours; so are the dropped entries: "

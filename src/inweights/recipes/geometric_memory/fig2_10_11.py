@@ -137,5 +137,12 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("The drawn sizes are ours; the paper's are 10,000 arms of 6 and 10 nodes.",),
+    ours=(
+        "star.arms",
+        "star.nodes",
+        "star.pauses",
+        "context",
+        "examples",
+        "The drawn sizes are ours; the paper's are 10,000 arms of 6 and 10 nodes.",
+    ),
 )

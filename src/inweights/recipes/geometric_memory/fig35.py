@@ -52,7 +52,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig35", "Fig. 35, D.2")
+state = PAPER.stating("fig35", "Fig. 35, D.2", ways.INTERLEAVED)
 
 exact, mean = (share(table, "exact").over("graph") for table in ("final", "mean"))
 half = number("when", "first").over("graph")
@@ -114,6 +114,9 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("stars"),
+        "pauses",
+        "every",
         *ways.OURS,
         "Without pauses a task token tells a path's prompt from an edge's.",
         "Quicker is by one look, 10 steps, or more.",

@@ -145,6 +145,8 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        *ways.unprinted("stars"),
+        "arms",
         *ways.OURS,
         "Cosines of embeddings minus their mean over all nodes.",
         "The paper shows a trained model; edges alone and random embeddings are beside it.",

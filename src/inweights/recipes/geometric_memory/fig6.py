@@ -162,7 +162,7 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).filter(pl.col("step") <= 20)
 
 
-state, ours = gm.stating("fig6", "Fig. 6, §3.2")
+state, ours = gm.stating("fig6", "Fig. 6, §3.2", gm.BF16)
 
 soon, end = share("soon", "stored", condition=gm.BF16), share("end", "stored")
 
@@ -179,6 +179,7 @@ CLAIMS = (
         "One gradient step of the correlation loss stores every edge at width 512 (recall).",
         share("one_step", "recall", width=512).over("graph") >= 1.0,
         place="§3.2, Prop. 4",
+        condition="",
     ),
     state(
         "lookup-before-geometry",
@@ -298,6 +299,14 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "rate",
+        "early",
+        "second",
+        "every",
+        "gpt_every",
+        "gpt_most",
+        "descent.steps",
+        "widths",
         *gm.OURS,
         gm.OURS_BF16,
         "Free TinyNN: width 512 and the cycle's rate .01 on all four graphs.",

@@ -138,6 +138,7 @@ CLAIMS = (
         "Node2Vec's.",
         gpt - node2vec <= -0.1,
         place="Footnote 7",
+        condition=gm.CODE,
     ),
 )
 
@@ -192,6 +193,10 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "widths",
+        "stds",
+        "most",
+        "draws",
         *gm.OURS,
         f"A space is used where it has more than {USED:g} times the energy of random vectors.",
     ),

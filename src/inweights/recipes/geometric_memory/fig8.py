@@ -308,6 +308,8 @@ RECIPE = gm.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "moments",
+        "long",
         "Fiedler-like: the first eigenspaces of P + Pᵀ − 2I that hold two dimensions (one of the "
         "star, the grid and the cycle, two of the irregular graph), and the degenerate vectors.",
         "'Approximately' is .1 for eigenvalues and shares, and .2 for the sine of an angle.",

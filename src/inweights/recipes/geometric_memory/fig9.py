@@ -110,7 +110,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 _positive = (pl.col("margin") > 0).cast(pl.Float64)
 
-state = gm.PAPER.stating("fig9", "Fig. 9, §4.4")
+state = gm.PAPER.stating("fig9", "Fig. 9, §4.4", gm.BF16)
 
 energy = share("zigzags", "zigzag").over("graph")
 alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))
@@ -278,6 +278,10 @@ RECIPE = gm.PAPER.recipe(
     figures=FIGURES,
     version=gm.VERSION,
     ours=(
+        "std",
+        "most",
+        "draws",
+        "conditions",
         *gm.OURS,
         gm.OURS_BF16,
         "Untied Node2Vec starts from N(0, .02²), as TinyNN does; the paper gives no scale. From "

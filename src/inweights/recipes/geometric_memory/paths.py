@@ -27,6 +27,7 @@ __all__ = [
     "MINI",
     "OURS",
     "PAPER_STAR",
+    "PAPER_STARS",
     "PERMUTED",
     "RANDOM",
     "STARS",
@@ -39,6 +40,7 @@ __all__ = [
     "held_out",
     "recall",
     "through_training",
+    "unprinted",
 ]
 
 Way = Literal[
@@ -97,6 +99,15 @@ OURS = (
     "Accuracy is by the largest logit over the whole vocabulary, on leaves whose path was never "
     "trained.",
 )
+
+
+def unprinted(part: str) -> tuple[str, ...]:
+    """Return the settings of trainings in a part of a recipe that the paper does not give.
+
+    Its steps are epochs of batches of unknown make-up (B.3).
+    """
+    names = "edges", "paths", "together", "leaves", "sources", "rehearsed", "pressure", "settle"
+    return tuple(f"{part}.{name}" for name in names)
 
 
 def curves(every: int = 0) -> Measure:
@@ -267,6 +278,19 @@ PAPER_STAR = PathStarTraining(
     warmup=1000,
     schedule="cosine",
     precision="bf16",
+)
+
+#: Table 2's rows in the weights: (5000, 5), (10000, 6) and (10000, 10).
+PAPER_STARS = (
+    PAPER_STAR,
+    structs.replace(PAPER_STAR, arms=10_000, nodes=6, pauses=6),
+    structs.replace(
+        PAPER_STAR,
+        arms=10_000,
+        nodes=10,
+        pauses=10,
+        model=structs.replace(PAPER_STAR.model, width=784, context=24),
+    ),
 )
 
 #: A few steps on a few arms, for tests.

@@ -147,6 +147,11 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "model",
+        "device",
+        "world",
+        "tokens",
+        "tuning",
         "Figure 1 is a sketch without settings: model, facts, numbers and targets are ours.",
         "The steps of the chain of thought are prompted; the words in them are the model's own.",
     ),

@@ -166,7 +166,9 @@ RECIPE = ib.PAPER.recipe(
     figures=FIGURES,
     ours=(
         "n",
+        "relations",
         "told",
+        "models",
         "gpt",
         "emb_mlp",
         "Figure 1b is a sketch without settings: worlds, models, numbers and targets are ours.",

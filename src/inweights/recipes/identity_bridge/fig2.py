@@ -228,5 +228,5 @@ RECIPE = ib.PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("n", "gpt", "tied", "emb_mlp", *ib.OURS),
+    ours=("n", "tied_complexities", "tied_controls", "gpt", "tied", "emb_mlp", *ib.OURS),
 )

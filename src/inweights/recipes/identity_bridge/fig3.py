@@ -31,7 +31,12 @@ _PANELS = (
 
 
 class Size(Config):
-    """One size of the world, and the training that suits it."""
+    """One size of the world, and the training that suits it.
+
+    Attributes:
+        n: Subjects and objects N.
+        training: Of Emb-MLP.
+    """
 
     n: int
     training: EmbMLPTraining = EmbMLPTraining()
@@ -183,5 +188,9 @@ RECIPE = PAPER.recipe(
     derive=derive,
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("Full-batch gradient descent from σ = 0.01, rates 1, 2, 5 and widths 64, 64, 128.",),
+    ours=(
+        "shown",
+        "sizes",
+        "Full-batch gradient descent from σ = 0.01, rates 1, 2, 5 and widths 64, 64, 128.",
+    ),
 )

@@ -199,6 +199,10 @@ RECIPE = PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "models",
+        "device",
+        "tokens",
+        "tuning",
         "The facts: the paper's TwoHopFact is a download; ours are 124 real facts in the package.",
         "Models, rates, numbers of updates and wordings, which the paper does not give.",
         "The prompt (e1, r2) is the second hop's with the subject in the bridge's place.",

@@ -145,6 +145,7 @@ def recipe(
         ours=(
             "n",
             "sizes",
+            "gap",
             "N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",
         ),
     )

@@ -212,6 +212,11 @@ RECIPE = PAPER.recipe(
     figures=FIGURES,
     version=2,
     ours=(
+        "sizes",
+        "full",
+        "ties",
+        "complexities",
+        "every",
         "trained",
         "steps",
         "rate",

@@ -114,5 +114,5 @@ RECIPE = PAPER.recipe(
     derive=partial(kinds.derive, labels=("told", "denied")),
     claims=CLAIMS,
     figures=FIGURES,
-    ours=kinds.OURS,
+    ours=("groups", "members", "told", "denied", *kinds.OURS),
 )

@@ -114,5 +114,5 @@ RECIPE = PAPER.recipe(
     derive=partial(kinds.derive, labels=("identities", "told")),
     claims=CLAIMS,
     figures=FIGURES,
-    ours=kinds.OURS,
+    ours=("n", "told", *kinds.OURS),
 )

@@ -1,0 +1,126 @@
+"""How random starts are spread: lemmas 3 to 5 and 17 of Feature Resemblance.
+
+In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and products of
+the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's inequality, which its
+proofs name, gives with the usual constants.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError
+from inweights.models.layers import Init
+from inweights.models.one_layer import OneLayerConfig
+from inweights.seeds import INITIALISATION, Streams
+from inweights.worlds.registry import WorldConfig
+
+__all__ = ["deep_start", "one_layer_start"]
+
+Floats = NDArray[Any]
+
+
+def one_layer_start(
+    world: WorldConfig,
+    *,
+    width: int = 512,
+    hidden: int = 10,
+    std: float = 1e-3,
+    delta: float = 0.01,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Hold the start of a one-layer transformer against lemmas 3, 4 and 5.
+
+    Args:
+        world: Its tokens have a ``W_V e`` each, its answers ``m`` vectors ``w`` each.
+        width: ``d``.
+        hidden: ``m``.
+        std: ``σ0``.
+        delta: Probability with which a bound may fail.
+        seed: Root seed of world and start.
+
+    Returns:
+        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma 4; 5 for two
+        hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0² d``, relative; ``product``
+        the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0² √(d log(M²/δ))``.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> table = one_layer_start(Analogy(n=5))
+        >>> bool((table["length"] < 0.5).all() and (table["product"] < 1).all())
+        True
+    """
+    config = OneLayerConfig(width=width, hidden=hidden, mlp="linear", init=Init(std=std))
+    built = world.build(seed)
+    tokens = len(built.vocabulary)
+    model = config.build(
+        vocabulary=tokens, seeds=[seed], candidates=built.outputs.tolist()
+    ).double()
+    w = model.mlp.weight.detach().numpy().reshape(-1, width)
+    both = np.concatenate([model.attention.value[0].detach().numpy(), w])
+    bound = 2 * std**2 * math.sqrt(width * math.log(len(both) ** 2 / delta))
+    rows = []
+    for name, vectors, others in (("w", w, w), ("W_V e", both[:tokens], both)):
+        lengths, product = _spread(vectors, others)
+        length = float(np.abs(lengths / (std**2 * width) - 1).max())
+        rows.append({"vectors": name, "length": length, "product": product / bound})
+    return pl.DataFrame(rows)
+
+
+def deep_start(
+    *, width: int = 1024, layers: int = 7, labels: int = 50, delta: float = 0.01, seed: int = 0
+) -> pl.DataFrame:
+    """Hold the start of a deep linear network against lemma 17.
+
+    A label's direction behind layer ``l`` is its row of the readout, pulled back through the ``s``
+    layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products of two such
+    directions have the variance ``(s + 1)/d``.
+
+    Args:
+        width: ``d``.
+        layers: ``L``.
+        labels: ``K``.
+        delta: Probability with which a bound may fail.
+        seed: Root seed of the start.
+
+    Returns:
+        A row a number of layers ``above``: ``length``, the largest distance of a squared length
+        from 1, and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two labels, both over
+        ``2 √((s + 1) log(K²/δ) / d)``.
+
+    Raises:
+        ConfigError: Width, layers or labels are below 1, or there is one label.
+
+    Example:
+        >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()
+        [0, 1, 2]
+    """
+    if min(width, layers) < 1 or labels < 2:
+        raise ConfigError(
+            f"a deep start needs a width and layers of at least 1, and 2 labels or more, not "
+            f"{width}, {layers} and {labels}"
+        )
+    generator = Streams(seed).numpy(INITIALISATION, "deep")
+    rows = generator.normal(size=(labels, width)) / math.sqrt(width)
+    found = []
+    for above in range(layers + 1):
+        bound = 2 * math.sqrt((above + 1) * math.log(labels**2 / delta) / width)
+        lengths, product = _spread(rows, rows)
+        length = float(np.abs(lengths - 1).max())
+        found.append({"above": above, "length": length / bound, "product": product / bound})
+        if above < layers:
+            rows = rows @ (generator.normal(size=(width, width)) / math.sqrt(width))
+    return pl.DataFrame(found)
+
+
+def _spread(vectors: Floats, others: Floats) -> tuple[Floats, float]:
+    """Squared lengths of vectors, and the largest product with others; those begin with them."""
+    products = np.abs(vectors @ others.T)
+    lengths = np.diag(products).copy()
+    np.fill_diagonal(products, 0.0)
+    return lengths, float(products.max())

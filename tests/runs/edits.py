@@ -1,0 +1,249 @@
+"""A program that edits what is stored, one file at a time, and looks whether that is noticed.
+
+``python tests/runs/edits.py FOLDER EDITS [SEED]`` makes a sealed run, a store, kept weights, a
+training with a checkpoint, and a fine-tuning with its state; changes one file of one of them in one
+way, lets the library read it or go on, and compares with what nobody edited. It prints how many
+edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it is
+*harmless*: the results are the same, bit for bit. Anything else is an error. Processes are forked,
+so that torch is imported once; this one never touches polars, whose threads would not survive that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+from tests.forks import end, forked, start
+from tests.lab.small import Trainings, recipe, trainings
+from tests.runs.kills import folder_of, publish
+from tests.runs.random_kills import TRAINED
+from tests.runs.tiny import RECIPE
+
+from inweights.errors import InweightsError
+from inweights.lab.engine import execute, load
+from inweights.lm import FineTune
+from inweights.lm.data import Example
+from inweights.lm.job import finetune_to
+from inweights.runs import RunStore
+
+#: Exit codes of a look: the same results, an error in one line, and other results.
+SAME, REFUSED, OTHER = 0, 17, 18
+KEPT = recipe("tests/kept", Trainings(steps=30), trainings, 2)
+PLACES = {"Rome": "Italy", "Oslo": "Norway", "Kyiv": "Ukraine", "Lima": "Peru"}
+EXAMPLES = [Example(f"{name} is in", f" {place}.") for name, place in PLACES.items()]
+TUNE = FineTune(method="full", rate=1e-2, epochs=6, batch_tokens=16)
+
+
+def flip(rng: random.Random, file: Path, _: list[Path]) -> None:
+    data = bytearray(file.read_bytes()) or bytearray(1)
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    file.write_bytes(data)
+
+
+def truncate(rng: random.Random, file: Path, _: list[Path]) -> None:
+    os.truncate(file, rng.randrange(max(1, file.stat().st_size)))
+
+
+def lengthen(rng: random.Random, file: Path, _: list[Path]) -> None:
+    with file.open("ab") as opened:
+        opened.write(rng.randbytes(rng.choice((1, 100, 5000))))
+
+
+def overwrite(rng: random.Random, file: Path, _: list[Path]) -> None:
+    data = bytearray(file.read_bytes())
+    at = rng.randrange(len(data) + 1)
+    data[at : at + 16] = rng.randbytes(16)
+    file.write_bytes(data)
+
+
+def empty(_: random.Random, file: Path, __: list[Path]) -> None:
+    file.write_bytes(b"")
+
+
+def remove(_: random.Random, file: Path, __: list[Path]) -> None:
+    file.unlink()
+
+
+def exchange(rng: random.Random, file: Path, files: list[Path]) -> None:
+    """Another file of the same kind in its place, whole by itself."""
+    others = [one for one in files if one.suffix == file.suffix and one != file]
+    file.write_bytes(rng.choice(others).read_bytes() if others else b"{}")
+
+
+def link(_: random.Random, file: Path, __: list[Path]) -> None:
+    elsewhere = file.parents[1] / f"{file.name}.elsewhere"
+    shutil.move(file, elsewhere)
+    flip(random.Random(1), elsewhere, [])
+    file.symlink_to(elsewhere)
+
+
+def add(_: random.Random, file: Path, __: list[Path]) -> None:
+    shutil.copy(file, file.with_name(f"more{file.suffix}"))
+
+
+EDITS = (flip, flip, truncate, lengthen, overwrite, empty, remove, exchange, link, add)
+
+
+class Subject:
+    """Something stored: how it is made, which of its files are edited, and how it is read."""
+
+    def __init__(
+        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict]
+    ) -> None:
+        self.make, self.pattern, self.read = make, pattern, read
+
+    def files(self, here: Path) -> list[Path]:
+        return sorted(path for path in here.glob(self.pattern) if path.is_file())
+
+
+def sealed(here: Path) -> None:
+    execute(RECIPE, "smoke", store=RunStore(here), publish=publish)
+
+
+def unsealed(here: Path) -> None:
+    sealed(here)
+    shutil.rmtree(folder_of(RECIPE, here).path)
+
+
+def kept(here: Path) -> None:
+    execute(KEPT, "smoke", store=RunStore(here), keep_models=True)
+
+
+def interrupted(here: Path) -> None:
+    """A training that was killed when it had a checkpoint."""
+    child = start(lambda: execute(TRAINED, "smoke", store=RunStore(here)))
+    while not list(here.glob("store/unfinished/*/state")):
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    end(child)
+
+
+def halted(here: Path) -> None:
+    """A fine-tuning that was stopped when it had updates behind it."""
+
+    def halt(step: int, _total: int, _what: str) -> None:
+        if step == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    try:
+        finetune_to(here / "model", "@tiny", EXAMPLES, TUNE, progress=halt)
+    except KeyboardInterrupt:
+        return
+
+
+def loaded(here: Path) -> dict:
+    """A complete run, read back; and its list, which nothing takes down."""
+    assert all(found.state for found in RunStore(here))
+    outcome = load(RECIPE, folder_of(RECIPE, here))
+    return dict(outcome.tables) | {"claims": outcome.claims}
+
+
+def ran(here: Path, recipe_: object = RECIPE) -> dict:
+    return dict(execute(recipe_, "smoke", store=RunStore(here), publish=publish).tables)
+
+
+def weights(here: Path) -> dict:
+    outcome = load(KEPT, folder_of(KEPT, here))
+    return {
+        f"{number}.{name}": value.tolist()
+        for number, one in enumerate(outcome.models())
+        for name, value in one.model.state_dict().items()
+    }
+
+
+def tuned(here: Path) -> dict:
+    finetune_to(here / "model", "@tiny", EXAMPLES, TUNE)
+    return {"weights": (here / "model" / "model.safetensors").read_bytes()}
+
+
+SUBJECTS = {
+    "a complete run, read": Subject(sealed, "tests/tiny/*/**/*", loaded),
+    "a complete run, run again": Subject(sealed, "tests/tiny/*/**/*", ran),
+    "stored tables": Subject(unsealed, "store/??/*/*", ran),
+    "kept weights": Subject(kept, "store/??/*/model-*", weights),
+    "a checkpoint": Subject(interrupted, "store/unfinished/*/*", partial(ran, recipe_=TRAINED)),
+    "a folder at work": Subject(interrupted, "tests/trainings/*.work/*",
+                                partial(ran, recipe_=TRAINED)),
+    "a fine-tuning's state": Subject(halted, "model.state", tuned),
+}  # fmt: skip
+
+
+def fingerprint(found: dict) -> str:
+    """The hash of results: of tables to the last bit."""
+    seen = hashlib.sha256()
+    for name, value in sorted(found.items()):
+        buffer = BytesIO()
+        if isinstance(value, pl.DataFrame):
+            value.write_ipc(buffer)
+        seen.update(f"{name}: {buffer.getvalue() or value!r}".encode())
+    return seen.hexdigest()
+
+
+def look(subject: Subject, here: Path, expected: Path) -> None:
+    """Read what was edited, and end with how that went; the first time, write what is expected."""
+    try:
+        found = fingerprint(subject.read(here))
+    except InweightsError as error:
+        os._exit(REFUSED if "\n" not in str(error) else 1)
+    if not expected.exists():
+        expected.write_text(found)
+    os._exit(SAME if found == expected.read_text() else OTHER)
+
+
+def edited(
+    subject: Subject, rng: random.Random, base: Path, here: Path, expected: Path
+) -> tuple[str, str]:
+    """Edit one file of a copy, look, and say which edit it was and how it ended."""
+    shutil.copytree(base, here, symlinks=True)
+    files = subject.files(here)
+    file, edit = rng.choice(files), rng.choice(EDITS)
+    edit(rng, file, files)
+    left = file.read_bytes() if file.exists() else None
+    what = f"{edit.__name__} {file.relative_to(here)}"
+    code = forked(lambda: look(subject, here, expected))
+    again = file.exists() and file.read_bytes() != left
+    shutil.rmtree(here)
+    ends = {SAME: "made again" if again else "harmless", REFUSED: "refused"}
+    assert code in ends, f"{what}: {'other results' if code == OTHER else 'a traceback'}"
+    return what, ends[code]
+
+
+def main(root: str, edits: str, seed: str = "0") -> None:
+    home, rng = Path(root), random.Random(seed)
+    home.mkdir(parents=True, exist_ok=True)
+    for make in {subject.make for subject in SUBJECTS.values()}:
+        assert forked(lambda make=make: make(home / make.__name__)) == 0
+    counts: Counter[tuple[str, str]] = Counter()
+    names = list(SUBJECTS)
+    for number in range(int(edits)):
+        name = names[number % len(names)]
+        subject = SUBJECTS[name]
+        try:
+            base, expected = home / subject.make.__name__, home / f"{name}.expected"
+            if not expected.exists():
+                shutil.copytree(base, home / "whole")
+                assert forked(partial(look, subject, home / "whole", expected)) == SAME
+                shutil.rmtree(home / "whole")
+            what, how = edited(subject, rng, base, home / str(number), expected)
+        except AssertionError as error:
+            raise SystemExit(f"edit {number} of {name}: {error}") from None
+        counts[name, how] += 1
+        sys.stderr.write(f"{number} {name}: {what}: {how}\n")
+    sys.stdout.write(f"{sum(counts.values())}\n")
+    for (name, how), count in sorted(counts.items()):
+        sys.stdout.write(f"{count:4} {name}: {how}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
