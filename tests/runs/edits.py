@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from tests.forks import end, forked, start
@@ -32,6 +33,7 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
 from inweights.lab.engine import execute, load
+from inweights.lab.recipe import Recipe
 from inweights.lm import FineTune
 from inweights.lm.data import Example
 from inweights.lm.job import finetune_to
@@ -103,7 +105,7 @@ class Subject:
     """Something stored: how it is made, which of its files are edited, and how it is read."""
 
     def __init__(
-        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict]
+        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict[str, Any]]
     ) -> None:
         self.make, self.pattern, self.read = make, pattern, read
 
@@ -146,18 +148,18 @@ def halted(here: Path) -> None:
         return
 
 
-def loaded(here: Path) -> dict:
+def loaded(here: Path) -> dict[str, Any]:
     """A complete run, read back; and its list, which nothing takes down."""
     assert all(found.state for found in RunStore(here))
     outcome = load(RECIPE, folder_of(RECIPE, here))
     return dict(outcome.tables) | {"claims": outcome.claims}
 
 
-def ran(here: Path, recipe_: object = RECIPE) -> dict:
+def ran(here: Path, recipe_: Recipe = RECIPE) -> dict[str, Any]:
     return dict(execute(recipe_, "smoke", store=RunStore(here), publish=publish).tables)
 
 
-def weights(here: Path) -> dict:
+def weights(here: Path) -> dict[str, Any]:
     outcome = load(KEPT, folder_of(KEPT, here))
     return {
         f"{number}.{name}": value.tolist()
@@ -166,7 +168,7 @@ def weights(here: Path) -> dict:
     }
 
 
-def tuned(here: Path) -> dict:
+def tuned(here: Path) -> dict[str, Any]:
     finetune_to(here / "model", "@tiny", EXAMPLES, TUNE)
     return {"weights": (here / "model" / "model.safetensors").read_bytes()}
 
@@ -183,7 +185,7 @@ SUBJECTS = {
 }  # fmt: skip
 
 
-def fingerprint(found: dict) -> str:
+def fingerprint(found: dict[str, Any]) -> str:
     """The hash of results: of tables to the last bit."""
     seen = hashlib.sha256()
     for name, value in sorted(found.items()):

@@ -37,7 +37,9 @@ def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict
     prompts, labels = torch.from_numpy(learnt.prompts), torch.from_numpy(learnt.labels)
     found = []
     for roles, count in zip(SA, steps, strict=True):
-        weights, losses, quotients = torch.from_numpy(weights_of(made, roles)), [], []
+        weights = torch.from_numpy(weights_of(made, roles))
+        losses: list[float] = []
+        quotients: list[float] = []
         for _ in range(count):
             logits = model(prompts)[0, :, -1]
             loss = (weights * F.cross_entropy(logits, labels, reduction="none")).sum()
@@ -45,7 +47,7 @@ def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict
             losses.append(float(loss.detach()))
             quotients.append(rate * float((move**2).sum()) / losses[-1])
             with torch.no_grad():
-                model.mlp.weight -= rate * move
+                model.mlp.weight.sub_(rate * move)
         found.append({"least": min(losses), "step_size": max(quotients)})
     return found
 
