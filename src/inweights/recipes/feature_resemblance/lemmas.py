@@ -172,15 +172,13 @@ def _starts(name: str, task: str, vectors: str, words: str, places: tuple[str, s
     return [
         state(
             f"{name}-lengths",
-            f"At the start squared lengths of {words} are σ0²d, within half of it (largest "
-            "relative distance).",
+            f"At the start squared lengths of {words} are σ0²d within half (worst).",
             start("length", vectors=vectors, task=task) <= 0.5,
             place=places[0],
         ),
         state(
             f"{name}-products",
-            f"And products of {words} with other vectors of the start are at most "
-            "2 σ0² √(d log(M²/δ)) at δ = .01 (largest, over that bound).",
+            "Their products are at most 2 σ0² √(d log(M²/δ)), δ = .01 (over that bound).",
             start("product", vectors=vectors, task=task) <= 1.0,
             place=places[1],
         ),
@@ -193,8 +191,8 @@ CLAIMS = (
     *_starts("lemma-5", HOPS, "W_V e", "value features", ("Lemma 5, (45)", "Lemma 5, (46)")),
     state(
         "lemma-17-lengths",
-        "Directions of labels behind any number s of layers of a deep linear network have squared "
-        "lengths of 1 within 2 √((s + 1) log(K²/δ) / d) (largest distance, over that).",
+        "Directions of labels behind s layers of a deep linear network have squared lengths of 1 "
+        "within 2 √((s + 1) log(K²/δ) / d) (distance over that).",
         deep("length").over("width", "above") <= 1.0,
         place="Lemma 17, (278)",
     ),
@@ -207,8 +205,8 @@ CLAIMS = (
     *(
         state(
             place.lower().replace(". ", "-").replace(" ", "-"),
-            f"{course}, phase {phase} of stage 2: at a small rate the least loss of T steps is at "
-            "most what the proof gives for as many (largest quotient, from a tenth of all on).",
+            f"{course}, phase {phase}: at a small rate stage 2 keeps below the proof's bound "
+            "(quotient).",
             lab.number("proven", "ratio", course=course, phase=phase) <= 1.0,
             place=place,
             check=True,
@@ -217,35 +215,34 @@ CLAIMS = (
     ),
     state(
         "loss-falls-as-one-over-the-steps",
-        "Iterations are polynomial: of order 1/ε for a loss ε, so that the least loss falls as "
-        "fast as 1/T or faster (exponent over the last ten-fold, every course and phase).",
+        "Iterations are of order 1/ε: the least loss of T steps falls as 1/T or faster (exponent "
+        "over the last ten-fold).",
         lab.number("proven", "exponent").over(*phases) <= -0.9,
         place="§1.1, Lemmas 7 to 16",
     ),
     ours(
         "the-rate-is-small",
-        "The premise of these bounds holds in every step: η ‖∇L‖² is at most the loss (largest "
-        "quotient).",
+        "The premise of these bounds holds: η ‖∇L‖² is at most the loss (largest quotient).",
         lab.number("proven", "step_size").over(*phases) <= 1.0,
         place="Condition 1 (3)",
     ),
     ours(
         "bounds-say-something",
-        "They are below the loss of even odds once the steps are run (bound over ln K).",
+        "They end below the loss of even odds (bound over ln K).",
         lab.number("proven", "says").over(*phases) <= 1.0,
         place="Lemmas 7 to 16",
     ),
     ours(
         "table-1-has-a-larger-rate",
-        "At the rate that gives Table 1 the premise fails in joint training: the square of the "
-        "gradient outgrows the loss, which rises before it falls (same quotient).",
+        "At the rate that gives Table 1 the premise fails in joint training, whose loss rises "
+        "before it falls (same quotient).",
         lab.number("as_in_table_1", "step_size") >= 2.0,
         place="Condition 1 (3), N.1",
     ),
     ours(
         "unlike-as-one-over-the-root-of-the-width",
-        "Entities that stay unlike have a cosine of the order of 1/√d: its mean size times √d, at "
-        "every width (that of random directions is √(2/π) = .80).",
+        "Entities that stay unlike have a cosine of the order of 1/√d (mean size times √d; of "
+        "random directions .80).",
         lab.number("unlike", "scaled").over("course", "width").within(0.6, 1.0),
         place="Props. 3 and 5",
     ),
@@ -289,10 +286,9 @@ RECIPE = fr.PAPER.recipe(
     title="Starts, convergence and rates: what the theorems rest on",
     place="Lemmas 3 to 5, 7, 9, 10, 12, 13, 16 and 17",
     summary=(
-        "Holds random starts against the bounds of Bernstein's inequality, follows stage 2 of "
-        "every course step by step beside the bound that the proofs' telescoping gives, and "
-        "measures how the loss falls with the steps and the cosine of unlike entities with the "
-        "width. The other lemmas are feature-resemblance/theorems; lemma 18 is fig1."
+        "Holds starts against Bernstein's inequality, follows stage 2 of every course beside "
+        "the bound that the proofs' telescoping gives, and measures how the loss falls with the "
+        "steps and the cosine of unlike entities with the width."
     ),
     scales={
         "smoke": Settings(
@@ -314,11 +310,10 @@ RECIPE = fr.PAPER.recipe(
         "deep",
         "labels",
         "delta",
-        "The text lost every bound. Those of starts are Bernstein's with the usual constants; "
-        "those of stage 2 are what the steps that the proofs kept give: convexity, "
-        "‖w − w*‖² telescoped, with w* the best among multiples of the start plus multiples of the "
-        "shortest solution whose margins say which labels a token was told with.",
-        "n = 20 tuples where stage 2 is followed, with 10 steps of stage 1 in place of 50, which "
-        "leaves the features as large as 100 tuples have them; a twentieth of Table 1's rate.",
+        "The text lost every bound. Those of starts are Bernstein's; those of stage 2 are what the "
+        "steps of the proofs give that it kept, ‖w − w*‖² telescoped, with the best w* that the "
+        "start and the shortest solution span.",
+        "Stage 2 is followed on 20 tuples, whose features 10 steps make as large as 50 those of "
+        "100, at a twentieth of Table 1's rate.",
     ),
 )
