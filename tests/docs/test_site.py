@@ -56,12 +56,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.browser
 @pytest.mark.timeout(1800)
 def test_pages_fit_their_window(visit, site: Path) -> None:
-    names = KINDS
+    names: tuple[str, ...] = KINDS
     if BUILT:
         found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")))
         names = (*KINDS, *(name for name in found if not name.startswith("_modules/")))
     page = visit((site / names[0]).as_uri(), "body")
-    page.set_default_navigation_timeout(0)  # the test's own is enough
     for name in dict.fromkeys(names):
         page.goto((site / name).as_uri())
         look(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,9 @@ from inweights.models.base import Model
 from inweights.models.packing import Packed, pack
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["alignment", "bridge_pairs"]
 
@@ -89,8 +93,10 @@ def alignment(
     return pl.DataFrame(rows)
 
 
-def bridge_pairs(world: World, place: str) -> tuple[Ids, Ids, Ids]:
-    """Return subject prompts, their bridges' prompts (``[m, T]`` each) and the bridges ``[m]``.
+def bridge_pairs(
+    world: World, place: str
+) -> tuple[Int[Ids, "m T"], Int[Ids, "m _"], Int[Ids, " m"]]:
+    """Return subject prompts, their bridges' prompts and the bridges.
 
     Raises:
         DataError: The world has no first hops, or no queries that pass through them.
@@ -108,8 +114,8 @@ def bridge_pairs(world: World, place: str) -> tuple[Ids, Ids, Ids]:
 
 def _states(
     model: Model, prompts: Sequence[Ids], layers: Sequence[str] | None
-) -> dict[str, Tensor]:
-    """Hidden state of every prompt at its last position, by layer, each ``[R, m, D]``."""
+) -> dict[str, Float[Tensor, "R m D"]]:
+    """Hidden state of every prompt at its last position, by layer."""
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     batch: Packed = pack([tokens.to(model.column.device)])
     return model.hidden(batch, layers=layers)

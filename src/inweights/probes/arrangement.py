@@ -11,7 +11,7 @@ dimensions of a picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 __all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
 
 Floats = NDArray[np.float64]
@@ -33,18 +36,20 @@ Method = Literal["pca", "umap"]
 _LEAST = {"pca": 2, "umap": 5}
 
 
-def procrustes_align(points: Floats, onto: Floats) -> Floats:
+def procrustes_align(
+    points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
+) -> Float[Floats, "N _"]:
     """Rotate or reflect points about the origin so that they lie best on others.
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
     the widths differ, the narrower one gets further dimensions of zeros.
 
     Args:
-        points: ``X``, ``[N, D]``.
-        onto: ``Y``, ``[N, D']``.
+        points: ``X``.
+        onto: ``Y``.
 
     Returns:
-        ``X Q``, ``[N, max(D, D')]``.
+        ``X Q``, as wide as the wider one.
 
     Raises:
         DataError: There are not as many points.
@@ -69,15 +74,15 @@ def procrustes_align(points: Floats, onto: Floats) -> Floats:
     return placed
 
 
-def procrustes(points: Floats, onto: Floats) -> float:
+def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
     """Return how far two arrangements are apart: 0 if they are one, turned and scaled; at most 1.
 
     Both are centred and scaled to norm 1 first. Then it is ``1 − (Σ σ_i)²``, ``σ`` the singular
     values of ``XᵀY``: the squares that are left by the best turn and scale (Gower 1975).
 
     Args:
-        points: ``[N, D]``.
-        onto: ``[N, D']``.
+        points: One arrangement.
+        onto: The other, of any width.
 
     Raises:
         DataError: There are not as many points, or all points of one are the same.
@@ -187,17 +192,17 @@ def _leading(points: Floats, dimensions: int) -> Floats:
 
 
 def arrange(
-    points: Floats,
+    points: Float[Floats, "N D"],
     *,
     method: Method = "pca",
     dimensions: int = 2,
     neighbours: int = 5,
     seed: int = 0,
-) -> Floats:
-    """Return coordinates of points in few dimensions, ``[N, K]``; the same every time.
+) -> Float[Floats, "N K"]:
+    """Return coordinates of points in few dimensions; the same every time.
 
     Args:
-        points: ``[N, D]``.
+        points: In many dimensions.
         method: ``pca``, whose signs are fixed (the largest coordinate of each direction is
             positive); or ``umap`` by cosine, which needs ``pip install 'inweights[umap]'``.
         dimensions: ``K``.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from inweights.errors import DataError, nearest
 from inweights.models.node2vec import Node2Vec, Node2VecConfig
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Num
 
 __all__ = ["Embedding", "NamedNodes", "node_names"]
 
@@ -41,7 +44,7 @@ class Embedding:
 
     Attributes:
         names: ``N`` names.
-        vectors: ``[N, D]``; or ``[R, N, D]``, such as one matrix a layer or a seed.
+        vectors: One matrix; or several, such as one a layer or a seed.
         source: Where it is from, for messages.
 
     Raises:
@@ -58,7 +61,7 @@ class Embedding:
     """
 
     names: tuple[str, ...]
-    vectors: NDArray[Any]
+    vectors: Num[NDArray[Any], "*R N D"]
     source: str = "the embedding"
 
     def __post_init__(self) -> None:

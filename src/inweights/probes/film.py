@@ -10,6 +10,7 @@ Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frame
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,9 @@ from inweights.probes.geometry import (
 )
 from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["align", "moments", "positions", "render_frames", "snapshot"]
 
@@ -91,14 +95,14 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
     return sorted(found)
 
 
-def positions(gram: Floats) -> tuple[Floats, float]:
+def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
     """Return the nodes in their three leading directions, and the share of variance there.
 
     Args:
-        gram: Inner products of the node vectors, ``[N, N]``.
+        gram: Inner products of the node vectors.
 
     Returns:
-        ``[N, 3]``, centred, of root mean square length 1; and a share from 0 to 1.
+        Coordinates, centred, of root mean square length 1; and a share from 0 to 1.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -118,8 +122,8 @@ def positions(gram: Floats) -> tuple[Floats, float]:
     return where / size if size > 0 else where, share
 
 
-def align(frames: Floats) -> Floats:
-    """Turn (or mirror) every frame so that it lies best on the next one, ``[K, N, 3]``.
+def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
+    """Turn (or mirror) every frame so that it lies best on the next one.
 
     The last frame stays as it is.
 

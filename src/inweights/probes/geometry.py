@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,9 @@ from inweights.theory.spectral import COSINE_TIE, adjacency, hop_distances
 from inweights.training.worlds import as_worlds
 from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = [
     "adjacencies",
@@ -38,8 +42,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
-    """Return the adjacency ``[N, N]`` of every replica's world; worlds that are one share one.
+def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Floats, "N N"]]:
+    """Return the adjacency of every replica's world; worlds that are one share one.
 
     Raises:
         DataError: A world is no graph; or the model's nodes have names, and others than its.
@@ -58,8 +62,8 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Floats]:
 @torch.no_grad()
 def node_vectors(
     model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
-) -> Floats:
-    """Return the vector of every node, copied, ``[R, N, D]``.
+) -> Float[Floats, "R N D"]:
+    """Return the vector of every node, copied.
 
     Args:
         model: ``R`` replicas.
@@ -89,14 +93,14 @@ def prefix_of(worlds: World | Sequence[World]) -> tuple[int, ...]:
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
 
-def _prompts(nodes: int, before: Sequence[int], model: Model) -> torch.Tensor:
-    """Every node after the tokens ``before``, ``[N, T]``."""
+def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
+    """Every node after the tokens ``before``."""
     ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 
 
-def random_vectors(draws: int, like: Floats, seed: int) -> Floats:
-    """Return standard normal embeddings ``[K, N, D]``, shaped as ``like`` ``[..., N, D]`` is.
+def random_vectors(draws: int, like: Float[Floats, "*R N D"], seed: int) -> Float[Floats, "K N D"]:
+    """Return standard normal embeddings, shaped as ``like`` is.
 
     Raises:
         DataError: There are no draws.
@@ -166,8 +170,10 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def top_hits(said: Floats, edge: NDArray[np.bool_]) -> Floats:
-    """How many neighbours of a node are among as many largest logits as it has, ``[..., N]``."""
+def top_hits(
+    said: Float[Floats, "*R N N"], edge: Bool[NDArray[np.bool_], "N N"]
+) -> Float[Floats, "*R N"]:
+    """How many neighbours of a node are among as many largest logits as it has."""
     order = np.argsort(-said, axis=-1, kind="stable")
     ranked = edge[np.arange(len(edge))[:, None], order]
     within = np.arange(len(edge)) < edge.sum(1, keepdims=True)
@@ -281,8 +287,8 @@ def hop_correlation(
     return pl.DataFrame(list(starmap(row, enumerate(graphs))))
 
 
-def cosine_matrix(vectors: Floats) -> Floats:
-    """Cosines of all pairs: ``[..., N, D]`` to ``[..., N, N]``; 0 with a vector of zeros."""
+def cosine_matrix(vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R N N"]:
+    """Cosines of all pairs; 0 with a vector of zeros."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
     return unit @ np.swapaxes(unit, -1, -2)
@@ -305,8 +311,8 @@ def _ranks(values: Floats) -> Floats:
     return found
 
 
-def spearman(angles: Floats, hops: Floats) -> Floats:
-    """Rank correlation over pairs that a path joins: ``[K, N, N]``, ``[N, N]`` to ``[K]``."""
+def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
+    """Rank correlation over pairs that a path joins."""
     from scipy.stats import rankdata
 
     u, v = np.triu_indices(len(hops), 1)

@@ -6,6 +6,7 @@ Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` head
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,9 @@ from inweights.models.packing import pack
 from inweights.probes.recall import chosen_parts, slices
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["attention", "cka", "logit_lens"]
 
@@ -157,16 +161,16 @@ def attention(
 
 
 @torch.no_grad()
-def cka(one: Tensor, other: Tensor) -> Tensor:
-    """How alike two sets of states of the same prompts are: linear CKA, from 0 to 1, ``[R]``.
+def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Tensor, " R"]:
+    """How alike two sets of states of the same prompts are: linear CKA, from 0 to 1.
 
     It does not see a rotation or a scale of either, so that models that were trained apart can be
     compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for any two;
     where all prompts have one state it is not a number.
 
     Args:
-        one: ``[R, n, D]``.
-        other: ``[R, n, E]``, of the same prompts.
+        one: States.
+        other: States of the same prompts, of any width.
 
     Raises:
         DataError: They are not of the same prompts.

@@ -12,7 +12,7 @@ Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -25,6 +25,9 @@ from inweights.probes.geometry import node_vectors
 from inweights.training.scoring import answer_ranks
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["navigation", "ridge_map", "stepwise"]
 
@@ -190,14 +193,16 @@ def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
     return counts
 
 
-def ridge_map(inputs: Floats, targets: Floats, ridge: float = 1e-3) -> Floats:
-    """Return the matrix ``[D, D]`` with the least ``‖X W - Y‖² + λ ‖W‖²``.
+def ridge_map(
+    inputs: Float[Floats, "m D"], targets: Float[Floats, "m E"], ridge: float = 1e-3
+) -> Float[Floats, "D E"]:
+    """Return the matrix with the least ``‖X W - Y‖² + λ ‖W‖²``.
 
     ``λ`` is ``ridge`` times the mean squared entry of ``X`` times the number of its rows.
 
     Args:
-        inputs: ``X``, ``[m, D]``.
-        targets: ``Y``, ``[m, D]``.
+        inputs: ``X``.
+        targets: ``Y``.
         ridge: Penalty.
 
     Raises:
@@ -220,8 +225,8 @@ def ridge_map(inputs: Floats, targets: Floats, ridge: float = 1e-3) -> Floats:
     return weight
 
 
-def paths_of(part: Statements) -> Ids:
-    """Return the nodes of every path, from the root to the leaf, ``[d, p]``.
+def paths_of(part: Statements) -> Int[Ids, "d p"]:
+    """Return the nodes of every path, from the root to the leaf.
 
     Raises:
         DataError: There are no paths, or they differ in length.

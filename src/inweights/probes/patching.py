@@ -6,7 +6,7 @@ Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -20,25 +20,28 @@ from inweights.probes.recall import chosen_parts
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
 __all__ = ["activation_patching", "patch"]
 
 
 def patch(
     model: Model,
-    tokens: Tensor,
-    state: Tensor,
+    tokens: Int[Tensor, "*R B T"],
+    state: Float[Tensor, "_ _ *_ D"],
     *,
     layer: str,
     position: int | None = None,
     at: Literal["last", "all"] = "all",
-) -> Tensor:
+) -> Float[Tensor, "_ B *_ K"]:
     """Return the logits of ``tokens`` after a layer's state is replaced by another.
 
     The other state may come from anywhere: another prompt, another replica, another model.
 
     Args:
         model: ``R`` replicas.
-        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
+        tokens: Token ids, with the axis of replicas where they differ.
         state: What is put in, ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis of
             length 1 serves all replicas, or all prompts.
         layer: One of the model's ``layer_names``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -18,25 +18,28 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 __all__ = ["align_frames", "bridge_projection", "project"]
 
 Method = Literal["pca", "tsne"]
 
 
 def project(
-    points: NDArray[np.floating], *, method: Method = "pca", seed: int = 0
-) -> tuple[NDArray[np.float64], float]:
+    points: Float[NDArray[np.floating], "n D"], *, method: Method = "pca", seed: int = 0
+) -> tuple[Float[NDArray[np.float64], "n 2"], float]:
     """Project points into the plane by cosine distance.
 
     Points are scaled to length one first, so that only directions count.
 
     Args:
-        points: ``[n, D]``, at least 8.
+        points: At least 8.
         method: ``pca``, or ``tsne`` (perplexity at most a third of the points).
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001): 1 where every
+        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where every
         neighbour in the plane is one in the space too.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,9 @@ from inweights.models.base import Model
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.worlds import Part, as_worlds
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
 
 __all__ = ["accuracy", "answers_among", "chosen_parts", "slices"]
 
@@ -94,7 +97,7 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
     return chosen
 
 
-def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
+def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
     """Return ``(part, role, distribution, indices)`` of every slice of a world's statements."""
     parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role)) for role in world.facts.role_names
@@ -108,8 +111,10 @@ def slices(world: World) -> list[tuple[Part, str, str, Ids]]:
     return parts
 
 
-def answers_among(model: Model, worlds: Sequence[World], part: Part, role: str) -> torch.Tensor:
-    """Return which candidates answer some statement of ``role``, ``[R, K]``."""
+def answers_among(
+    model: Model, worlds: Sequence[World], part: Part, role: str
+) -> Bool[torch.Tensor, "R K"]:
+    """Return which candidates answer some statement of ``role``."""
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     for row, world in zip(allowed, worlds, strict=True):
         statements = getattr(world, part)

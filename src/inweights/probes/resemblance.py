@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,9 @@ from inweights.models.one_layer import OneLayer
 from inweights.models.packing import pack
 from inweights.training.worlds import as_worlds
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["Prompt", "entity_pairs", "resemblance"]
 
@@ -121,8 +124,8 @@ def resemblance(
     return pl.concat(tables)
 
 
-def entity_pairs(world: World) -> Ids:
-    """Return the pairs of entities that a conclusion passes between, ``[P, 2]``.
+def entity_pairs(world: World) -> Int[Ids, "P 2"]:
+    """Return the pairs of entities that a conclusion passes between.
 
     Of an analogy they are ``(a_i, b_i)``, tuple by tuple; of two hops ``(a_i, b_i)`` too, where the
     entity ``b_i`` is the bridge that ``a_i`` reaches.

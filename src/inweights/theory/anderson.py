@@ -7,8 +7,13 @@ constraints of its solution is then as quick as a Newton method.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Anderson"]
 
@@ -44,7 +49,7 @@ class Anderson:
         self._last: tuple[Array, Array] | None = None
         self._plain: tuple[float, Array] | None = None
 
-    def step(self, x: Array, residual: Array) -> Array:
+    def step(self, x: Float[Array, "*x"], residual: Float[Array, "*x"]) -> Float[Array, "*x"]:
         """Return the next point from a point and its residual ``f(x)`` (any shape, always one)."""
         shape, f = x.shape, residual.ravel()
         if self.memory == 0:

@@ -5,20 +5,24 @@ the optimum. The optimum itself and multipliers that prove it can be written dow
 to one number ``b`` between 1 and 2, the root of a monotone equation. ``docs/theory.md`` has the
 proofs; here are the formulas, and what a proof of optimality needs to be checked by plain numbers.
 
-Shapes: ``M`` prompts (``2n``, with identity ``3n``), inputs ``2n + 2``, outputs ``2n``.
+Shapes: ``M`` prompts (``2n``, with identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs
+(``2n``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
 from inweights.theory.symmetric import Parameters, constraints
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["MARGIN_LIMIT", "ClosedForm", "closed_form"]
 
@@ -98,20 +102,20 @@ class ClosedForm:
         ]
         return one, np.outer(sizes, way)
 
-    def prompts(self) -> Array:
-        """``X``, ``[M, 2n + 2]``: first hops, second hops and, if they are facts, identities."""
+    def prompts(self) -> Float[Array, "M P"]:
+        """``X``, ``P = 2n + 2``: first hops, second hops and, if they are facts, identities."""
         n = self.n
         eye, none, one, zero = np.eye(n), np.zeros((n, n)), np.ones((n, 1)), np.zeros((n, 1))
         rows = [[eye, none, one, zero], [none, eye, zero, one], [none, eye, zero, zero]]
         return np.block(rows if self.identity else rows[:2])
 
-    def answers(self) -> NDArray[np.int64]:
-        """Column of the right answer of each prompt, ``[M]``."""
+    def answers(self) -> Int[NDArray[np.int64], " M"]:
+        """Column of the right answer of each prompt."""
         hops = np.arange(2 * self.n)
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
-    def prices(self) -> Array:
-        """The multiplier of each output that a prompt's answer has to beat, ``[M, 2n]``."""
+    def prices(self) -> Float[Array, "M K"]:
+        """The multiplier of each output that a prompt's answer has to beat."""
         n = self.n
         prices = np.zeros((len(self.answers()), 2 * n))
         eye = np.eye(n, dtype=bool)
@@ -123,8 +127,8 @@ class ClosedForm:
             block[eye if "own" in output else ~eye] = value
         return prices
 
-    def dual(self) -> Array:
-        """``U``, ``[M, 2n]``: minus every price, and their sum at the right answer."""
+    def dual(self) -> Float[Array, "M K"]:
+        """``U``: minus every price, and their sum at the right answer."""
         prices = self.prices()
         dual = -prices
         dual[np.arange(len(prices)), self.answers()] = prices.sum(1)

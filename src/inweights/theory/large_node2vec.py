@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory.spectral import edge_ends
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LargeDescent", "descend_large", "sparse_adjacency"]
 
@@ -33,12 +36,12 @@ class LargeDescent:
     """What a descent leaves.
 
     Attributes:
-        vectors: ``V`` at the end, ``[N, D]``.
-        losses: ``−J`` before every update, ``[K]``; see :func:`inweights.theory.node2vec.losses`.
+        vectors: ``V`` at the end.
+        losses: ``−J`` before every update; see :func:`inweights.theory.node2vec.losses`.
     """
 
-    vectors: NDArray[np.floating]
-    losses: NDArray[np.float64]
+    vectors: Float[NDArray[np.floating], "N D"]
+    losses: Float[NDArray[np.float64], " K"]
 
 
 def sparse_adjacency(world: World) -> Any:
@@ -63,7 +66,7 @@ def sparse_adjacency(world: World) -> Any:
 
 
 def descend_large(
-    start: NDArray[np.floating],
+    start: Float[NDArray[np.floating], "N D"],
     a: Any,
     *,
     rate: float = 0.01,
@@ -74,7 +77,7 @@ def descend_large(
     """Run ``V ← V + η C V`` for one Node2Vec on a graph of any size.
 
     Args:
-        start: ``V`` at step 0, ``[N, D]``; its dtype is the one that is worked in. Single
+        start: ``V`` at step 0; its dtype is the one that is worked in. Single
             precision halves time and memory.
         a: Adjacency, ``[N, N]``: sparse, or an array.
         rate: ``η``.

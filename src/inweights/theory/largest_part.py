@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,16 @@ from inweights.theory.advice import bridges
 from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
 __all__ = ["largest_part", "parts_of", "take", "worlds_of"]
 
 #: Queries that chain facts.
 _CHAINED = ("composition", "chain")
 
 
-def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
+def largest_part(world: World, facts: int) -> tuple[World, Bool[NDArray[np.bool_], " facts"]]:
     """Return the first of :func:`parts_of`, the one with most facts.
 
     Example:
@@ -39,7 +43,7 @@ def largest_part(world: World, facts: int) -> tuple[World, NDArray[np.bool_]]:
     return part, kept
 
 
-def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
+def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     """Yield the facts of parts of at most so many, the largest part first, and whether it is cut.
 
     Components of facts that share an entity stay whole where they fit, several in one part. A
@@ -79,7 +83,9 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Ids, bool]]:
     yield from sorted(parts, key=lambda part: -len(part[0]))
 
 
-def worlds_of(world: World, parts: Iterable[tuple[Ids, bool]]) -> Iterator[tuple[World, Ids]]:
+def worlds_of(
+    world: World, parts: Iterable[tuple[Int[Ids, " m"], bool]]
+) -> Iterator[tuple[World, Int[Ids, " q"]]]:
     """Yield the world of each of :func:`parts_of`, and which queries of the whole it has.
 
     These are those whose tokens all occur in its facts, or in none, and that no part before had;
@@ -118,7 +124,7 @@ def _without_gaps(part: World) -> Ids:
     return np.flatnonzero(whole)
 
 
-def take(statements: Statements, rows: Ids) -> Statements:
+def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
     """Return some statements, in the order of ``rows``.
 
     Example:

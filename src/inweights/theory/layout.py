@@ -5,12 +5,17 @@ NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from inweights.theory.spectral import adjacency, eigenspaces, hop_distances, operator
 from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = ["depth_first", "plane", "roots_of", "scene"]
 
@@ -19,7 +24,7 @@ Floats = NDArray[np.float64]
 _ROUNDS = 300
 
 
-def roots_of(hops: Floats) -> list[int]:
+def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     """Return the middle of every component: the node whose farthest node is nearest.
 
     Ties go to the node with the least sum of distances, then to the first. The middle of the
@@ -42,8 +47,8 @@ def roots_of(hops: Floats) -> list[int]:
     return roots
 
 
-def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
-    """Return the nodes in depth-first order, ``[N]``: around a ring, arm after arm of a star.
+def depth_first(near: Bool[NDArray[np.bool_], "N N"], start: int) -> Int[NDArray[np.int64], " N"]:
+    """Return the nodes in depth-first order: around a ring, arm after arm of a star.
 
     Other components follow, each from its first node.
 
@@ -65,17 +70,17 @@ def depth_first(near: NDArray[np.bool_], start: int) -> NDArray[np.int64]:
     return np.array(order, dtype=np.int64)
 
 
-def plane(hops: Floats) -> Floats:
+def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     """Lay the nodes out so that their distances are the numbers of hops, as well as a plane can.
 
     Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from two
     leading directions of classical scaling; nothing is random. Components stand apart.
 
     Args:
-        hops: Distances, ``[N, N]``; infinite between components.
+        hops: Distances; infinite between components.
 
     Returns:
-        ``[N, 2]``, centred, the largest coordinate 1.
+        Coordinates, centred, the largest coordinate 1.
 
     Example:
         >>> path = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])

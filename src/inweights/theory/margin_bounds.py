@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,9 @@ from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program, count_tokens
 from inweights.theory.splitting import Splitting, coupled_inverse, multipliers
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Bound", "lower_bound", "margin_bounds", "prove"]
 
@@ -53,23 +57,25 @@ class Bound:
 
     Attributes:
         value: The bound.
-        dual: ``U(Λ)`` that proves it, ``[M, K]``; :func:`prove` computes the bound from it.
+        dual: ``U(Λ)`` that proves it; :func:`prove` computes the bound from it.
         iterations: Iterations made to find it.
     """
 
     value: float
-    dual: Array
+    dual: Float[Array, "M K"]
     iterations: int
 
 
-def prove(program: Program, norm: float, functional: Array, dual: Array) -> float:
+def prove(
+    program: Program, norm: float, functional: Float[Array, "P K"], dual: Float[Array, "M K"]
+) -> float:
     """Return ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, a lower bound on ``⟨C, W⟩`` for any multipliers.
 
     Args:
         program: The constraints.
         norm: ``ν``, the norm of some feasible matrix.
-        functional: ``C``, ``[P, K]``.
-        dual: ``U(Λ)``, ``[M, K]``: in each row minus the multipliers of the wrong answers, those
+        functional: ``C``.
+        dual: ``U(Λ)``: in each row minus the multipliers of the wrong answers, those
             of the right ones, and a sum of 0.
 
     Raises:
@@ -87,18 +93,18 @@ def prove(program: Program, norm: float, functional: Array, dual: Array) -> floa
 
 def lower_bound(
     solution: Solution,
-    functional: Array,
+    functional: Float[Array, "P K"],
     *,
     goal: float = np.inf,
     iterations: int = ITERATIONS,
-    inverse: Array | None = None,
+    inverse: Float[Array, "P P"] | None = None,
 ) -> Bound:
     """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
 
     Args:
         solution: A feasible matrix and multipliers; the smaller its gap, the closer the bound: it
             loses about the root of twice the absolute gap.
-        functional: ``C``, ``[P, K]``.
+        functional: ``C``.
         goal: A bound that is enough.
         iterations: How many are made for each of three sizes of the extra term.
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,20 @@ from inweights.errors import DataError, SolverError
 from inweights.theory import small_node2vec
 from inweights.theory.spectral import Floats, random_walk
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
 __all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
 
 
-def probabilities(v: Floats, u: Floats | None = None) -> Floats:
+def probabilities(
+    v: Float[Floats, "*R N D"], u: Float[Floats, "*R N D"] | None = None
+) -> Float[Floats, "*R N N"]:
     """Return ``S``, the row softmax of ``V Uᵀ`` (``V Vᵀ`` where ``U`` is left out).
 
     Args:
-        v: Vectors, ``[..., N, D]``.
-        u: Vectors of the predicted nodes, same shape.
+        v: Vectors.
+        u: Vectors of the predicted nodes.
 
     Example:
         >>> probabilities(np.zeros((2, 4, 3))).shape, float(probabilities(np.zeros((4, 3)))[0, 0])
@@ -45,14 +50,16 @@ def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
     return weights / total, logits
 
 
-def losses(v: Floats, a: Floats, u: Floats | None = None) -> Floats:
-    """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``, ``[...]``.
+def losses(
+    v: Float[Floats, "*R N D"], a: Float[Floats, "N N"], u: Float[Floats, "*R N D"] | None = None
+) -> Float[Floats, "*R"]:
+    """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
     Divide by the number of nodes for a mean. Its floor is ``Σ_i ln deg(i)``.
 
     Args:
-        v: Vectors, ``[..., N, D]``.
-        a: Adjacency, ``[N, N]``.
+        v: Vectors.
+        a: Adjacency.
         u: Vectors of the predicted nodes, where they are untied.
     """
     _check(v, a, u)
@@ -60,8 +67,8 @@ def losses(v: Floats, a: Floats, u: Floats | None = None) -> Floats:
     return -(random_walk(a) * logs).sum((-1, -2))
 
 
-def coefficients(v: Floats, a: Floats) -> Floats:
-    """Return ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``, ``[..., N, N]``.
+def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[Floats, "*R N N"]:
+    """Return ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
 
     Example:
         >>> c = coefficients(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -88,23 +95,23 @@ class Trajectory:
     """What the dynamics went through.
 
     Attributes:
-        vectors: ``V`` at the end, ``[R, N, D]``.
+        vectors: ``V`` at the end.
         targets: ``U`` at the end where the model is untied, else ``None``.
-        steps: Steps at which something was recorded, ``[K]``.
-        losses: ``−J`` there, ``[K, R]``.
-        frames: ``V`` there, copied, ``[K, R, N, D]``.
-        eigenvalues: Those of ``C``, ascending, ``[K, R, N]``; of a tied model only.
+        steps: Steps at which something was recorded.
+        losses: ``−J`` there.
+        frames: ``V`` there, copied.
+        eigenvalues: Those of ``C``, ascending; of a tied model only.
     """
 
-    vectors: Floats
-    targets: Floats | None
-    steps: NDArray[np.int64]
-    losses: Floats
-    frames: Floats
-    eigenvalues: Floats | None
+    vectors: Float[Floats, "R N D"]
+    targets: Float[Floats, "R N D"] | None
+    steps: Int[NDArray[np.int64], " K"]
+    losses: Float[Floats, "K R"]
+    frames: Float[Floats, "K R N D"]
+    eigenvalues: Float[Floats, "K R N"] | None
 
-    def turned(self, dimensions: int = 3) -> Floats:
-        """How far the leading space of ``V`` has turned from its last one, ``[K, R]``.
+    def turned(self, dimensions: int = 3) -> Float[Floats, "K R"]:
+        """How far the leading space of ``V`` has turned from its last one.
 
         Sine of the largest angle between the spaces of the ``dimensions`` largest left singular
         vectors: 0 is none, 1 a right angle. Take the degenerate vectors and whole eigenspaces (1 +
@@ -116,19 +123,19 @@ class Trajectory:
 
 
 def descend(
-    start: Floats,
-    a: Floats,
+    start: Float[Floats, "R N D"],
+    a: Float[Floats, "N N"],
     *,
     rate: float | Sequence[float] = 0.01,
     steps: int = 10_000,
     record: Iterable[int] = (),
-    targets: Floats | None = None,
+    targets: Float[Floats, "R N D"] | None = None,
 ) -> Trajectory:
     """Run ``V ← V + η C V`` for any number of replicas at once.
 
     Args:
-        start: ``V`` at step 0, ``[R, N, D]``; its dtype is the one that is worked in.
-        a: Adjacency, ``[N, N]``.
+        start: ``V`` at step 0; its dtype is the one that is worked in.
+        a: Adjacency.
         rate: ``η``, one for all or one a replica.
         steps: Number of updates.
         record: Steps (0 is the start) at which loss, vectors and eigenvalues are kept; the last

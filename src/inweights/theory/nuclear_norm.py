@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program, in_words
 from inweights.theory.splitting import Splitting, multipliers
 from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = ["Solution", "Status", "solve"]
 
@@ -56,10 +59,10 @@ class Solution:
     Attributes:
         program: What was solved.
         status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
-        templates: ``W``, feasible: the least margin of all facts is exactly 1, ``[P, K]``.
+        templates: ``W``, feasible: the least margin of all facts is exactly 1.
         optimum: Its nuclear norm, an upper bound on the optimum of the program.
         bound: Certified lower bound on the optimum.
-        dual: ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1`` that proves the bound, ``[M, K]``.
+        dual: ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1`` that proves the bound.
         gap: ``(optimum - bound) / optimum``.
         iterations: Iterations made.
         seconds: Time taken.
@@ -71,23 +74,25 @@ class Solution:
 
     program: Program
     status: Status
-    templates: Array
+    templates: Float[Array, "P K"]
     optimum: float
     bound: float
-    dual: Array
+    dual: Float[Array, "M K"]
     gap: float
     iterations: int
     seconds: float
     rank: int
 
-    def margins(self, statements: Statements) -> Array:
-        """Margin of the stated answer against every output that is not stated as right, ``[Q]``.
+    def margins(self, statements: Statements) -> Float[Array, " Q"]:
+        """Margin of the stated answer against every output that is not stated as right.
 
         Margins are normalised: the least one over all facts is 1.
         """
         return self.program.margins(self.templates, statements)
 
-    def compare(self, statements: Statements) -> tuple[Array, Ids, NDArray[np.bool_]]:
+    def compare(
+        self, statements: Statements
+    ) -> tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]:
         """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
         return self.program.compare(self.templates, statements)
 
@@ -98,7 +103,7 @@ def solve(
     gap: float = 1e-3,
     iterations: int = 20_000,
     seconds: float | None = None,
-    start: Array | None = None,
+    start: Float[Array, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """Minimise the nuclear norm under all margins (Identity Bridge, program (2)).
@@ -111,7 +116,7 @@ def solve(
         gap: Relative gap asked for, at least 1e-7.
         iterations: After so many the best point so far is returned, ``not certified``.
         seconds: The same, in seconds.
-        start: Templates ``[P, K]`` to start from, such as a solution of fewer facts.
+        start: Templates to start from, such as a solution of fewer facts.
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:
@@ -285,7 +290,11 @@ def _excluded(program: Program, run: _Iteration) -> str:
 
 
 def check_limits(
-    program: Program, gap: float, iterations: int, seconds: float | None, start: Array | None
+    program: Program,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    start: Float[Array, "P K"] | None,
 ) -> None:
     """Refuse what no solver of a program can be asked for.
 

@@ -5,17 +5,24 @@ Shapes: ``M`` prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.theory.program import Program
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["MarginProjection", "operator_norm", "shrink"]
 
 Array = NDArray[np.float64]
 
 
-def shrink(matrix: Array, threshold: float) -> tuple[Array, Array]:
+def shrink(
+    matrix: Float[Array, "P K"], threshold: float
+) -> tuple[Float[Array, "P K"], Float[Array, " rank"]]:
     """Reduce all singular values by ``threshold``, or to 0: the proximal map of ``‖·‖_*``.
 
     Returns:
@@ -39,7 +46,7 @@ def shrink(matrix: Array, threshold: float) -> tuple[Array, Array]:
     return (matrix @ (vectors * (less / values))) @ vectors.T, less
 
 
-def operator_norm(matrix: Array) -> float:
+def operator_norm(matrix: Float[Array, "P K"]) -> float:
     """Return the largest singular value.
 
     Example:
@@ -73,8 +80,8 @@ class MarginProjection:
         self._right = program.right[self._many]
         self._level: Array | None = None
 
-    def __call__(self, logits: Array) -> Array:
-        """Project logits ``[M, K]``."""
+    def __call__(self, logits: Float[Array, "M K"]) -> Float[Array, "M K"]:
+        """Project logits."""
         if not len(self._many):
             return self._one(logits)
         projected = np.empty_like(logits)

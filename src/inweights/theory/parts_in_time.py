@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from inweights.config import check_size
 from inweights.theory.largest_part import parts_of
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
 
 __all__ = ["MOST_OF_REST", "check_seconds", "facts_within", "parts_within"]
 
@@ -39,7 +44,7 @@ def facts_within(seconds: float | None) -> int:
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
 
 
-def parts_within(world: World, seconds: float | None) -> list[tuple[Ids, bool]]:
+def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m"], bool]]:
     """Return the facts of each program to solve in so much time, and whether a component was cut.
 
     A program's time grows with the cube of its facts, so that many small ones cover more. But what

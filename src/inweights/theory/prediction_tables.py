@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -10,6 +12,9 @@ from inweights.theory.nuclear_norm import Solution
 from inweights.theory.program import in_words
 from inweights.theory.soft_program import SoftSolution
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
 
 __all__ = ["Solved", "left_out", "outvoted", "query_table"]
 
@@ -69,7 +74,7 @@ def _read(
     return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
 
 
-def outvoted(solution: Solved, numbers: Ids) -> pl.DataFrame:
+def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
     program = solution.program
     lost = np.zeros(0, dtype=np.int64)
@@ -88,7 +93,7 @@ def outvoted(solution: Solved, numbers: Ids) -> pl.DataFrame:
     )
 
 
-def left_out(world: World, out: NDArray[np.bool_]) -> pl.DataFrame:
+def left_out(world: World, out: Bool[NDArray[np.bool_], " facts"]) -> pl.DataFrame:
     """Return the facts that are in no part."""
     rows = np.flatnonzero(out).tolist()
     return pl.DataFrame(

@@ -20,6 +20,7 @@ from inweights.limits import check_memory
 from inweights.worlds.world import Ids, Statements, World
 
 if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
     from scipy import sparse
 
 __all__ = ["Answers", "Program"]
@@ -43,9 +44,9 @@ class Program:
 
     Attributes:
         world: What the constraints come from.
-        counts: How often each input occurs in each distinct prompt, ``[M, P]``.
-        stated: How many facts state each output as the answer to each prompt, ``[M, K]``.
-        row: The distinct prompt of every fact, ``[facts]``.
+        counts: How often each input occurs in each distinct prompt, ``M`` by ``P``.
+        stated: How many facts state each output as the answer to each prompt.
+        row: The distinct prompt of every fact.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -56,8 +57,8 @@ class Program:
 
     world: World
     counts: sparse.csr_array
-    stated: Array
-    row: Ids
+    stated: Float[Array, "M K"]
+    row: Int[Ids, " facts"]
 
     @classmethod
     def of(cls, world: World, answers: Answers = "one") -> Program:
@@ -99,12 +100,12 @@ class Program:
         return cls(world, counts[firsts], stated, row)
 
     @cached_property
-    def right(self) -> NDArray[np.bool_]:
-        """Which outputs are right answers of each prompt, ``[M, K]``."""
+    def right(self) -> Bool[NDArray[np.bool_], "M K"]:
+        """Which outputs are right answers of each prompt."""
         return self.stated > 0
 
     @cached_property
-    def single(self) -> Ids:
+    def single(self) -> Int[Ids, " M"]:
         """The right answer of prompts that have just one, as a column; -1 where they have more."""
         return np.where(self.right.sum(1) == 1, self.right.argmax(1), -1)
 
@@ -119,19 +120,19 @@ class Program:
         answers = self.right.sum(1)
         return int((answers * (self.right.shape[1] - answers)).sum())
 
-    def least_margins(self, logits: Array) -> Array:
-        """Least margin of every prompt, ``[M]``: worst right answer minus best wrong one."""
+    def least_margins(self, logits: Float[Array, "M K"]) -> Float[Array, " M"]:
+        """Least margin of every prompt: worst right answer minus best wrong one."""
         worst = np.where(self.right, logits, np.inf).min(1)
         best: Array = np.where(self.right, -np.inf, logits).max(1)
         return worst - best
 
-    def logits(self, templates: Array, statements: Statements) -> Array:
-        """Logits ``[Q, K]`` that the row-wise templates ``W`` ``[P, K]`` give to prompts."""
+    def logits(self, templates: Float[Array, "P K"], statements: Statements) -> Float[Array, "Q K"]:
+        """Logits that the row-wise templates ``W`` give to prompts."""
         logits: Array = count_tokens(self.world, statements) @ templates
         return logits
 
-    def margins(self, templates: Array, statements: Statements) -> Array:
-        """Margin of the stated answer against every output that is not stated as right, ``[Q]``."""
+    def margins(self, templates: Float[Array, "P K"], statements: Statements) -> Float[Array, " Q"]:
+        """Margin of the stated answer against every output that is not stated as right."""
         margins = [
             logits[np.arange(len(logits)), columns]
             - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
@@ -140,9 +141,9 @@ class Program:
         return np.concatenate([np.zeros(0), *margins])
 
     def compare(
-        self, templates: Array, statements: Statements
-    ) -> tuple[Array, Ids, NDArray[np.bool_]]:
-        """Return logits ``[Q, K]``, the column of each answer ``[Q]``, and its rivals ``[Q, K]``.
+        self, templates: Float[Array, "P K"], statements: Statements
+    ) -> tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]:
+        """Return logits, the column of each answer, and its rivals.
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
         """
@@ -153,8 +154,8 @@ class Program:
         return empty, np.zeros(0, dtype=np.int64), empty > 0
 
     def compare_in_parts(
-        self, templates: Array, statements: Statements, most: int = 4096
-    ) -> Iterator[tuple[Array, Ids, NDArray[np.bool_]]]:
+        self, templates: Float[Array, "P K"], statements: Statements, most: int = 4096
+    ) -> Iterator[tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]]:
         """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
         from scipy import sparse
 

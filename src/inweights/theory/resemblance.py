@@ -13,13 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["Gradients", "curriculum_cosine", "gradients", "linear_cosines", "noise"]
 
@@ -136,14 +139,14 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
 
 def linear_cosines(
     world: World,
-    pairs: Ids,
+    pairs: Int[Ids, "P 2"],
     roles: Mapping[str, float] | None = None,
     *,
     rate: float = 0.47,
     steps: int = 50,
     kappa: float = 300.0,
     hidden: int = 10,
-) -> Floats:
+) -> Float[Floats, " P"]:
     """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
 
     A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
@@ -158,16 +161,13 @@ def linear_cosines(
 
     Args:
         world: Facts; of an answer the first token counts.
-        pairs: Tokens, ``[P, 2]``.
+        pairs: Tokens.
         roles: Facts that stage 1 trains, by role, with how often each counts; all, once, if left
             out.
         rate: ``η`` of stage 1.
         steps: ``T1``.
         kappa: ``κ0``.
         hidden: ``m``.
-
-    Returns:
-        ``[P]``.
 
     Raises:
         ConfigError: A number is not above 0.
@@ -209,29 +209,29 @@ class Gradients:
     """Loss of each replica, and its gradients.
 
     Attributes:
-        losses: ``[R]``.
-        key_query: By ``W_KQ``, ``[R, I, I]``.
-        value: By ``W_V``, ``[R, D, I]``.
-        mlp: By ``w``, ``[R, K, M, D]``.
-        scores: ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]``.
+        losses: In nats.
+        key_query: By ``W_KQ``.
+        value: By ``W_V``.
+        mlp: By ``w``.
+        scores: ``softmax(Xᵀ W_KQ x)`` of every fact.
     """
 
-    losses: Floats
-    key_query: Floats
-    value: Floats
-    mlp: Floats
-    scores: Floats
+    losses: Float[Floats, " R"]
+    key_query: Float[Floats, "R I I"]
+    value: Float[Floats, "R D I"]
+    mlp: Float[Floats, "R K M D"]
+    scores: Float[Floats, "R N T"]
 
 
 def gradients(
-    key_query: Floats,
-    value: Floats,
-    mlp: Floats,
-    inputs: Floats,
-    labels: Ids,
+    key_query: Float[Floats, "R I I"],
+    value: Float[Floats, "R D I"],
+    mlp: Float[Floats, "R K M D"],
+    inputs: Float[Floats, "*_ N T I"],
+    labels: Int[Ids, " N"],
     *,
     kappa: float,
-    weights: Floats | None = None,
+    weights: Float[Floats, " N"] | None = None,
     relu: bool = False,
 ) -> Gradients:
     """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
@@ -246,14 +246,14 @@ def gradients(
     and tested against autograd.
 
     Args:
-        key_query: ``W_KQ``, ``[R, I, I]`` for embeddings of width ``I``; in the paper ``D``.
-        value: ``W_V`` as the paper writes it, ``[R, D, I]``; a :class:`~inweights.models.OneLayer`
+        key_query: ``W_KQ``, for embeddings of width ``I``; in the paper ``D``.
+        value: ``W_V`` as the paper writes it; a :class:`~inweights.models.OneLayer`
             stores its transpose.
-        mlp: ``w``, ``[R, K, M, D]``.
-        inputs: Embeddings of the prompts, ``[N, T, I]`` (rows are tokens), or ``[R, N, T, I]``.
-        labels: Index of each answer among the ``K``, ``[N]``.
+        mlp: ``w``.
+        inputs: Embeddings of the prompts (rows are tokens), of all replicas or of each its own.
+        labels: Index of each answer among the ``K``.
         kappa: ``κ0``.
-        weights: Weight of each fact, ``[N]``; ``1/N`` if left out.
+        weights: Weight of each fact; ``1/N`` if left out.
         relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
 
     Raises:

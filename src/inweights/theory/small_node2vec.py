@@ -9,9 +9,14 @@ nodes, ``D`` width.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from inweights.theory.spectral import Floats
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["BLOCK", "advance"]
 
@@ -22,14 +27,20 @@ BLOCK = 128
 _HIGHEST = 300.0
 
 
-def advance(v: Floats, walk: Floats, there: Floats, eta: Floats, steps: int) -> Floats | None:
+def advance(
+    v: Float[Floats, "R N D"],
+    walk: Float[Floats, "N N"],
+    there: Float[Floats, "N 1"],
+    eta: Float[Floats, "_ 1 1"],
+    steps: int,
+) -> Float[Floats, "R N D"] | None:
     """Return the vectors some steps later, or ``None`` where exponentials may overflow.
 
     Args:
-        v: Vectors, ``[R, N, D]``, double precision.
-        walk: ``P``, ``[N, N]``.
-        there: 1 for nodes that have edges, else 0, ``[N, 1]``.
-        eta: Rates, ``[1, 1, 1]`` or ``[R, 1, 1]``.
+        v: Vectors, double precision.
+        walk: ``P``.
+        there: 1 for nodes that have edges, else 0.
+        eta: One rate, or one a replica.
         steps: How many; at most :data:`BLOCK`.
 
     Example:

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import SolverError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["SmallSolution", "least_norms"]
 
@@ -34,8 +37,8 @@ class SmallSolution:
         iterations: Newton steps.
     """
 
-    matrices: tuple[Array, ...]
-    multipliers: Array
+    matrices: tuple[Float[Array, "_ _"], ...]
+    multipliers: Float[Array, " C"]
     value: float
     bound: float
     iterations: int
@@ -47,16 +50,16 @@ class SmallSolution:
 
 
 def least_norms(
-    coefficients: Sequence[Array],
+    coefficients: Sequence[Float[Array, "C _ _"]],
     *,
-    tilt: Sequence[Array] | None = None,
+    tilt: Sequence[Float[Array, "_ _"]] | None = None,
     gap: float = 1e-7,
     iterations: int = 500,
 ) -> SmallSolution:
     """Solve ``min Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
 
     Args:
-        coefficients: ``K_j`` for every matrix ``W_j``, ``[constraints, rows, columns]``.
+        coefficients: ``K_j`` for every matrix ``W_j``: of its size, for each of ``C`` constraints.
         tilt: ``T_j`` with operator norms well below 1. A small one picks a corner of the set of
             optima where there are several; without it the solution is their middle.
         gap: Relative gap asked for.

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,9 @@ from inweights.theory.nuclear_norm import Status, check_limits, few_threads
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program
 from inweights.worlds.world import Statements
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 __all__ = ["SoftSolution", "decay_path", "solve_soft"]
 
@@ -53,11 +57,11 @@ class SoftSolution:
     Attributes:
         program: What was solved.
         status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
-        templates: ``W``, ``[P, K]``.
+        templates: ``W``.
         decay: ``λ``.
         optimum: The objective at ``W``: an upper bound on the least one.
         bound: Certified lower bound.
-        dual: The distributions that prove it, ``[M, K]``.
+        dual: The distributions that prove it.
         gap: ``(optimum - bound) / optimum``.
         iterations: Iterations made.
         seconds: Time taken.
@@ -66,11 +70,11 @@ class SoftSolution:
 
     program: Program
     status: Status
-    templates: Array
+    templates: Float[Array, "P K"]
     decay: float
     optimum: float
     bound: float
-    dual: Array
+    dual: Float[Array, "M K"]
     gap: float
     iterations: int
     seconds: float
@@ -91,16 +95,16 @@ class SoftSolution:
         return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
-    def stored(self) -> NDArray[np.bool_]:
-        """Which facts are answered rightly, ``[facts]``: each right answer above all wrong ones.
+    def stored(self) -> Bool[NDArray[np.bool_], " facts"]:
+        """Which facts are answered rightly: each right answer above all wrong ones.
 
         These facts do not exclude each other; ``templates`` prove it.
         """
         won: NDArray[np.bool_] = (self._least > ROUNDING)[self.program.row]
         return won
 
-    def margins(self, statements: Statements) -> Array:
-        """Margin of the stated answer, in units of :attr:`scale`, ``[Q]``."""
+    def margins(self, statements: Statements) -> Float[Array, " Q"]:
+        """Margin of the stated answer, in units of :attr:`scale`."""
         return self.program.margins(self.templates, statements) / self.scale
 
 
@@ -111,7 +115,7 @@ def solve_soft(
     gap: float = 1e-3,
     iterations: int = 20_000,
     seconds: float | None = None,
-    start: Array | None = None,
+    start: Float[Array, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> SoftSolution:
     """Minimise mean cross-entropy plus ``decay`` times the nuclear norm.
@@ -124,7 +128,7 @@ def solve_soft(
         gap: Relative gap asked for, at least 1e-7.
         iterations: After so many the best point so far is returned, ``not certified``.
         seconds: The same, in seconds.
-        start: Templates ``[P, K]`` to start from, such as a solution for another decay.
+        start: Templates to start from, such as a solution for another decay.
         progress: Called with the iterations made and the certified gap so far.
 
     Raises:

@@ -9,7 +9,7 @@ replicas, ``G`` eigenspaces.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from inweights.errors import DataError, unknown_name
 from inweights.worlds.graph import edge_prefix
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = [
     "COSINE_TIE",
@@ -41,8 +44,8 @@ COSINE_TIE = 2.5e-7
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
-def adjacency(world: World) -> Floats:
-    """Return the 0/1 adjacency of a world's facts among its nodes, ``[N, N]``, row to column.
+def adjacency(world: World) -> Float[Floats, "N N"]:
+    """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
 
     Every fact with one prompt token and one answer token, both of the group ``node`` (of all
     tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
@@ -64,7 +67,7 @@ def adjacency(world: World) -> Floats:
     return matrix
 
 
-def edge_ends(world: World) -> tuple[int, Ids, Ids]:
+def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
 
     Raises:
@@ -88,7 +91,7 @@ def edge_ends(world: World) -> tuple[int, Ids, Ids]:
     return count, u, v
 
 
-def random_walk(a: Floats) -> Floats:
+def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
     """Return ``P = D⁻¹A``: rows sum to 1. A node without edges has a row of zeros.
 
     Raises:
@@ -99,8 +102,8 @@ def random_walk(a: Floats) -> Floats:
     return np.divide(a, degree, out=np.zeros_like(a), where=degree > 0)
 
 
-def operator(a: Floats, kind: Operator = "walk") -> Floats:
-    """Return a negative Laplacian of the graph, ``[N, N]``: symmetric, its top eigenvalue about 0.
+def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, "N N"]:
+    """Return a negative Laplacian of the graph: symmetric, its top eigenvalue about 0.
 
     Args:
         a: Adjacency. Taken without direction by the last two: ``max(A, Aᵀ)``.
@@ -136,16 +139,16 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
 
     Attributes:
-        values: Eigenvalues, ``[N]``: of the degenerate vectors, then the others from the largest
+        values: Eigenvalues: of the degenerate vectors, then the others from the largest
             down.
-        vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
+        vectors: Orthonormal eigenvectors in columns.
         space: Eigenspace of each, counted from 0 among those that are not null; -1 for the
-            degenerate ones, ``[N]``.
+            degenerate ones.
     """
 
-    values: Floats
-    vectors: Floats
-    space: NDArray[np.int64]
+    values: Float[Floats, " N"]
+    vectors: Float[Floats, "N N"]
+    space: Int[NDArray[np.int64], " N"]
 
     @property
     def spaces(self) -> int:
@@ -157,24 +160,24 @@ class Spectrum:
         """Number of degenerate vectors that are left out."""
         return int((self.space < 0).sum())
 
-    def eigenvalues(self) -> Floats:
-        """Eigenvalue of each space, ``[G]``, from the largest (the Fiedler space) down."""
+    def eigenvalues(self) -> Float[Floats, " G"]:
+        """Eigenvalue of each space, from the largest (the Fiedler space) down."""
         return np.array([self.values[self.space == g].mean() for g in range(self.spaces)])
 
-    def sizes(self) -> NDArray[np.int64]:
-        """Dimension of each space, ``[G]``."""
+    def sizes(self) -> Int[NDArray[np.int64], " G"]:
+        """Dimension of each space."""
         return np.bincount(self.space[self.space >= 0])
 
-    def energy(self, vectors: Floats) -> Floats:
+    def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
         """Share of the embeddings' energy in each space; null vectors count nowhere.
 
         ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole eigenspace.
 
         Args:
-            vectors: Embeddings ``[..., N, D]``, such as ``[R, N, D]``.
+            vectors: Embeddings.
 
         Returns:
-            ``[..., G]``, summing to 1; not a number where there is no energy.
+            Shares that sum to 1; not a number where there is no energy.
 
         Example:
             >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
@@ -193,7 +196,7 @@ class Spectrum:
         return np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
 
 
-def eigenspaces(symmetric: Floats, *, tolerance: float = 1e-8) -> Spectrum:
+def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> Spectrum:
     """Group the eigenvectors of a negative Laplacian by tied eigenvalue.
 
     Each component of the graph (nodes that non-zero entries join) has its own degenerate vector,
@@ -201,7 +204,7 @@ def eigenspaces(symmetric: Floats, *, tolerance: float = 1e-8) -> Spectrum:
     or ties with another.
 
     Args:
-        symmetric: ``[N, N]``.
+        symmetric: The Laplacian.
         tolerance: Eigenvalues that differ by less, relative to the largest absolute one, tie.
 
     Raises:
@@ -241,8 +244,8 @@ def eigenspaces(symmetric: Floats, *, tolerance: float = 1e-8) -> Spectrum:
     return Spectrum(values, vectors, np.concatenate([np.full(null.sum(), -1), space]))
 
 
-def components(joined: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the component of every node, named by its smallest node, ``[N]``.
+def components(joined: Bool[NDArray[np.bool_], "N N"]) -> Int[NDArray[np.int64], " N"]:
+    """Return the component of every node, named by its smallest node.
 
     Example:
         >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
@@ -258,8 +261,8 @@ def components(joined: NDArray[np.bool_]) -> NDArray[np.int64]:
         label = lower[lower]
 
 
-def hop_distances(a: Floats) -> Floats:
-    """Return the number of hops between all nodes, without direction, ``[N, N]``; ∞ where none.
+def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
+    """Return the number of hops between all nodes, without direction; ∞ where none.
 
     A breadth-first search from all nodes at once, one matrix product for each hop: for graphs of
     up to a few thousand nodes.

@@ -8,12 +8,17 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.theory.anderson import Anderson
 from inweights.theory.operators import MarginProjection, shrink
 from inweights.theory.program import Program
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
 
 __all__ = ["Splitting", "coupled_inverse", "multipliers"]
 
@@ -40,10 +45,10 @@ class Splitting:
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known.
     """
 
-    x: Array
+    x: Float[Array, "P+M K"]
     penalty: float
 
-    def __init__(self, program: Program, inverse: Array | None = None) -> None:
+    def __init__(self, program: Program, inverse: Float[Array, "P P"] | None = None) -> None:
         self.program = program
         self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
@@ -61,7 +66,9 @@ class Splitting:
         self.s = self._project(below)
         self.z_price, self.s_price = above - self.z, below - self.s
 
-    def shrunk(self, above: Array) -> tuple[Array, Array]:
+    def shrunk(
+        self, above: Float[Array, "P K"]
+    ) -> tuple[Float[Array, "P K"], Float[Array, " rank"]]:
         """What the objective makes of the upper half, and its singular values."""
         return shrink(above, 1.0 / self.penalty)
 
@@ -74,8 +81,8 @@ class Splitting:
         self.split()
 
 
-def coupled_inverse(program: Program) -> Array:
-    """Return ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``."""
+def coupled_inverse(program: Program) -> Float[Array, "P P"]:
+    """Return ``(I + κ Xᵀ X)⁻¹``."""
     gram = (program.counts.T @ program.counts).toarray()
     inverse: Array = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
     return inverse
@@ -85,7 +92,9 @@ def _coupling(program: Program) -> float:
     return COUPLING[max(program.shape) >= LARGE]
 
 
-def multipliers(direction: Array, right: NDArray[np.bool_]) -> Array:
+def multipliers(
+    direction: Float[Array, "M K"], right: Bool[NDArray[np.bool_], "M K"]
+) -> Float[Array, "M K"]:
     """Nearest ``U(Λ)`` with ``Λ ≥ 0``: signs by side, and rows that sum to 0."""
     gains = np.where(right, np.maximum(direction, 0.0), 0.0)
     losses = np.where(right, 0.0, np.maximum(-direction, 0.0))

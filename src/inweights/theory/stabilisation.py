@@ -7,6 +7,8 @@ only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G`` eigenspaces.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import polars as pl
 
@@ -14,15 +16,18 @@ from inweights.errors import DataError
 from inweights.theory.node2vec import Trajectory, coefficients, probabilities
 from inweights.theory.spectral import Floats, Spectrum, eigenspaces, operator
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
 __all__ = ["by_space", "outside", "propositions"]
 
 
-def by_space(run: Trajectory, a: Floats) -> pl.DataFrame:
+def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
     """Follow ``C`` and ``V`` within each eigenspace of the graph (Fig. 8).
 
     Args:
         run: Descent of one tied model, ``R = 1``.
-        a: Adjacency ``[N, N]``.
+        a: Adjacency.
 
     Returns:
         A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0 for the
@@ -62,12 +67,12 @@ def by_space(run: Trajectory, a: Floats) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def propositions(run: Trajectory, a: Floats, *, spaces: int = 1) -> pl.DataFrame:
+def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -> pl.DataFrame:
     """Follow what Propositions 6 to 10 and the two conditions of F.2 speak of.
 
     Args:
         run: Descent of one tied model, ``R = 1``.
-        a: Adjacency ``[N, N]``.
+        a: Adjacency.
         spaces: How many top eigenspaces count as Fiedler-like.
 
     Returns:
@@ -142,7 +147,7 @@ def propositions(run: Trajectory, a: Floats, *, spaces: int = 1) -> pl.DataFrame
     return pl.DataFrame(rows)
 
 
-def outside(symmetric: Floats, spectrum: Spectrum) -> float:
+def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     """Return the share of a matrix that leads from one eigenspace of the graph to another.
 
     ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and the Laplacian
@@ -150,7 +155,7 @@ def outside(symmetric: Floats, spectrum: Spectrum) -> float:
     is left out, as it has any eigenvectors.
 
     Args:
-        symmetric: ``X``, ``[N, N]``.
+        symmetric: ``X``.
         spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
 
     Example:

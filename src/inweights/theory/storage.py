@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inweights.errors import DataError
 from inweights.theory.spectral import Floats
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = [
     "Complexity",
@@ -43,11 +47,13 @@ class Complexity:
         return self.associative / self.geometric
 
 
-def bit_complexity(a: Floats, *, dimensions: int, cells: int, tied: bool = True) -> Complexity:
+def bit_complexity(
+    a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
+) -> Complexity:
     """Bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
 
     Args:
-        a: Adjacency ``[N, N]``; a symmetric one holds both directions of every edge.
+        a: Adjacency; a symmetric one holds both directions of every edge.
         dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms for a
             path-star.
         cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes of a path
@@ -71,7 +77,7 @@ def bit_complexity(a: Floats, *, dimensions: int, cells: int, tied: bool = True)
     return Complexity(associations * math.log2(nodes), geometric)
 
 
-def norm_complexity(a: Floats, *, tied: bool = True) -> Complexity:
+def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
     """Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
 
     The first is reached by ``W = A`` between one-hot embeddings. The second is the proposition's
@@ -79,7 +85,7 @@ def norm_complexity(a: Floats, *, tied: bool = True) -> Complexity:
     are not negative.
 
     Args:
-        a: Adjacency ``[N, N]``; a symmetric one holds both directions of every edge.
+        a: Adjacency; a symmetric one holds both directions of every edge.
         tied: Whether embedding and unembedding are one; two cost ``√2`` times the norm.
 
     Example:
@@ -117,8 +123,8 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
     return high
 
 
-def bipartite_storage(a: Floats) -> Floats:
-    """Return tied embeddings of a bipartite graph, ``[N, D]`` (Proposition 3).
+def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
+    """Return tied embeddings of a bipartite graph (Proposition 3).
 
     One part is one-hot, the other has its rows of the adjacency; the smaller part is the one-hot
     one, so ``D ≤ N/2``. Across the parts the logits are the adjacency. *Within* the second part
@@ -154,8 +160,8 @@ def bipartite_storage(a: Floats) -> Floats:
     return vectors
 
 
-def untied_storage(a: Floats) -> tuple[Floats, Floats]:
-    """Return embeddings and unembeddings ``[N, N]`` with ``V Uᵀ = A`` (Proposition 4).
+def untied_storage(a: Float[Floats, "N N"]) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
+    """Return embeddings and unembeddings with ``V Uᵀ = A`` (Proposition 4).
 
     Any graph will do: directed ones and loops too.
 
@@ -168,7 +174,9 @@ def untied_storage(a: Floats) -> tuple[Floats, Floats]:
     return np.eye(len(a)), a.T.copy()
 
 
-def one_step_storage(a: Floats, width: int, seed: int = 0) -> tuple[Floats, Floats]:
+def one_step_storage(
+    a: Float[Floats, "N N"], width: int, seed: int = 0
+) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
     """Return ``V`` at random and ``U`` after one gradient step from 0 (Proposition 4, second part).
 
     The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0, 1/D)``, and rate
@@ -184,8 +192,8 @@ def one_step_storage(a: Floats, width: int, seed: int = 0) -> tuple[Floats, Floa
     return v, a.T @ v
 
 
-def incidence_storage(a: Floats) -> Floats:
-    """Return tied embeddings, the rows of the incidence matrix, ``[N, |E|]`` (Proposition 5).
+def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
+    """Return tied embeddings, the rows of the incidence matrix (Proposition 5).
 
     Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` of a node with itself.
 
@@ -204,7 +212,7 @@ def incidence_storage(a: Floats) -> Floats:
     return vectors
 
 
-def shifted_storage(a: Floats) -> Floats:
+def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings with ``V Vᵀ = A + cI``, ``c = −λ_min(A)``: width below ``N``. Ours.
 
     Proposition 5 needs ``|E|`` dimensions, and its footnote 14 suspects that no fewer will do.
@@ -250,7 +258,9 @@ class Fit:
         return max(self.edges, self.others) < 1e-9
 
 
-def fit(a: Floats, v: Floats, u: Floats | None = None) -> Fit:
+def fit(
+    a: Float[Floats, "N N"], v: Float[Floats, "N D"], u: Float[Floats, "N D"] | None = None
+) -> Fit:
     """Compare the logits ``V Uᵀ`` (``V Vᵀ`` where tied) with the adjacency.
 
     Example:

@@ -17,7 +17,7 @@ with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.limits import check_memory
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["Parameters", "average", "constraints"]
 
@@ -62,8 +65,8 @@ class Parameters:
     g: float = 0.0
     h: float = 0.0
 
-    def matrix(self, n: int) -> Array:
-        """Return ``W``, ``[2n + 2, 2n]``: the transpose of equation (3)."""
+    def matrix(self, n: int) -> Float[Array, "P K"]:
+        """Return ``W``, ``P = 2n + 2`` and ``K = 2n``: the transpose of equation (3)."""
         check_size("n", n, least=2, most=10**9)
         check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
@@ -76,7 +79,7 @@ class Parameters:
             ]
         )
 
-    def row(self, line: str, n: int) -> Array:
+    def row(self, line: str, n: int) -> Float[Array, " K"]:
         """Return the row of ``W`` of the first subject ``a`` or bridge ``b``, of ``r1`` or ``r2``.
 
         Example:
@@ -108,8 +111,8 @@ class Parameters:
         own = 0 if right == "b" else n
         return float(logits[own] - np.delete(logits, own).max())
 
-    def blocks(self, n: int) -> tuple[Array, Array]:
-        """Return the two small matrices of Lemma 2, 2 × 2 and 2 × 4."""
+    def blocks(self, n: int) -> tuple[Float[Array, "2 2"], Float[Array, "2 4"]]:
+        """Return the two small matrices of Lemma 2."""
         one = np.array([[self.a1, self.b1], [self.c1, self.d1]])
         two = np.array([[self.a2, self.b2], [self.c2, self.d2]])
         lines = np.sqrt(n) * np.array([[self.e, self.f], [self.g, self.h]])
@@ -153,7 +156,7 @@ class Parameters:
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
 
-    def column_sums(self, n: int) -> Array:
+    def column_sums(self, n: int) -> Float[Array, " 4"]:
         """Return ``1ᵀ Wᵀ`` for a subject, a bridge, ``r1`` and ``r2``: 0 under Assumption 2."""
         means = self.blocks(n)[1].sum(0)
         return means * np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
@@ -189,11 +192,11 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     )
 
 
-def average(templates: Array) -> Parameters:
+def average(templates: Float[Array, "P K"]) -> Parameters:
     """Average ``W`` over all permutations of the indices: the operation of Lemmas 1 and 4.
 
     Args:
-        templates: ``[2n + 2, 2n]``, rows and columns in the order of the module's docstring.
+        templates: Of ``2n + 2`` rows and ``2n`` columns, in the order of the module's docstring.
 
     Raises:
         DataError: The shape does not fit any ``n``.

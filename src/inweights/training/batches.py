@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,6 +26,8 @@ from inweights.training.sequences import Labels, Sequences, sequences_of, stacke
 from inweights.training.worlds import shape_groups
 from inweights.worlds.world import Ids, World
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["Batch", "Batches"]
 
 # Offsets are drawn for this many steps at once.
@@ -37,18 +40,18 @@ class Batch:
 
     Attributes:
         inputs: Packed tokens.
-        at: Index in ``S`` of every labelled position, ``[n]``.
-        labels: Logit column of every label, ``[R, m]``.
-        weights: Weight of every label, summing to 1, ``[m]`` or ``[R, m]``.
-        rows: Index in ``at`` of every label's position, ``[m]`` or ``[R, m]``; ``None`` where
-            each position has one label and they are in order.
+        at: Index in ``S`` of every labelled position.
+        labels: Logit column of every label.
+        weights: Weight of every label, summing to 1.
+        rows: Index in ``at`` of every label's position; ``None`` where each position has one label
+            and they are in order.
     """
 
     inputs: Packed
-    at: Tensor
-    labels: Tensor
-    weights: Tensor
-    rows: Tensor | None = None
+    at: Int[Tensor, " n"]
+    labels: Int[Tensor, "R m"]
+    weights: Float[Tensor, "*_ m"]
+    rows: Int[Tensor, "*_ m"] | None = None
 
 
 @dataclass
@@ -160,8 +163,8 @@ class Batches:
             stacked(rows, replicas) if pooled else None,
         )
 
-    def _pick(self, step: int, draw: int) -> Tensor:
-        """Sequences of a draw that are in the batch of ``step``, ``[R, b]``, epoch after epoch."""
+    def _pick(self, step: int, draw: int) -> Int[Tensor, "R b"]:
+        """Sequences of a draw that are in the batch of ``step``, epoch after epoch."""
         size, count = self._draws[draw].size, len(self._draws[draw].group)
         start, parts = step * size, []
         while (left := (step + 1) * size - start) > 0:
@@ -171,8 +174,8 @@ class Batches:
             start += part.shape[1]
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def _order(self, draw: int, epoch: int) -> Tensor:
-        """The order of an epoch, ``[R, count]``, on the device."""
+    def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
+        """The order of an epoch, on the device."""
         key = (draw, epoch)
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
@@ -184,8 +187,8 @@ class Batches:
             self._orders[key] = torch.from_numpy(np.stack(drawn)).to(self._device)
         return self._orders[key]
 
-    def _offset(self, step: int) -> Tensor:
-        """What is added to the position of every token at ``step``, ``[R, S]``."""
+    def _offset(self, step: int) -> Int[Tensor, "R S"]:
+        """What is added to the position of every token at ``step``."""
         chunk, row = divmod(step, _CHUNK)
         lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:

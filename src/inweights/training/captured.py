@@ -6,6 +6,7 @@ No GPU has run this here: its tests are marked ``gpu``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ from torch import Tensor
 from inweights.errors import ConfigError
 from inweights.models.packing import Packed
 from inweights.training.batches import Batch
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["CapturedUpdate", "Update"]
 
@@ -49,7 +53,7 @@ class CapturedUpdate:
         self._side, self._done = torch.cuda.Stream(device), 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
         """Do one update."""
         for group, rate in zip(self._groups, self._rates, strict=True):
             group["lr"] = rate.fill_(group["lr"])

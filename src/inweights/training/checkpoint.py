@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +23,8 @@ from torch import Tensor
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
 __all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
@@ -61,16 +63,16 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """Where the training of replicas stands; their values are ``[R, P]``.
+    """Where the training of replicas stands; their values are the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on.
-            Lives on the CPU.
+        stopped: Step of the phase at which each replica stopped; -1 where it goes on. Lives on the
+            CPU.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
 
-    stopped: Tensor
+    stopped: Int[Tensor, " R"]
 
     def __post_init__(self) -> None:
         self.stopped = self.stopped.cpu()

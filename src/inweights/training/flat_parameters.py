@@ -2,13 +2,14 @@
 
 The optimizer, the checkpoint and the stop rule work on rows; the layers go on seeing their own
 parameters, which become views of the matrix. This asks nothing of a model but that its parameters
-start with the replica axis.
+start with the replica axis. Shapes: ``R`` replicas, ``P`` parameters of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,20 +19,27 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.seeds import Streams
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["FlatParameters"]
 
 
 class FlatParameters:
-    """The parameters of ``model`` as ``values`` and ``gradients``, both ``[R, P]``.
+    """The parameters of ``model`` as two matrices with a row a replica.
 
     Matrices stand before vectors (gains and biases), so that what decays of a row is one piece.
 
     Attributes:
+        values: The parameters.
+        gradients: Their gradients.
         matrices: How many of the ``P`` columns are those of matrices.
 
     Raises:
         ConfigError: A parameter does not start with the replica axis.
     """
+
+    values: Float[Tensor, "R P"]
+    gradients: Float[Tensor, "R P"]
 
     def __init__(self, model: Model) -> None:
         named = list(model.named_parameters())
@@ -87,7 +95,7 @@ class FlatParameters:
             parameter.requires_grad_(True)
             parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)
 
-    def backward(self, loss: Tensor, moving: Sequence[int]) -> None:
+    def backward(self, loss: Float[Tensor, ""], moving: Sequence[int]) -> None:
         """Write the gradient of ``loss`` by the moving parameters into ``gradients``."""
         gradients = torch.autograd.grad(
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True

@@ -13,7 +13,7 @@ Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -25,6 +25,8 @@ from inweights.training.batches import Batch
 from inweights.training.curriculum import Precision
 from inweights.training.rounding import RoundedProducts
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["Loss", "cross_entropy", "log_normaliser"]
 
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.
@@ -61,8 +63,8 @@ class Loss:
         self._emulated = precision == "bf16-emulated"
         self._linear: bool | None = None
 
-    def __call__(self, batch: Batch) -> Tensor:
-        """Return the loss of each replica, ``[R]``, in nats."""
+    def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
+        """Return the loss of each replica, in nats."""
         model = self._model
         if self._emulated:
             with RoundedProducts():
@@ -92,8 +94,10 @@ class Loss:
         return self._linear
 
 
-def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Weighted mean cross-entropy of each replica: ``[R, n, K]``, ``[R, n]`` to ``[R]``.
+def cross_entropy(
+    logits: Float[Tensor, "R n K"], labels: Int[Tensor, "R n"], weights: Float[Tensor, "*_ n"]
+) -> Float[Tensor, " R"]:
+    """Weighted mean cross-entropy of each replica, in nats.
 
     Example:
         >>> cross_entropy(torch.zeros(1, 2, 4), torch.tensor([[0, 3]]), torch.tensor([0.5, 0.5]))
@@ -103,13 +107,19 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     return (losses.view(labels.shape) * weights).sum(-1)
 
 
-def log_normaliser(state: Tensor, readout: Tensor, weights: Tensor, *, bf16: bool) -> Tensor:
-    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica, ``[R]``.
+def log_normaliser(
+    state: Float[Tensor, "R n D"],
+    readout: Float[Tensor, "R D K"],
+    weights: Float[Tensor, "R n"],
+    *,
+    bf16: bool,
+) -> Float[Tensor, " R"]:
+    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica.
 
     Args:
-        state: Deepest states, ``[R, n, D]``.
-        readout: The head, ``[R, D, K]``.
-        weights: ``W``, ``[R, n]``.
+        state: Deepest states.
+        readout: The head.
+        weights: ``W``.
         bf16: Whether the products are taken in bfloat16 (they are summed up in fp32).
 
     Example:
@@ -173,7 +183,9 @@ class _LogNormaliser(torch.autograd.Function):
         return to_state, to_head, None, None
 
 
-def _by_matrix(state: Tensor, readout: Tensor, batch: Batch, bf16: bool) -> Tensor:
+def _by_matrix(
+    state: Float[Tensor, "R n D"], readout: Float[Tensor, "R D K"], batch: Batch, bf16: bool
+) -> Float[Tensor, " R"]:
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device).scatter_add_(1, rows, weights)
     # Logits of the labels alone; rounded as those of the normaliser are.
@@ -187,7 +199,9 @@ def _by_matrix(state: Tensor, readout: Tensor, batch: Batch, bf16: bool) -> Tens
     return log_normaliser(state, readout, mass, bf16=bf16) - (said * weights).sum(-1)
 
 
-def _by_checkpoints(model: Model, state: Tensor, batch: Batch) -> Tensor:
+def _by_checkpoints(
+    model: Model, state: Float[Tensor, "R n D"], batch: Batch
+) -> Float[Tensor, " R"]:
     """Any head at all: logits of a chunk of positions, made again for the backward pass."""
     replicas, count = state.shape[:2]
     labels, rows, weights = _spread(batch, replicas)
@@ -208,8 +222,10 @@ def _by_checkpoints(model: Model, state: Tensor, batch: Batch) -> Tensor:
     return total
 
 
-def _spread(batch: Batch, replicas: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Labels, their places among the labelled positions, and weights, all ``[R, m]``."""
+def _spread(
+    batch: Batch, replicas: int
+) -> tuple[Int[Tensor, "R m"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
+    """Labels, their places among the labelled positions, and weights."""
     labels = batch.labels
     rows = (
         torch.arange(labels.shape[-1], device=labels.device) if batch.rows is None else batch.rows
@@ -223,8 +239,8 @@ def _full(values: Tensor) -> Tensor:
     return values.float() if values.dtype == torch.bfloat16 else values
 
 
-def _pick(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows ``[R, m]`` of ``[R, n, D]``, each replica's own; returns ``[R, m, D]``."""
+def _pick(table: Float[Tensor, "R n D"], rows: Int[Tensor, "R m"]) -> Float[Tensor, "R m D"]:
+    """Rows of a table, each replica's own."""
     replicas, count, width = table.shape
     if replicas == 1:
         return table.index_select(1, rows[0])

@@ -6,13 +6,16 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from inweights.training.curriculum import Optimizer
 from inweights.training.flat_parameters import FlatParameters
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["build_optimizer", "load_state", "one_for_all_rows", "state_of"]
 
@@ -105,7 +108,7 @@ def one_for_all_rows(
     return optimizer
 
 
-def _with_gradient(values: Tensor, gradient: Tensor) -> nn.Parameter:
+def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"]) -> nn.Parameter:
     parameter = nn.Parameter(values)
     parameter.grad = gradient
     return parameter
@@ -118,8 +121,10 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
     return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
 
 
-def state_of(optimizer: torch.optim.Optimizer, flat: FlatParameters) -> dict[str, Tensor]:
-    """Return the state of an optimizer as matrices ``[R, P]`` and numbers, by name.
+def state_of(
+    optimizer: torch.optim.Optimizer, flat: FlatParameters
+) -> dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]]:
+    """Return the state of an optimizer as matrices and numbers, by name.
 
     They do not tell how rows and columns were grouped, nor who had which of them.
     """
@@ -134,7 +139,9 @@ def state_of(optimizer: torch.optim.Optimizer, flat: FlatParameters) -> dict[str
 
 
 def load_state(
-    optimizer: torch.optim.Optimizer, flat: FlatParameters, state: dict[str, Tensor]
+    optimizer: torch.optim.Optimizer,
+    flat: FlatParameters,
+    state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
     """Give an optimizer the part of a stored state that is its own; see :func:`state_of`."""
     if not state:

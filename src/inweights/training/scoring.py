@@ -1,8 +1,12 @@
-"""Logits of answers: what a model says to every fact or query of its worlds."""
+"""Logits of answers: what a model says to every fact or query of its worlds.
+
+Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -14,6 +18,8 @@ from inweights.models.packing import pack
 from inweights.training.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 __all__ = ["answer_logits", "answer_ranks", "answers_of"]
 
 #: Logits that :func:`answer_ranks` holds at once.
@@ -25,9 +31,9 @@ def answer_logits(
     model: Model,
     worlds: World | Sequence[World],
     part: Part = "facts",
-    indices: Ids | None = None,
-) -> Tensor:
-    """Return the logits of the first answer token of every statement, ``[R, M, K]``.
+    indices: Int[Ids, " M"] | None = None,
+) -> Float[Tensor, "R M K"]:
+    """Return the logits of the first answer token of every statement.
 
     Args:
         model: The model; its replicas share one world or have one each.
@@ -53,11 +59,11 @@ def answer_ranks(
     model: Model,
     worlds: World | Sequence[World],
     part: Part,
-    indices: Ids | None = None,
+    indices: Int[Ids, " M"] | None = None,
     *,
     teacherless: str = "",
-) -> Tensor:
-    """Return how many candidates beat the right one, at every token of every answer, ``[R, M, A]``.
+) -> Int[Tensor, "R M A"]:
+    """Return how many candidates beat the right one, at every token of every answer.
 
     The tokens before it are given (teacher forcing): so an answer whose ranks are all 0 is also
     the one that greedy decoding finds. Logits are made for some statements at a time, so that
@@ -113,9 +119,12 @@ def answer_ranks(
 
 
 def answers_of(
-    model: Model, worlds: World | Sequence[World], part: Part, indices: Ids | None = None
-) -> Tensor:
-    """Return the logit column of every statement's first answer token, ``[R, M]``.
+    model: Model,
+    worlds: World | Sequence[World],
+    part: Part,
+    indices: Int[Ids, " M"] | None = None,
+) -> Int[Tensor, "R M"]:
+    """Return the logit column of every statement's first answer token.
 
     Raises:
         DataError: The model's head does not cover an answer.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from inweights.training.curriculum import Phase
 from inweights.training.worlds import ShapeGroup
 from inweights.worlds.world import Ids
 
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Num
 __all__ = ["Labels", "Pool", "Sequences", "sequences_of", "stacked", "take"]
 
 
@@ -29,15 +32,15 @@ class Labels:
     """Labels of chosen sequences, one after another.
 
     Attributes:
-        columns: Logit column of every label, ``[n]`` or ``[R, n]``.
-        weights: Weight of every label, of the same shape or without the replica axis.
+        columns: Logit column of every label.
+        weights: Weight of every label.
         rows: Which labelled position each label belongs to, counted over the chosen sequences;
             ``None`` where every position has one label and they are in order.
     """
 
-    columns: Tensor
-    weights: Tensor
-    rows: Tensor | None = None
+    columns: Int[Tensor, "*R n"]
+    weights: Float[Tensor, "*_ n"]
+    rows: Int[Tensor, "*R n"] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,21 +48,22 @@ class Pool:
     """Labels of pooled sequences: those of sequence ``i`` are ``starts[i]`` to ``starts[i + 1]``.
 
     Attributes:
-        starts: ``[W, m + 1]``; ``W`` is 1 where replicas share their world, else ``R``.
-        places: Index of each label's position among the ``P``, ``[W, n]``.
-        columns: Logit columns, ``[W, n]``.
-        weights: ``[W, n]``.
+        starts: One more than there are sequences. ``W`` is 1 where replicas share their world,
+            else ``R``.
+        places: Index of each label's position among the ``P``.
+        columns: Logit columns.
+        weights: Of each label.
         most: How many labels so many sequences, from 1 on, have together at most.
     """
 
-    starts: Tensor
-    places: Tensor
-    columns: Tensor
-    weights: Tensor
+    starts: Int[Tensor, "W _"]
+    places: Int[Tensor, "W n"]
+    columns: Int[Tensor, "W n"]
+    weights: Float[Tensor, "W n"]
     most: tuple[int, ...]
 
-    def labels(self, picks: Tensor | None, positions: int) -> Labels:
-        """Labels of the sequences ``picks``, ``[R, b]``, or of all."""
+    def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
+        """Labels of the sequences ``picks``, or of all."""
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)
             picks = picks.expand(len(self.starts), -1)
@@ -89,17 +93,17 @@ class Sequences:
     """All sequences of one shape that a phase reads.
 
     Attributes:
-        tokens: ``[m, T]``, or ``[R, m, T]`` where worlds differ.
-        places: Labelled positions, ``[P]``.
-        columns: Logit columns, ``[m, P]`` or ``[R, m, P]``; unused where there is a pool.
-        weights: Weight of each sequence, ``[m]``; unused where there is a pool.
+        tokens: With the axis of replicas where worlds differ.
+        places: Labelled positions.
+        columns: Logit columns; unused where there is a pool.
+        weights: Weight of each sequence; unused where there is a pool.
         pool: The labels, where several facts share a sequence.
     """
 
-    tokens: Tensor
-    places: Tensor
-    columns: Tensor
-    weights: Tensor
+    tokens: Int[Tensor, "*R _ T"]
+    places: Int[Tensor, " P"]
+    columns: Int[Tensor, "*R m P"]
+    weights: Float[Tensor, " m"]
     pool: Pool | None = None
 
     @cached_property
@@ -110,8 +114,8 @@ class Sequences:
     def __len__(self) -> int:
         return self.tokens.shape[-2]
 
-    def labels(self, picks: Tensor | None) -> Labels:
-        """Labels of the sequences ``picks``, ``[R, b]``, or of all."""
+    def labels(self, picks: Int[Tensor, "R b"] | None) -> Labels:
+        """Labels of the sequences ``picks``, or of all."""
         positions = len(self.places)
         if self.pool is not None:
             return self.pool.labels(picks, positions)
@@ -125,18 +129,18 @@ class Sequences:
 
 def sequences_of(
     group: ShapeGroup,
-    weights: NDArray[np.float64],
+    weights: Float[NDArray[np.float64], " m"],
     phase: Phase,
-    column: Tensor,
+    column: Int[Tensor, " V"],
     blank: int | None = None,
 ) -> Sequences:
     """Return the sequences and labels of facts of one shape.
 
     Args:
         group: The facts.
-        weights: How often each counts, ``[m]``.
+        weights: How often each counts.
         phase: Where the loss is taken, and whether facts are pooled.
-        column: Logit column of every token, ``[V]``, on the model's device.
+        column: Logit column of every token, on the model's device.
         blank: Token that the model reads in place of the answer's own, if it may not see them.
 
     Raises:
@@ -165,8 +169,8 @@ def sequences_of(
     return Sequences(inputs.to(device), places, columns, each)
 
 
-def take(values: Tensor, picks: Tensor) -> Tensor:
-    """Pick rows ``[R, b]`` of ``[m, T]`` or ``[R, m, T]``; returns ``[R, b, T]``.
+def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
+    """Pick rows: each replica's own, of values that all share or that are each one's own.
 
     Example:
         >>> take(torch.tensor([[5, 6], [7, 8]]), torch.tensor([[1], [0]])).tolist()
@@ -234,7 +238,7 @@ def _different(rows: Ids) -> tuple[Ids, Ids]:
     return np.sort(first), rank[owner.ravel()].astype(np.int64)
 
 
-def stacked(parts: Sequence[Tensor], replicas: int) -> Tensor:
+def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:
     """Join along the last axis; a replica axis is added to all parts if one has it.
 
     Example:

@@ -13,6 +13,7 @@ Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 import torch
@@ -25,6 +26,8 @@ from inweights.models.packing import Packed
 from inweights.training.batches import Batch
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
 __all__ = ["Shards"]
 
 
@@ -91,8 +94,8 @@ class Shards:
         self._own_rows = torch.full_like(at, -1)
         self._own_rows[self._labelled] = torch.arange(len(self._labelled), device=device)
 
-    def reduce(self, losses: Tensor, gradients: Tensor) -> None:
-        """Sum up over ranks: losses ``[R]`` for all, and of ``[R, P]`` gradients one's columns."""
+    def reduce(self, losses: Float[Tensor, " R"], gradients: Float[Tensor, "R P"]) -> None:
+        """Sum up over ranks: losses for all, and of gradients one's columns."""
         dist.all_reduce(losses)
         parts = self._parts(gradients)
         own = torch.empty_like(parts[0])
@@ -100,16 +103,16 @@ class Shards:
         start, end = self.columns(gradients.shape[1])
         gradients[:, start:end] = own[:, : end - start]
 
-    def gather(self, matrices: Mapping[str, Tensor]) -> None:
-        """Give every rank all columns of matrices ``[R, P]``, each from the rank that owns them."""
+    def gather(self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]) -> None:
+        """Give every rank all columns of matrices, each from the rank that owns them."""
         for matrix in matrices.values():
             if matrix.dim():
                 parts = self._parts(matrix)
                 dist.all_gather(list(parts), parts[self.rank].clone())
                 matrix.copy_(parts.transpose(0, 1).flatten(1)[:, : matrix.shape[1]])
 
-    def _parts(self, matrix: Tensor) -> Tensor:
-        """Columns by rank, ``[ranks, R, ceil(P / ranks)]``; the last is filled up."""
+    def _parts(self, matrix: Float[Tensor, "R P"]) -> Float[Tensor, "ranks R p"]:
+        """Columns by rank; those of the last are filled up."""
         more = -matrix.shape[1] % self.ranks
         split = F.pad(matrix, (0, more)).unflatten(1, (self.ranks, -1))
         return split.transpose(0, 1).contiguous()

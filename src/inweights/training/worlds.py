@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -14,6 +14,8 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.worlds.world import Ids, Statements, World
 
+if TYPE_CHECKING:
+    from jaxtyping import Int
 __all__ = ["ShapeGroup", "as_worlds", "shape_groups"]
 
 Part = Literal["facts", "queries"]
@@ -24,14 +26,14 @@ class ShapeGroup:
     """Statements of one pair of lengths. The leading ``R`` is there only where worlds differ.
 
     Attributes:
-        indices: Place of each statement in the world, ``[m]``.
-        prompts: ``[m, T]`` or ``[R, m, T]``.
-        answers: ``[m, A]`` or ``[R, m, A]``.
+        indices: Place of each statement in the world.
+        prompts: Tokens.
+        answers: Tokens.
     """
 
-    indices: Ids
-    prompts: Tensor
-    answers: Tensor
+    indices: Int[Ids, " m"]
+    prompts: Int[Tensor, "*R m T"]
+    answers: Int[Tensor, "*R m A"]
 
 
 def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...]:
@@ -71,7 +73,7 @@ def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...
 
 
 def shape_groups(
-    worlds: Sequence[World], part: Part, indices: Ids | None = None
+    worlds: Sequence[World], part: Part, indices: Int[Ids, " n"] | None = None
 ) -> list[ShapeGroup]:
     """Return the statements ``indices`` (all if left out) as tensors, by shape.
 
