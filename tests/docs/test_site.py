@@ -56,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.browser
 @pytest.mark.timeout(1800)
 def test_pages_fit_their_window(visit, site: Path) -> None:
-    names = KINDS
+    names: tuple[str, ...] = KINDS
     if BUILT:
         found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")))
         names = (*KINDS, *(name for name in found if not name.startswith("_modules/")))

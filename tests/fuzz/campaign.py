@@ -116,7 +116,7 @@ class Campaign:
         self.places = [Place(self.root, home / f"place{i}") for i in range(jobs)]
         self.shows = [words for name, r in samples.files(self.root) for words in r
                       if name.startswith("runs/") and "--json" in words]  # fmt: skip
-        self.found: list[dict] = []
+        self.found: list[dict[str, Any]] = []
         self.codes: Counter[str] = Counter()
         self.slowest = self.largest = 0.0
 

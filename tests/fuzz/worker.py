@@ -98,7 +98,7 @@ def preload() -> None:
     from inweights.lab import collect as collecting
     from inweights.lab import planned
     from inweights.lm import job
-    from inweights.theory import prediction
+    from inweights.theory import nuclear_norm, prediction
 
     collect = collecting.collect
 
@@ -110,9 +110,14 @@ def preload() -> None:
         raise PlannedError
 
     collecting.collect = tiny_only
-    planned.choose_executor = stop
-    job.finetune = job.replayed = stop
-    prediction.solve = partial(prediction.solve, iterations=20)
+    quick = partial(nuclear_norm.solve, iterations=20)
+    for room, name, other in (
+        (planned, "choose_executor", stop),
+        (job, "finetune", stop),
+        (job, "replayed", stop),
+        (prediction, "solve", quick),
+    ):
+        setattr(room, name, other)
     recipes._registered[RECIPE.name] = RECIPE
     gc.collect()
     gc.freeze()  # what no child collects, no child copies
@@ -175,7 +180,9 @@ def _state(path: Path) -> tuple[int, ...]:
     return (found.st_ino, found.st_mode, *times)
 
 
-def answers(cases: Iterable[Case], places: Iterable[Place]) -> Iterator[tuple[Case, dict]]:
+def answers(
+    cases: Iterable[Case], places: Iterable[Place]
+) -> Iterator[tuple[Case, dict[str, Any]]]:
     """Run cases, one at a time in each place, and say of each how it ended.
 
     An answer has ``code``, ``out``, ``err``, ``error`` (a traceback, or how it died), ``seconds``
@@ -244,7 +251,7 @@ class _Running:
         self.why = f"hangs (after {used:.0f} s of work and {self.waited:.0f} s of waiting)"
         return True
 
-    def end(self) -> dict:
+    def end(self) -> dict[str, Any]:
         """End it, with all that it began, and return how it ended."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
@@ -275,13 +282,13 @@ def _in_child(case: Case, folder: Path, told: int) -> NoReturn:
     os._exit(0)
 
 
-def _run(words: list[str]) -> dict:
+def _run(words: list[str]) -> dict[str, Any]:
     from inweights import cli
 
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     sys.stdout, sys.stderr = streams
     sys.stdin = io.TextIOWrapper(io.BytesIO())
-    answer: dict = {"code": None, "error": ""}
+    answer: dict[str, Any] = {"code": None, "error": ""}
     before, began = _peak(), time.process_time()
     try:
         answer["code"] = cli.main(words)

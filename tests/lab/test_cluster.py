@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
@@ -67,7 +67,7 @@ def too_busy(error: Exception) -> NoReturn:
     raise error
 
 
-def at_work(node) -> list:
+def at_work(node) -> list[Any]:
     """The processes of a node that do a task."""
     import psutil
 
@@ -107,7 +107,11 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
     import ray
     from ray.cluster_utils import Cluster
 
-    options = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_log_monitor": False}
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "node_ip_address": "127.0.0.1",
+        "include_log_monitor": False,
+    }
     head = {"include_dashboard": False, "no_monitor": True, **options}
     try:
         cluster = Cluster(initialize_head=True, head_node_args=head)

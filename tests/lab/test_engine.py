@@ -174,7 +174,8 @@ LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
 
 def train_long(folder: str) -> None:
     """What each of the killed processes does; it writes checkpoints often."""
-    task.Checkpoint = partial(task.Checkpoint, every_steps=7)
+    checkpoint = task.Checkpoint  # type: ignore[attr-defined]
+    setattr(task, "Checkpoint", partial(checkpoint, every_steps=7))  # noqa: B010
     execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG)
 
 

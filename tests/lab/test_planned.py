@@ -252,7 +252,8 @@ def proxy(server, bucket, monkeypatch):
 
 def worker(place: str, lease: str) -> None:
     """What a process does that works on a plan; it writes checkpoints often."""
-    task.Checkpoint = partial(task.Checkpoint, every_steps=100)
+    checkpoint = task.Checkpoint  # type: ignore[attr-defined]
+    setattr(task, "Checkpoint", partial(checkpoint, every_steps=100))  # noqa: B010
     work(open_plan(place, float(lease)))
 
 

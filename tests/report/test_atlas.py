@@ -160,7 +160,7 @@ def test_colours_are_hops_or_place():
 def test_four_graphs_and_five_architectures_take_half_a_megabyte():
     """As docs/atlas.md promises, of frames that hold no two equal numbers."""
     rng = np.random.default_rng(0)
-    shapes = ("path-star", "grid", "cycle", "irregular")
+    shapes: Any = ("path-star", "grid", "cycle", "irregular")
     worlds = {shape: Graph(shape=shape, shuffled=False).build() for shape in shapes}
     films: dict[str, dict[str, pl.DataFrame]] = {}
     for name, world in worlds.items():

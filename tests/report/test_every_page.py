@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from tests.browser import look
@@ -27,7 +28,7 @@ KINDS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: build_forecast_page(iw.predict(iw.TwoHop(n=4, identity=0.5).build()), "mine"),
         "main",
     ),
-    **{which: (lambda which=which: explore_page(which), ".ready") for which in EXPLORATIONS},
+    **{which: (partial(explore_page, which), ".ready") for which in EXPLORATIONS},
 }
 
 

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from tests.forks import end, forked, start
@@ -31,6 +32,7 @@ from tests.runs.random_kills import TRAINED
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
+from inweights.lab import Recipe
 from inweights.lab.engine import execute, load
 from inweights.lm import FineTune
 from inweights.lm.data import Example
@@ -99,7 +101,7 @@ class Subject:
     """Something stored: how it is made, which of its files are edited, and how it is read."""
 
     def __init__(
-        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict]
+        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict[str, Any]]
     ) -> None:
         self.make, self.pattern, self.read = make, pattern, read
 
@@ -142,18 +144,18 @@ def halted(here: Path) -> None:
         return
 
 
-def loaded(here: Path) -> dict:
+def loaded(here: Path) -> dict[str, Any]:
     """A complete run, read back; and its list, which nothing takes down."""
     assert all(found.state for found in RunStore(here))
     outcome = load(RECIPE, folder_of(RECIPE, here))
     return dict(outcome.tables) | {"claims": outcome.claims}
 
 
-def ran(here: Path, recipe_: object = RECIPE) -> dict:
+def ran(here: Path, recipe_: Recipe = RECIPE) -> dict[str, Any]:
     return dict(execute(recipe_, "smoke", store=RunStore(here), publish=publish).tables)
 
 
-def weights(here: Path) -> dict:
+def weights(here: Path) -> dict[str, Any]:
     outcome = load(KEPT, folder_of(KEPT, here))
     return {
         f"{number}.{name}": value.tolist()
@@ -162,7 +164,7 @@ def weights(here: Path) -> dict:
     }
 
 
-def tuned(here: Path) -> dict:
+def tuned(here: Path) -> dict[str, Any]:
     finetune_to(here / "model", "@tiny", EXAMPLES, TUNE)
     return {"weights": (here / "model" / "model.safetensors").read_bytes()}
 
@@ -179,7 +181,7 @@ SUBJECTS = {
 }  # fmt: skip
 
 
-def fingerprint(found: dict) -> str:
+def fingerprint(found: dict[str, Any]) -> str:
     """The hash of results: of tables to the last bit."""
     seen = hashlib.sha256()
     for name, value in sorted(found.items()):
@@ -223,7 +225,7 @@ def main(root: str, edits: str, seed: str = "0") -> None:
     home, rng = Path(root), random.Random(seed)
     home.mkdir(parents=True, exist_ok=True)
     for make in {subject.make for subject in SUBJECTS.values()}:
-        assert forked(lambda make=make: make(home / make.__name__)) == 0
+        assert forked(partial(make, home / make.__name__)) == 0
     counts: Counter[tuple[str, str]] = Counter()
     names = list(SUBJECTS)
     for number in range(int(edits)):

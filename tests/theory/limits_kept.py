@@ -110,9 +110,9 @@ def main(*limits: str) -> None:
                         os._exit(0)
                 os.close(tell)
                 end(child)
-                code, under, whole = map(float, os.read(told, 100).split())
+                ended, under, whole = map(float, os.read(told, 100).split())
                 os.close(told)
-                assert code == 0, f"{name} ended with {code}"
+                assert ended == 0, f"{name} ended with {ended}"
                 times = under / limit if under > limit + LEAST else 1.0
                 worst = max(worst, times)
                 sys.stdout.write(f"{limit:5.1f} s  {under:6.2f} s  {under / limit:5.2f} times  "

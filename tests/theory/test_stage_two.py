@@ -45,7 +45,7 @@ def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict
             losses.append(float(loss.detach()))
             quotients.append(rate * float((move**2).sum()) / losses[-1])
             with torch.no_grad():
-                model.mlp.weight -= rate * move
+                model.mlp.weight.sub_(rate * move)
         found.append({"least": min(losses), "step_size": max(quotients)})
     return found
 

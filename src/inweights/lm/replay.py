@@ -102,7 +102,7 @@ def own_text(
         told = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
         cost = sum(map(len, map(lm.tokens, told)))
         if cost <= left or not examples:
-            examples.append(Example(*told, stage, old=True))
+            examples.append(Example(told[0], told[1], stage, old=True))
             left -= cost
     return examples
 
