@@ -182,7 +182,7 @@ class Learnt:
         )
 
     @property
-    def scores(self) -> Floats:
+    def scores(self) -> Float[Floats, "N T"]:
         """``softmax(Xᵀ W_KQ x)`` of every fact, ``[N, T]``."""
         logits = self.key_query[self.prompts, self.prompts[:, -1:]]
         weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
