@@ -183,14 +183,14 @@ class Learnt:
 
     @property
     def scores(self) -> Float[Floats, "N T"]:
-        """``softmax(Xᵀ W_KQ x)`` of every fact, ``[N, T]``."""
+        """``softmax(Xᵀ W_KQ x)`` of every fact."""
         logits = self.key_query[self.prompts, self.prompts[:, -1:]]
         weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
         return weights / weights.sum(-1, keepdims=True)
 
 
 def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
-    """Weight of every fact in the mean loss, ``[N]``, by how often its role counts."""
+    """Weight of every fact in the mean loss, by how often its role counts."""
     weights = np.zeros(len(world.facts))
     for role, count in roles.items():
         weights[world.facts.with_role(role)] = count
