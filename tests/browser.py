@@ -17,6 +17,8 @@ _ARGS = [
     "--disable-sync",
 ]
 
+#: Milliseconds: a crowded machine opens pages slowly, and a test has a limit of its own.
+PATIENCE = 200_000
 #: The windows in which each page is looked at: width in pixels, and colours.
 WINDOWS = [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")]
 #: Width of the page, and its smallest text on the screen in pixels; maths is set by its own rules.
@@ -69,6 +71,7 @@ def visit(browser):
 
     def opener(address, ready, **settings):
         page = browser.new_page(**settings)
+        page.set_default_timeout(PATIENCE)
         pages.append(page)
         page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))

@@ -32,10 +32,10 @@ def main(runs: str | None = None) -> None:
         figures = get_recipe(name).figures
         if outcome is None or not figures:
             continue
-        for end, drawer in (("", draw), ("-phone", draw_for_phone)):
-            drawn = drawer(figures[0], outcome.tables)
-            if drawn is not None:
-                _keep(drawn, FOLDER / f"{name.replace('/', '-')}{end}.webp")
+        file = FOLDER / f"{name.replace('/', '-')}.webp"
+        _keep(draw(figures[0], outcome.tables), file)
+        if (phone := draw_for_phone(figures[0], outcome.tables)) is not None:
+            _keep(phone, file.with_stem(f"{file.stem}-phone"))
 
 
 def _keep(drawn: Figure, file: Path) -> None:

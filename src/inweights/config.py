@@ -25,6 +25,7 @@ import msgspec
 from inweights.config_refusal import refusal
 from inweights.errors import ConfigError, unknown_name
 from inweights.limits import read_text
+from inweights.progress import plural
 
 __all__ = [
     "Config",
@@ -275,12 +276,11 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
         where = ".".join(steps[:depth])
         if isinstance(inner, list):
             if not step.isdigit() or int(step) >= len(inner):
-                raise ConfigError(
-                    f"key '{key}': '{where}' has {len(inner)} items, from 0 on; there is no {step}"
-                )
+                items = plural(len(inner), "item")
+                raise ConfigError(f"key '{key}': '{where}' has {items}, from 0; there is no {step}")
             place: Any = int(step)
         elif isinstance(inner, dict):
-            if step not in inner:
+            if step not in inner and (inner or depth + 1 < len(steps)):  # else an open mapping
                 prefix = f"{where}." if where else ""
                 raise unknown_name("key", key, [prefix + name for name in inner])
             place = step
@@ -288,7 +288,7 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
             raise ConfigError(f"key '{key}': '{where}' holds a value, not keys")
         if depth + 1 < len(steps):
             inner = inner[place]
-    now = inner[place]
+    now = inner.get(place) if isinstance(inner, dict) else inner[place]
     if listed and isinstance(now, list) and isinstance(value, str | int | float):
         of_values = not any(isinstance(one, dict) for one in now)
         words = value.split(",") if isinstance(value, str) else [value]

@@ -55,7 +55,7 @@ def refusal(
     known = _names_of(get_type_hints(owner).get(path.split(".")[-1].split("[")[0])) if owner else ()
     if isinstance(given, str) and known and "enum" in placed["what"].lower():
         return unknown_name(path, given, known)
-    what = placed["what"]
+    what = re.sub(r"^Object missing required field `(.+)`", r"'\1' is missing", placed["what"])
     text = f"{path}: " * bool(path) + what[:1].lower() + what[1:]
     if isinstance(given, str | int | float) and path:
         text += f": {given!r}" if len(repr(given)) < _SHOWN else f": {repr(given)[:_SHOWN]}…"

@@ -269,6 +269,12 @@ def open_run(
         outcome = find(name, scale, runs=runs)
         if outcome is None:
             whole = full_name(name)
+            for folder in store.of(whole):
+                if folder.complete and folder.config.get("scale") == scale:
+                    raise ConfigError(
+                        f"{whole} has run at scale '{scale}' with other settings or seeds only; "
+                        f"'inweights show {folder.path.name}' shows the newest such run"
+                    )
             raise ConfigError(
                 f"{whole} has not run at scale '{scale}' yet; "
                 f"'inweights run {whole} --scale {scale}'"

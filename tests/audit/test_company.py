@@ -84,7 +84,7 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("Malmo hub", "motto", 'Say "yes"; kindly'),
         *((a, r, b) for a, r, b in rows if (a, r) == ("Olga O'Brien", "works at")),
     }  # fmt: skip
-    forecast = run(capsys, "predict", mended, "--seconds", 8, "--no-advice")
+    forecast = run(capsys, "predict", mended, "--seconds", 8, "--gap", 0.1, "--no-advice")
     asked = {q["prompt"] for q in forecast["queries"] if q["role"] == "composition"}
     assert asked == {f"{a} {r} {s}" for a, r, b in left for b2, s, _ in left if b == b2}
 
@@ -103,7 +103,8 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     few = folder / "few.parquet"
     questions.sample(20, seed=1).write_parquet(few)
     tuned = run(capsys, "finetune", "@tiny", folder / "data", "--out", folder / "tuned",
-                "--set", "epochs=1", "--set", "method=full")  # fmt: skip
+                "--set", "epochs=1", "--set", "method=full", "--set", "batch_tokens=4096",
+                "--set", "replay=0.05")  # fmt: skip
     assert tuned["stages"]
     found = run(capsys, "evaluate", folder / "tuned", few, "--no-words")
     assert sum(row["questions"] for row in found["summary"] if "questions" in row)

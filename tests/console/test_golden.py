@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ VARYING = (
     (re.compile(r"file:\S+"), "PAGE"),
     (re.compile(r"\b[0-9a-f]{12}\b"), "HASH12345678"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2000-01-01 00:00"),
-    (re.compile(r"about (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
+    (re.compile(r"(about|at most) (\d+ (s|min)|[\d.]+ h)"), "about 5 min"),
     (re.compile(r"\b\d+ s\b"), "5 s"),
     (re.compile(r"version = \{.*\}"), "version = {0}"),
 )
@@ -114,6 +115,14 @@ def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     assert len(lines) <= 60
+
+
+def test_a_run_with_other_settings_is_named(root, tmp_path, monkeypatch, capsys) -> None:
+    changed = next(f for f in root.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+    shutil.copytree(changed.parent, tmp_path / "demo" / "two-hop" / changed.parent.name)
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
+    assert main(["show", "two-hop", "--scale", "smoke"]) == 2
+    assert f"'inweights show {changed.parent.name}'" in capsys.readouterr().err
 
 
 def test_smoke_says_once_that_nothing_is_judged(at, capsys) -> None:

@@ -61,7 +61,6 @@ def test_pages_fit_their_window(visit, site: Path) -> None:
         found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")))
         names = (*KINDS, *(name for name in found if not name.startswith("_modules/")))
     page = visit((site / names[0]).as_uri(), "body")
-    page.set_default_navigation_timeout(0)  # the test's own is enough
     for name in dict.fromkeys(names):
         page.goto((site / name).as_uri())
         look(page)

@@ -98,7 +98,8 @@ def preload() -> None:
     from inweights.lab import collect as collecting
     from inweights.lab import planned
     from inweights.lm import job
-    from inweights.theory import nuclear_norm, prediction
+    from inweights.theory import prediction
+    from inweights.theory.nuclear_norm import solve
 
     collect = collecting.collect
 
@@ -110,14 +111,9 @@ def preload() -> None:
         raise PlannedError
 
     collecting.collect = tiny_only
-    quick = partial(nuclear_norm.solve, iterations=20)
-    for room, name, other in (
-        (planned, "choose_executor", stop),
-        (job, "finetune", stop),
-        (job, "replayed", stop),
-        (prediction, "solve", quick),
-    ):
-        setattr(room, name, other)
+    vars(planned)["choose_executor"] = stop
+    vars(job).update(finetune=stop, replayed=stop)
+    vars(prediction)["solve"] = partial(solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE
     gc.collect()
     gc.freeze()  # what no child collects, no child copies

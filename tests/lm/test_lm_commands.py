@@ -85,6 +85,8 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     add_scores(tmp_path / "model", made)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     assert card.count("## Scores") == 1
+    yaml = pytest.importorskip("yaml", reason="pip install pyyaml lifts this")
+    assert yaml.safe_load(card.split("---\n")[1])["base_model"] == "@tiny"
     assert "Strategies: none, the facts alone." in card
     with pytest.raises(DataError, match="has no card"):
         card_of(tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from tests.report import made_up
 from tests.report.test_page import HOSTILE
 
+from inweights.config import apply_overrides
 from inweights.errors import DataError
 from inweights.report import atlas, atlas_layout
 from inweights.theory.layout import scene
@@ -160,8 +161,11 @@ def test_colours_are_hops_or_place():
 def test_four_graphs_and_five_architectures_take_half_a_megabyte():
     """As docs/atlas.md promises, of frames that hold no two equal numbers."""
     rng = np.random.default_rng(0)
-    shapes: Any = ("path-star", "grid", "cycle", "irregular")
-    worlds = {shape: Graph(shape=shape, shuffled=False).build() for shape in shapes}
+    shapes = ("path-star", "grid", "cycle", "irregular")
+    worlds = {
+        shape: apply_overrides(Graph(shuffled=False), [f"shape={shape}"]).build()
+        for shape in shapes
+    }
     films: dict[str, dict[str, pl.DataFrame]] = {}
     for name, world in worlds.items():
         n = len(world.vocabulary["node"])

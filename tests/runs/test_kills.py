@@ -62,4 +62,4 @@ def test_killed_at_random_moments_alone_and_in_pairs(tmp_path) -> None:
 @pytest.mark.slow
 def test_edits_of_what_is_stored_are_noticed_or_harmless(tmp_path) -> None:
     """The short form; ``edits.py FOLDER 200`` is the long one."""
-    assert kills(tmp_path, 14, program=PROGRAM.with_name("edits.py")) == 14
+    assert kills(tmp_path, 9, program=PROGRAM.with_name("edits.py")) == 9

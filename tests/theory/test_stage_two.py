@@ -37,7 +37,9 @@ def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict
     prompts, labels = torch.from_numpy(learnt.prompts), torch.from_numpy(learnt.labels)
     found = []
     for roles, count in zip(SA, steps, strict=True):
-        weights, losses, quotients = torch.from_numpy(weights_of(made, roles)), [], []
+        weights = torch.from_numpy(weights_of(made, roles))
+        losses: list[float] = []
+        quotients: list[float] = []
         for _ in range(count):
             logits = model(prompts)[0, :, -1]
             loss = (weights * F.cross_entropy(logits, labels, reduction="none")).sum()
@@ -70,14 +72,15 @@ def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> No
     far, left = module._comparators(scale * h @ u.T, margins, h @ h.T, labels, weights, scale)
     seen = u @ np.linalg.pinv(h) @ h  # what the facts see of the start
     shortest = np.linalg.lstsq(scale * h, margins, rcond=None)[0].T
-    for place in (0, 10, 25):
-        factor = module._LARGER[place]
-        points = (u - seen + factor * shortest, u + factor * shortest, u + (factor - 1) * seen)
-        for kind, point in enumerate(points):
-            logits = torch.from_numpy(scale * h @ point.T)
-            losses = F.cross_entropy(logits, torch.from_numpy(labels), reduction="none").numpy()
-            assert far[3 * place + kind] == pytest.approx(((point - u) ** 2).sum(), rel=1e-8)
-            assert left[3 * place + kind] == pytest.approx(weights @ losses, rel=1e-8)
+    across = len(module._OF_MARGINS)
+    assert len(far) == len(module._OF_START) * across
+    for i, j in ((0, 5), (1, 0), (1, 9), (7, 0), (9, 12)):
+        more, margin = module._OF_START[i], module._OF_MARGINS[j]
+        point = u + (more - 1) * seen + margin * shortest
+        logits = torch.from_numpy(scale * h @ point.T)
+        losses = F.cross_entropy(logits, torch.from_numpy(labels), reduction="none").numpy()
+        assert far[i * across + j] == pytest.approx(((point - u) ** 2).sum(), rel=1e-8, abs=1e-12)
+        assert left[i * across + j] == pytest.approx(weights @ losses, rel=1e-8)
 
 
 def test_a_small_rate_is_needed() -> None:

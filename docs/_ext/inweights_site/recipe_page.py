@@ -7,9 +7,8 @@ from typing import Any
 
 from inweights.lab.describe import OWN, settings, split_ours
 from inweights.lab.verdict import ClaimResult
-from inweights.progress import roughly
 from inweights.recipes.citations import citations
-from inweights.recipes.minutes import minutes_of
+from inweights.recipes.minutes import cost_of
 from inweights.report.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
@@ -65,8 +64,7 @@ def page(entry: Entry) -> str:
 
 def took(name: str) -> str:
     """Return how long a recipe takes, in words."""
-    minutes = minutes_of(name)
-    return "not timed" if minutes is None else f"about {roughly(60 * minutes)} on one core"
+    return cost_of(name) or "not timed"
 
 
 def bibtex(entries: Sequence[str]) -> Iterator[str]:

@@ -115,7 +115,8 @@ def predict(
     replicas
         How many of each model are trained.
     intervals
-        Prove an interval for each margin that holds at every optimum, in the time of --seconds.
+        Prove an interval for each margin that holds at every optimum, in what is left of --seconds,
+        or half of it.
     all
         Print every query, not only the first of each outcome.
     page
@@ -143,12 +144,15 @@ def predict(
     else:
         make = partial(forecast, open_world(world, set, seed))
         left = min(seconds, max(seconds / 4, seconds - (time.perf_counter() - began)))
+    late = time.perf_counter() + left
     with console.solving(gap) as progress:
         prediction = make(seconds=left, progress=progress, **options)
     if intervals:
         with console.progress() as watch:
             prediction = prediction.with_intervals(
-                tie=tie, seconds=seconds, progress=lambda i, n: watch(i, n, "intervals")
+                tie=tie,
+                seconds=max(left / 2, late - time.perf_counter()),
+                progress=lambda i, n: watch(i, n, "intervals"),
             )
     trained = None
     if by == "training":

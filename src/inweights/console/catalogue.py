@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.console.base import WIDTH, cut, line, out, print_json, table
-from inweights.progress import plural, roughly
-from inweights.recipes.minutes import minutes_of
+from inweights.progress import plural
+from inweights.recipes.minutes import cost_of, minutes_of
 
 if TYPE_CHECKING:
     from inweights.lab.describe import Setting
@@ -80,7 +80,8 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     if not part:
         out.print(line((recipe.title, "bold")))
-        out.print(line((f"{recipe.name}: {recipe.paper}, {recipe.place}\n", "dim")))
+        home = ", ".join(filter(None, (recipe.paper, recipe.place)))
+        out.print(line((f"{recipe.name}: {home}\n", "dim")))
         out.print(recipe.summary)
         out.print()
         _scales(recipe)
@@ -111,10 +112,8 @@ def _scales(recipe: Recipe) -> None:
 
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
-        minutes = minutes_of(recipe.name) if scale == "cpu" else None
-        time = "seconds" if scale == "smoke" else "run --dry-run says"
-        if minutes is not None:
-            time = f"about {roughly(60 * minutes)} on one core"
+        time = cost_of(recipe.name) if scale == "cpu" else ""
+        time = time or ("seconds" if scale == "smoke" else "run --dry-run says")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
         listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
     out.print(listed)

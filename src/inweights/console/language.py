@@ -180,7 +180,7 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
     out.print(listed)
     if lost["damage"]:
         out.print(line(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}"))
-        out.print("  what helps: --set replay=0.5, a lower rate or fewer epochs for 'finetune'")
+        out.print("  what helps: --set replay=2, a lower rate or fewer epochs for 'finetune'")
     else:
         out.print("no damage to what the model knew before was found")
 

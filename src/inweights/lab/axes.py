@@ -17,6 +17,7 @@ from inweights.config import replace_at, to_dict
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.score import Value
 from inweights.lab.trial import Trial
+from inweights.progress import plural
 
 __all__ = ["Over", "grid", "trials_over"]
 
@@ -207,9 +208,9 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
             inner = inner[step]
         elif isinstance(inner, list | tuple):
             if not step.isdigit() or int(step) >= len(inner):
+                items = plural(len(inner), "item")
                 raise ConfigError(
-                    f"path '{path}': '{walked}' has {len(inner)} items, from 0 on; there is no "
-                    f"{step}"
+                    f"path '{path}': '{walked}' has {items}, from 0; there is no {step}"
                 )
             inner = inner[int(step)]
         else:

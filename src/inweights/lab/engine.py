@@ -132,6 +132,8 @@ def execute(
     if folder.complete and not folder.leftovers and not fresh and not keep_models:
         return replace(load(recipe, folder), store=effort.store)
 
+    _check_writable(store.root, effort.store)
+
     def waiting() -> None:
         if effort.progress:
             effort.progress(0, 1, "waiting for another process that makes this run")
@@ -187,6 +189,19 @@ def execute(
         _write(outcome, work, publish)
         folder.seal()
     return outcome
+
+
+def _check_writable(*places: str | Path) -> None:
+    """Refuse folders that cannot be, before anything is made; buckets are tried by themselves."""
+    for place in places:
+        if not place or "://" in str(place):
+            continue
+        try:
+            Path(place).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"runs cannot be kept in {place}: {error.strerror}; name another folder"
+            ) from None
 
 
 @contextmanager

@@ -161,7 +161,8 @@ class ObjectStore:
             opened: Any = from_url
             self._store = opened(address, client_options=options, retry_config=retries)
         except (self._errors.BaseError, ValueError, OSError) as error:
-            raise ConfigError(f"'{address}' is no address of an object store: {error}") from None
+            why = str(error).partition("\n")[0]
+            raise ConfigError(f"'{address}' is no address of an object store: {why}") from None
 
     def read(self, name: str) -> bytes | None:
         try:

@@ -17,6 +17,7 @@ from inweights.lab.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_o
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
 from inweights.progress import Progress, plural, roughly
+from inweights.training.curriculum import Stop
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Forecast:
         minutes: How long training and its measures take, by a few steps and looks on this machine:
             on a CPU processor time, which other work on the machine does not lengthen. What is no
             training is not in it. ``None`` where nothing could be tried out.
+        stops: Whether trainings may end before their last step, and take less.
         untimed: Tasks that are no training.
         memory: Bytes that all processes take together at most, about.
         jobs: Processes side by side.
@@ -58,6 +60,7 @@ class Forecast:
     trained: int
     steps: int
     minutes: float | None
+    stops: bool
     untimed: int
     memory: int
     jobs: int
@@ -72,7 +75,8 @@ class Forecast:
         parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
         if self.minutes is not None:
             at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
-            parts.append(f"about {roughly(60 * self.minutes)} on this machine{at_once}")
+            about = "at most" if self.stops else "about"
+            parts.append(f"{about} {roughly(60 * self.minutes)} on this machine{at_once}")
         if self.untimed:
             parts.append(f"{plural(self.untimed, 'task')} not timed")
         if self.trained:
@@ -145,6 +149,7 @@ def forecast(
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=seconds / 60 / together if ordered else None,
+        stops=any(p.stop != Stop() for t in ordered for p in t.learner.phases),  # type: ignore[union-attr]
         untimed=len(tasks) - len(looks) - len(ordered),
         memory=together * (BASE + max((size for _, size in tried.values()), default=0)),
         jobs=together,

@@ -20,6 +20,7 @@ from inweights.errors import ConfigError
 from inweights.lab.store import MODEL_PART
 from inweights.lab.trial import Computation, Measure, Plan, Trial
 from inweights.models.model_config import ModelConfig
+from inweights.progress import plural
 from inweights.training.learner import Curriculum, Learner
 
 __all__ = [
@@ -119,7 +120,8 @@ class LearnTask:
     @property
     def title(self) -> str:
         """What is learnt, in a few words."""
-        return f"{len(self.runs)} × {_in_words(self.runs[0].trial.labels)}"
+        words = _in_words(self.runs[0].trial.labels)
+        return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
     @property
     def learner(self) -> Learner:

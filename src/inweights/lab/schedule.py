@@ -29,7 +29,7 @@ import msgspec
 from inweights import errors
 from inweights.errors import RunError, WriteError
 from inweights.lab.plan import LearnTask, Task
-from inweights.progress import Progress
+from inweights.progress import Progress, plural
 
 __all__ = ["ATTEMPTS", "End", "Failure", "Schedule", "halves"]
 
@@ -154,7 +154,7 @@ class Schedule:
         kind = getattr(errors, kinds.pop(), RunError) if len(kinds) == 1 else RunError
         count = len(self.failures)
         if not self.done:
-            more = f" ({count - 1} more tasks failed)" if count > 1 else ""
+            more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
             raise kind(self.failures[0].end.message + more)
         lines = [f"{f.task.title}: {f.end.message}" for f in self.failures[:_SHOWN]]
         if count > _SHOWN:

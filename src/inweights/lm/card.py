@@ -18,7 +18,7 @@ __all__ = ["add_scores", "card_of", "model_card"]
 
 _SCORES = "## Scores\n"
 _CARD = """---
-base_model: {base}
+base_model: {quoted}
 library_name: transformers
 ---
 # A model that was told facts
@@ -68,6 +68,7 @@ def model_card(
     settings = "\n".join(f"- {name}: {value}" for name, value in to_dict(config).items())
     return _CARD.format(
         base=base,
+        quoted=msgspec.json.encode(base).decode(),  # YAML takes no plain word that begins with @
         chat=", in its chat template" if chat else "",
         told=_told(data, part),
         settings=settings,

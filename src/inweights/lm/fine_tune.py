@@ -30,8 +30,9 @@ class FineTune(Config):
         rank: Rank of the adapters of ``lora``.
         alpha: Their scale: they are multiplied by ``alpha / rank``.
         end: Whether the end of the text is learnt after each completion, so that answers end.
-        replay: Tokens of text that the model itself writes before it is trained, for each token of
-            the examples; trained on with them, so that it keeps what it knew.
+        replay: Tokens of texts that the model itself writes before it is trained, for each token of
+            the examples; read with them in every update, so that it goes on saying what it said
+            (KL divergence; Li & Hoiem 2016, Learning without Forgetting, arXiv:1606.09282).
         precision: ``fp32``, or ``bf16`` for the products alone (autocast).
     """
 
@@ -83,6 +84,6 @@ class FineTune(Config):
         return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0
 
 
-#: What ``inweights finetune`` does unless told otherwise: a quarter of text of the model's own, so
-#: that it keeps what it knew.
-DEFAULT = FineTune(replay=0.25)
+#: What ``inweights finetune`` does unless told otherwise: as much text of the model's own as of the
+#: facts, so that it keeps what it knew, and no epoch more than the facts take.
+DEFAULT = FineTune(replay=1.0, until=1.0, epochs=12, batch_tokens=128)

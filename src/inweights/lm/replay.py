@@ -49,8 +49,8 @@ _QUESTIONS = {
     "We use {} to": "soap money fire paper",
 }
 _LENGTH, _SHORT = 40, 12
-#: Tokens of texts of its own, at least, that a tiny set is trained with, as far as they are read.
-_POOL = 2000
+#: Tokens of texts of its own: of a tiny set at least so many, as far as they are read; at most.
+_LEAST, _MOST = 2000, 50_000
 
 
 def own_text(
@@ -99,10 +99,10 @@ def own_text(
         whole = text[: end + 1] if end > 0 else text
         if not whole:
             continue
-        told = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
-        cost = sum(map(len, map(lm.tokens, told)))
+        prompt, said = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
+        cost = len(lm.tokens(prompt)) + len(lm.tokens(said))
         if cost <= left or not examples:
-            examples.append(Example(told[0], told[1], stage, old=True))
+            examples.append(Example(prompt, said, stage, old=True))
             left -= cost
     return examples
 
@@ -110,7 +110,11 @@ def own_text(
 def replayed(
     lm: LanguageModel, examples: Sequence[Example], config: FineTune, seed: int
 ) -> list[Example]:
-    """Return text of the model's own to train on besides the examples, in each of their stages.
+    """Return texts of the model's own to read besides the examples, in each of their stages.
+
+    Half is prose, half what it says to short questions. Of each stage as many tokens as
+    ``config.replay`` says of one epoch, but at least 2,000 where the epochs read so many, and at
+    most 50,000; they are read in turn.
 
     Example:
         >>> from inweights.lm import load_model
@@ -127,7 +131,7 @@ def replayed(
     texts: list[Example] = []
     for stage, tokens in sorted(lengths.items()):
         once = config.replay * tokens
-        half = round(max(once, min(_POOL, once * config.epochs)) / 2)
+        half = round(min(max(once, min(_LEAST, once * config.epochs)), _MOST) / 2)
         both = own_text(lm, half, seed, stage=stage)
         both += own_text(lm, half, seed, stage=stage, questions=True)
         # In a drawn order, so that whatever is read of them is of both kinds.

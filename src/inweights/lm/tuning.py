@@ -256,9 +256,11 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    known = [n for n in signal.Signals if n.name in names and signal.getsignal(n) != signal.SIG_IGN]
-    before = {number: signal.signal(number, ask) for number in known}
+    listened = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup and signal.getsignal(hangup) is not signal.SIG_IGN:  # as nohup leaves it
+        listened.append(hangup)
+    before = {number: signal.signal(number, ask) for number in listened}
     try:
         yield asked
     finally:
@@ -269,7 +271,7 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
 def _known(losses: pl.DataFrame, stage: _Stage) -> float:
     """Share of the examples of a stage that was known in its last epoch."""
     lately = losses.filter(pl.col("stage") == stage.name).tail(stage.epoch)
-    return float(lately["known"].sum()) / float(lately["new"].sum())
+    return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
 
 
 def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:

@@ -19,13 +19,13 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from inweights.lab.recipe import Recipe
-from inweights.progress import shown
+from inweights.progress import roughly, shown
 
-__all__ = ["Timing", "estimate", "minutes_of", "timings"]
+__all__ = ["Timing", "cost_of", "estimate", "minutes_of", "timings"]
 
 _FILE = "minutes.json"
-#: Tasks that are no training by gradients of which each recipe's are judged.
-_TRIED = 3
+#: Processor seconds that are spent on tasks of a recipe that are no training by gradients.
+_SPENT = 20.0
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -34,10 +34,12 @@ class Timing(msgspec.Struct, frozen=True):
     Attributes:
         version: That of the recipe that was tried.
         minutes: Of one processor, at scale ``cpu``.
+        most: Whether it may be less, as trainings end when they have learnt.
     """
 
     version: int
     minutes: float
+    most: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -58,8 +60,23 @@ def minutes_of(name: str) -> float | None:
     return known.minutes if known else None
 
 
-def estimate(recipe: Recipe) -> float:
+def cost_of(name: str) -> str:
+    """Return what a recipe takes at scale ``cpu``, in words; "" where it is not known.
+
+    Example:
+        >>> cost_of("mine/rings")
+        ''
+    """
+    known = timings().get(name)
+    if known is None:
+        return ""
+    return f"{'at most' if known.most else 'about'} {roughly(60 * known.minutes)} on one core"
+
+
+def estimate(recipe: Recipe) -> Timing:
     """Return about how many processor minutes a recipe takes at scale ``cpu``."""
+    import numpy as np
+
     from inweights.lab.forecast import forecast
     from inweights.lab.plan import LearnTask, asked_of, tasks_of
     from inweights.lab.store import Store
@@ -77,13 +94,18 @@ def estimate(recipe: Recipe) -> float:
             for task in tasks
             if not (isinstance(task, LearnTask) and isinstance(task.learner, Curriculum))
         ]
-        tried = others[:: -(-len(others) // _TRIED)] if others else []
-        began = time.process_time()
-        for task in tried:
+        took = done = 0.0
+        for place in np.random.default_rng(0).permutation(len(others)):
+            task = others[place]
+            if took > _SPENT:
+                break
+            began = time.process_time()
             work_on(task, store, "cpu", lambda _: None)
-        took = time.process_time() - began
-    share = sum(max(1, task.steps) for task in others) / max(1, sum(max(1, t.steps) for t in tried))
-    return (ahead.minutes or 0.0) + took * share / 60
+            took += time.process_time() - began
+            done += max(1, task.steps)
+    share = sum(max(1, task.steps) for task in others) / max(1, done)
+    minutes = (ahead.minutes or 0.0) + took * share / 60
+    return Timing(recipe.version, round(minutes, 3), ahead.stops)
 
 
 def _write(names: list[str]) -> None:
@@ -100,7 +122,7 @@ def _write(names: list[str]) -> None:
                 progress(done, len(chosen), recipe.name)
             if extras(recipe.scales["cpu"]):
                 continue  # what a pretrained model takes cannot be guessed from a piece of it
-            known[recipe.name] = Timing(recipe.version, round(estimate(recipe), 3))
+            known[recipe.name] = estimate(recipe)
             kept = {name: known[name] for name in built_in if name in known}
             file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
 

@@ -11,6 +11,7 @@ labels, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ __all__ = ["stage_two"]
 
 Floats = NDArray[Any]
 
-#: Multiples among which the proof's ``w*`` is chosen.
-_LARGER = np.geomspace(1.0, 3000.0, 80)
+#: Multiples among which the proof's ``w*`` is chosen: of the start, and of margins.
+_OF_START = np.array([0.0, *np.geomspace(1.0, 1000.0, 25)])
+_OF_MARGINS = np.array([0.0, *np.geomspace(1.0, 3000.0, 40)])
 
 
 def stage_two(
@@ -160,21 +162,17 @@ def _comparators(
 ) -> tuple[Floats, Floats]:
     """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
 
-    ``w*`` is the shortest with logits ``λ · margins``, ``w(0)`` plus it, or ``λ w(0)``; what no
-    fact of the phase sees of ``w(0)`` is that of ``w*``.
+    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these allow:
+    what no fact of the phase sees is that of ``w(0)``.
     """
     inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
 
-    def product(one: Floats, other: Floats) -> float:
+    def inner(one: Floats, other: Floats) -> float:
         return float((one * (inverse @ other)).sum()) / scale**2
 
-    square, cross, own = product(margins, margins), product(start, margins), product(start, start)
+    square, cross, own = inner(margins, margins), inner(start, margins), inner(start, start)
     far, left = [], []
-    for factor in _LARGER:
-        far += [own - 2 * factor * cross + factor**2 * square, factor**2 * square]
-        far += [(factor - 1) ** 2 * own]
-        left += [
-            _loss(logits, labels, weights)[0]
-            for logits in (factor * margins, start + factor * margins, factor * start)
-        ]
+    for more, margin in product(_OF_START - 1, _OF_MARGINS):
+        far.append(more**2 * own + 2 * more * margin * cross + margin**2 * square)
+        left.append(_loss((more + 1) * start + margin * margins, labels, weights)[0])
     return np.array(far), np.array(left)

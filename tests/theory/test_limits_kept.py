@@ -1,0 +1,26 @@
+"""A limit of time is kept, in the processor's time; ``limits_kept.py`` measures all commands."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("limits_kept.py")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+def test_two_million_chains_through_one_entity_are_cut_to_the_time() -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, PROGRAM, "2", "predict hub"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
