@@ -112,7 +112,7 @@ def test_what_has_no_pairs_is_refused() -> None:
     with pytest.raises(DataError, match="here no two do"):
         label_cosines(deep, lone)
     with pytest.raises(DataError, match="here no two do"):
-        label_cosines(model, [told(0, 0, 1), lone])
+        label_cosines(deep, [told(0, 0, 1), lone])
 
 
 def test_what_is_predicted_similarity_by_depth() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,9 @@ from inweights.models.one_layer import OneLayer, OneLayerConfig
 from inweights.theory.resemblance import gradients
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["Learnt", "lemma_1", "stage_one", "weights_of"]
 
@@ -124,25 +127,25 @@ class Learnt:
 
     Attributes:
         world: Facts.
-        prompts: Tokens, ``[N, T]``.
-        labels: Columns of their answers, ``[N]``.
+        prompts: Tokens.
+        labels: Columns of their answers.
         kappa: Scale of the logits, ``F_k = κ/M Σ_r ⟨w_{k,r}, h⟩``.
-        mlp: ``w``, which stood still, ``[K, M, D]``.
-        before: ``W_V`` at the start, ``[D, V]``.
-        value: ``W_V`` at the end, ``[D, V]``.
-        key_query: ``W_KQ`` at the end, ``[V, V]``.
+        mlp: ``w``, which stood still.
+        before: ``W_V`` at the start.
+        value: ``W_V`` at the end.
+        key_query: ``W_KQ`` at the end.
         losses: Mean loss before every step.
         spread: Largest distance of an attention score from its even share, in any step.
     """
 
     world: World
-    prompts: Ids
-    labels: Ids
+    prompts: Int[Ids, "N T"]
+    labels: Int[Ids, " N"]
     kappa: float
-    mlp: Floats
-    before: Floats
-    value: Floats
-    key_query: Floats
+    mlp: Float[Floats, "K M D"]
+    before: Float[Floats, "D V"]
+    value: Float[Floats, "D V"]
+    key_query: Float[Floats, "V V"]
     losses: list[float]
     spread: float
 
@@ -179,15 +182,15 @@ class Learnt:
         )
 
     @property
-    def scores(self) -> Floats:
-        """``softmax(Xᵀ W_KQ x)`` of every fact, ``[N, T]``."""
+    def scores(self) -> Float[Floats, "N T"]:
+        """``softmax(Xᵀ W_KQ x)`` of every fact."""
         logits = self.key_query[self.prompts, self.prompts[:, -1:]]
         weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
         return weights / weights.sum(-1, keepdims=True)
 
 
-def weights_of(world: World, roles: Mapping[str, float]) -> Floats:
-    """Weight of every fact in the mean loss, ``[N]``, by how often its role counts."""
+def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
+    """Weight of every fact in the mean loss, by how often its role counts."""
     weights = np.zeros(len(world.facts))
     for role, count in roles.items():
         weights[world.facts.with_role(role)] = count
