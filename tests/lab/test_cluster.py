@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import re
 import socket
@@ -11,6 +12,7 @@ import time
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
@@ -66,7 +68,8 @@ def let_it_take_its_time(patch: pytest.MonkeyPatch) -> None:
     begins it looks for 30 s whether it is there, so each look takes longer here.
     """
     from ray._private import services
-    from ray._raylet import DASHBOARD_AGENT_LISTEN_PORT_NAME, persist_port
+
+    raylet: Any = importlib.import_module("ray._raylet")
 
     start, look = services.start_raylet, services.get_node
 
@@ -77,7 +80,7 @@ def let_it_take_its_time(patch: pytest.MonkeyPatch) -> None:
             ports = [stack.enter_context(one).getsockname()[1] for one in taken]
         given = signature(start).bind(*words, **options).arguments
         home, node = given["session_dir"], given["node_id"]
-        persist_port(home, node, DASHBOARD_AGENT_LISTEN_PORT_NAME, -1)
+        raylet.persist_port(home, node, raylet.DASHBOARD_AGENT_LISTEN_PORT_NAME, -1)
         return start(*words, **(options | dict(zip(names, ports, strict=True))))
 
     def looked(*words):
@@ -98,7 +101,7 @@ def same(one, other) -> bool:
     return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
 
 
-def at_work(node) -> list:
+def at_work(node) -> list[Any]:
     """The processes of a node that do a task."""
     import psutil
 
@@ -136,7 +139,11 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
     import ray
     from ray.cluster_utils import Cluster
 
-    options = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_log_monitor": False}
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "node_ip_address": "127.0.0.1",
+        "include_log_monitor": False,
+    }
     head = {"include_dashboard": False, "no_monitor": True, **options}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     store = Store(tmp_path / "a")

@@ -21,6 +21,7 @@ from inweights.lab.recipe import parse_seeds
 from inweights.lab.store import Store
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
+from inweights.training import Checkpoint
 
 DEMO = get_recipe("demo/two-hop")
 
@@ -174,7 +175,7 @@ LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
 
 def train_long(folder: str) -> None:
     """What each of the killed processes does; it writes checkpoints often."""
-    task.Checkpoint = partial(task.Checkpoint, every_steps=7)
+    vars(task).update(Checkpoint=partial(Checkpoint, every_steps=7))
     execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG)
 
 

@@ -22,6 +22,7 @@ from inweights.lab import planned, task
 from inweights.lab.collect import collect
 from inweights.lab.planned import open_plan, work, write_plan
 from inweights.lab.store import Store
+from inweights.training import Checkpoint
 
 
 def write(place: object, recipe=DRAWS, seeds: int = 6, settings=None):
@@ -252,7 +253,7 @@ def proxy(server, bucket, monkeypatch):
 
 def worker(place: str, lease: str) -> None:
     """What a process does that works on a plan; it writes checkpoints often."""
-    task.Checkpoint = partial(task.Checkpoint, every_steps=100)
+    vars(task).update(Checkpoint=partial(Checkpoint, every_steps=100))
     work(open_plan(place, float(lease)))
 
 
