@@ -119,8 +119,8 @@ def replayed(
     Example:
         >>> from inweights.lm import load_model
         >>> lm, fact = load_model("@tiny"), Example("Rome is in", " Italy.", stage=2)
-        >>> [e.stage for e in replayed(lm, [fact], FineTune(replay=0.5), 0)]
-        [2]
+        >>> {e.stage for e in replayed(lm, [fact], FineTune(replay=0.5), 0)}
+        {2}
     """
     if not config.replay:
         return []
