@@ -118,7 +118,7 @@ def test_evaluate_and_finetune(capsys) -> None:
     general = pl.DataFrame({"kind": ["question"], "hit": [True]})
     made = {"summary": pl.DataFrame(rows), "sets": sets, "general": general}
     evaluated(made, json=False)
-    mask("\n".join(NAMES), 1, 1, 1)
+    mask("\n".join(NAMES), 1, 1, 1, 0)
     assert printed(capsys).count("[/x]") == 3
 
 

@@ -99,10 +99,10 @@ def own_text(
         whole = text[: end + 1] if end > 0 else text
         if not whole:
             continue
-        told = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
-        cost = sum(map(len, map(lm.tokens, told)))
+        prompt, said = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
+        cost = len(lm.tokens(prompt)) + len(lm.tokens(said))
         if cost <= left or not examples:
-            examples.append(Example(*told, stage, old=True))
+            examples.append(Example(prompt, said, stage, old=True))
             left -= cost
     return examples
 

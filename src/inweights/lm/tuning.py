@@ -239,8 +239,8 @@ def finetune(
     if keeper and not keep and first_process:
         keeper.clear()
     whole = pl.concat(losses)
-    known = {stage.name: _known(whole, stage) for stage in stages} if config.until else {}
-    return FineTuned(whole, read, 1 - read / places, time.monotonic() - started, known)
+    shares = {stage.name: _known(whole, stage) for stage in stages} if config.until else {}
+    return FineTuned(whole, read, 1 - read / places, time.monotonic() - started, shares)
 
 
 @contextmanager
@@ -269,7 +269,7 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
 def _known(losses: pl.DataFrame, stage: _Stage) -> float:
     """Share of the examples of a stage that was known in its last epoch."""
     lately = losses.filter(pl.col("stage") == stage.name).tail(stage.epoch)
-    return float(lately["known"].sum() / lately["new"].sum())
+    return float(lately["known"].sum()) / float(lately["new"].sum())
 
 
 def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
