@@ -68,7 +68,7 @@ def stage_two(
         >>> from inweights.worlds import Analogy
         >>> small = OneLayerConfig(width=64, mlp="folded")
         >>> roles = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
-        >>> table = stage_two(Analogy(n=6), [roles], [100], model=small, slower=10.0)
+        >>> table = stage_two(Analogy(n=6), [roles], [100], model=small, slower=200.0)
         >>> bool((table["step_size"] <= 1).all() and (table["least"] <= table["bound"]).all())
         True
     """

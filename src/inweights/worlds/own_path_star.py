@@ -49,7 +49,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         >>> star = OwnPathStar(paths=[["r", "a", "b"], ["r", "c", "d"]], held_out=[["r", "e", "f"]])
         >>> world = star.build()
         >>> world, world.vocabulary.text(world.queries.prompt(0))
-        (World('own-path-star', 8 tokens, 14 facts, 1 queries, seed=0), 'f <pause> <pause>')
+        (World('own-path-star', 8 tokens, 14 facts, 1 query, seed=0), 'f <pause> <pause>')
     """
 
     paths: list[list[str]] = []

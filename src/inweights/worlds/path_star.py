@@ -73,7 +73,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
         >>> world
-        World('path-star', 10 tokens, 19 facts, 1 queries, seed=0)
+        World('path-star', 10 tokens, 19 facts, 1 query, seed=0)
         >>> world.facts.role_names, world.vocabulary.text(world.queries.prompt(0))
         (('edge', 'reverse_edge', 'path'), 'v9 <pause>')
     """

@@ -45,7 +45,7 @@ class Triples(Config, tag_field="kind", tag="triples"):
         >>> _ = path.write_text("ann,mother,beth\nbeth,born_in,rome\ncarl,born_in,oslo\n")
         >>> world = Triples(path=str(path), identity=True).build()
         >>> world, world.vocabulary.text(world.queries.prompt(0))
-        (World('triples', 7 tokens, 4 facts, 1 queries, seed=0), 'ann mother born_in')
+        (World('triples', 7 tokens, 4 facts, 1 query, seed=0), 'ann mother born_in')
     """
 
     later = {"questions": "composition", "query": "", "download": False}

@@ -220,8 +220,7 @@ RECIPE = PAPER.recipe(
         "at the scale cpu; the paper fine-tunes Llama-3.2-1B and Qwen2.5-1.5B, and does not say "
         "how.",
         "AS follows §6: what is told of the second subject first, of the first subject last.",
-        "Success is the likeliest of all categories; the paper does not say how it is scored.",
-        "Similarity is read at the last token of the question; the paper does not say of which "
-        "prompt.",
+        "Success is the likeliest of all categories, and similarity is read at the last token of "
+        "the question; the paper says neither how it scores nor where it reads.",
     ),
 )
