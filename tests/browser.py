@@ -40,11 +40,16 @@ _SEEN = """() => {
 }"""
 
 
+#: What a page draws anew for another window is there after the next frame.
+_DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 def look(page):
     """Nothing of a page is wider than its window, and no text smaller than 9 pixels."""
     for width, colours in WINDOWS:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours)
+        page.evaluate(_DRAWN)
         wide, least, text = page.evaluate(_SEEN)
         assert wide <= width, (page.url, width, colours, wide)
         assert least >= 9, (page.url, width, colours, text, least)

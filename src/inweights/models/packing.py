@@ -32,8 +32,8 @@ class Packed:
         shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
     """
 
-    tokens: Int[Tensor, "*R S"]
-    positions: Int[Tensor, "*_ S"]
+    tokens: Int[Tensor, "... S"]
+    positions: Int[Tensor, "... S"]
     shapes: tuple[tuple[int, int], ...]
 
     @property

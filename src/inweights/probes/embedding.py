@@ -61,7 +61,7 @@ class Embedding:
     """
 
     names: tuple[str, ...]
-    vectors: Num[NDArray[Any], "*R N D"]
+    vectors: Num[NDArray[Any], "... N D"]
     source: str = "the embedding"
 
     def __post_init__(self) -> None:

@@ -114,6 +114,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
     if is_source(str(name)):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
     if Path(name).suffix or "/" in str(name):
-        raise DataError(f"there is no file {str(name)!r}; a world is a kind, a folder or a file of facts")
+        given = repr(str(name))
+        raise DataError(f"there is no file {given}; a world is a kind, a folder or a file of facts")
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)
