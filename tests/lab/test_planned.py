@@ -148,6 +148,16 @@ def test_commands(tmp_path, capsys, known) -> None:
     assert "seed of trouble" in capsys.readouterr().out
 
 
+def test_a_task_has_parts_for_each_of_its_runs(tmp_path, capsys) -> None:
+    place = Path(write(tmp_path / "plan", TRAININGS, seeds=2).place)
+    tasks = place / "tasks" / "00000.jsonl"
+    task = json.loads(tasks.read_bytes().splitlines()[0])
+    task["runs"] = task["runs"][:-1]
+    tasks.write_text(json.dumps(task) + "\n")
+    assert main(["work", str(place)]) == 2
+    assert "2 lists of parts for 1 runs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["plan.json", "index.json", "tasks/00000.jsonl"])
 @pytest.mark.parametrize("damage", [None, b"[1]", b'{"parts": "\xff"}', b"[" * 100_000, b"null"])
 def test_a_damaged_plan_is_told_in_a_line(tmp_path, capsys, name, damage) -> None:

@@ -154,6 +154,10 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "o.npy")
     np.save(tmp_path / "n.npy", np.zeros((3, 2)))
+    whole = (tmp_path / "n.npy").read_bytes()
+    (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))  # NumPy parses such a header
+    with pytest.raises(DataError, match="cannot read"):
+        read_embedding(tmp_path / "h.npy")
     with pytest.raises(DataError, match="which row is whose"):
         read_embedding(tmp_path / "n.npy")
     save_file({"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors")

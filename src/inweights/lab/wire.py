@@ -136,7 +136,10 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         else Measure(**{name: read(v) for name, v in one.items()})
         for one in values["measures"]
     )
-    return LearnTask(runs, measures, tuple(tuple(parts) for parts in values["parts"]))
+    parts = tuple(tuple(one) for one in values["parts"])
+    if len(parts) != len(runs):
+        raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
+    return LearnTask(runs, measures, parts)
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def read_embedding(
 def _numpy(file: Path) -> NDArray[Any]:
     try:
         matrix = np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:
         raise DataError(f"cannot read {file} as an array of numbers: {error}") from None
     return _numbers(matrix, str(file))
 
