@@ -38,6 +38,10 @@ class NamedNodes(Node2Vec):
     names: tuple[str, ...] = ()
 
 
+#: The largest number of an embedding: squares of it, and their sums, are numbers still.
+_LARGEST = 1e100
+
+
 @dataclass(frozen=True, eq=False)
 class Embedding:
     """A matrix with a name for each row.
@@ -48,7 +52,7 @@ class Embedding:
         source: Where it is from, for messages.
 
     Raises:
-        DataError: The shapes do not fit, or a number is not finite.
+        DataError: The shapes do not fit, or a number is not finite, or over 10¹⁰⁰.
 
     Example:
         >>> from inweights.probes import hop_correlation
@@ -76,10 +80,12 @@ class Embedding:
                 f"{self.source} has {shape[-2]:,} rows and {len(self.names):,} names; each row "
                 "needs a name of its own"
             )
-        if not np.isfinite(self.vectors).all():
-            row = int(np.argwhere(~np.isfinite(self.vectors))[0][-2])
+        usable = np.abs(self.vectors) <= _LARGEST  # nor is what is no number
+        if not usable.all():
+            row = int(np.argwhere(~usable)[0][-2])
             raise DataError(
-                f"{self.source}: the row of '{self.names[row]}' has a number that is not finite"
+                f"{self.source}: the row of '{self.names[row]}' has a number that is not finite or "
+                f"over {_LARGEST:g}"
             )
 
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
