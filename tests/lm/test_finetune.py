@@ -10,9 +10,9 @@ from msgspec import structs
 from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
-from inweights.lm import Example, FineTune, encode, finetune, load_model, tuning
+from inweights.lm import Example, FineTune, encode, finetune, load_model, objective
+from inweights.lm.objective import drift, remembered
 from inweights.lm.replay import replayed
-from inweights.lm.tuning import remembered
 
 FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)
 
@@ -136,12 +136,11 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
 def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> None:
     texts = [Example("", "The weather is fine.", old=True), Example("", "Ice.", old=True)]
     rows = remembered(lm, encode(lm, texts, end=True))
-    monkeypatch.setattr(tuning, "_LIKELY", 257)  # all tokens that there are
+    monkeypatch.setattr(objective, "_LIKELY", 257)  # all tokens that there are
     full = remembered(lm, encode(lm, texts, end=True))
     finetune(lm, FACTS, FULL)
     found, whole = (
-        float(tuning._drift(lm, lm.model, part, torch.device("cpu"))[0].detach())
-        for part in (rows, full)
+        float(drift(lm, lm.model, part, torch.device("cpu"))[0].detach()) for part in (rows, full)
     )
     exact = 0.0
     for row in rows:
@@ -152,7 +151,7 @@ def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> N
     assert whole == pytest.approx(exact, rel=1e-3)
     assert 0 < found < exact  # unlikely tokens count as one
     same = load_model("@tiny")
-    assert float(tuning._drift(same, same.model, rows, torch.device("cpu"))[0].detach()) < 1e-4
+    assert float(drift(same, same.model, rows, torch.device("cpu"))[0].detach()) < 1e-4
 
 
 def test_texts_to_keep_hold_a_model_where_it_was() -> None:
@@ -163,7 +162,7 @@ def test_texts_to_keep_hold_a_model_where_it_was() -> None:
         rows = remembered(lm, encode(lm, [Example("", "The weather is fine.", old=True)]))
         done = finetune(lm, FACTS, structs.replace(FULL, replay=replay, epochs=6))
         assert done.losses["loss"][0] == pytest.approx(5.55, abs=0.1)  # log 257
-        drifts.append(float(tuning._drift(lm, lm.model, rows, torch.device("cpu"))[0].detach()))
+        drifts.append(float(drift(lm, lm.model, rows, torch.device("cpu"))[0].detach()))
     assert drifts[1] < 0.7 * drifts[0]
 
 

@@ -17,8 +17,9 @@ from inweights.lm.epochs import About, keeping, lock_of
 from inweights.lm.fine_tune import DEFAULT, FineTune
 from inweights.lm.load import load_model
 from inweights.lm.replay import replayed
+from inweights.lm.stages import steps_of
 from inweights.lm.trackers import tracking
-from inweights.lm.tuning import FineTuned, finetune, steps_of
+from inweights.lm.tuning import FineTuned, finetune
 from inweights.progress import Progress
 from inweights.seeds import Streams
 from inweights.worlds.new_folder import new_folder, reason

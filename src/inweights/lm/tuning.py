@@ -6,7 +6,6 @@ every batch, and the loss is a mean over the tokens of all of them.
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import signal
@@ -14,30 +13,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from inweights.config import digest, to_dict
 from inweights.errors import ConfigError, RunError
 from inweights.lm.adapters import adapted
-from inweights.lm.data import Encoded, Example, batches, encode, padded
+from inweights.lm.data import Example, encode
 from inweights.lm.fine_tune import FineTune
 from inweights.lm.load import LanguageModel
+from inweights.lm.objective import remembered, update
 from inweights.lm.replay import replayed
+from inweights.lm.stages import stages_of
 from inweights.lm.state import fingerprint, flat, moments, restore, unflatten
 from inweights.progress import Progress
 from inweights.training.checkpoint import State, StateFile
 
-__all__ = ["FineTune", "FineTuned", "finetune", "remembered", "steps_of"]
-
-#: Texts to keep that are read at the same time, and next tokens that are noted at each place.
-_TOGETHER, _LIKELY = 16, 32
+__all__ = ["FineTune", "FineTuned", "finetune"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,42 +55,6 @@ class FineTuned:
     padding: float
     seconds: float
     known: dict[int, float] = field(default_factory=dict)
-
-
-@dataclass
-class _Stage:
-    """Examples that are trained together."""
-
-    name: int
-    rows: list[Encoded]
-    old: list[Encoded]
-    steps: int = field(init=False, default=0)
-    #: Updates of one epoch.
-    epoch: int = field(init=False, default=0)
-
-    def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
-        """Yield what each update learns, and beside it texts to keep, one after the other."""
-        each = 0
-        if self.old:
-            wanted = config.replay * _tokens(self.rows) / self.epoch
-            each = max(1, round(wanted * len(self.old) / _tokens(self.old)))
-        update = 0
-        for epoch in range(config.epochs):
-            for batch in batches(self.rows, config.batch_tokens, seed, epoch, self.name):
-                places = range(update * each, (update + 1) * each)
-                kept = [self.old[i % len(self.old)] for i in places]
-                yield [self.rows[i] for i in batch] + kept
-                update += 1
-
-
-def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
-    """Return the number of updates of all stages.
-
-    Example:
-        >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))
-        6
-    """
-    return sum(stage.steps for stage in _stages(encoded, config))
 
 
 def finetune(
@@ -151,7 +111,7 @@ def finetune(
     accelerator = _accelerator()
     more = [] if any(e.old for e in examples) else replayed(lm, examples, config, seed)
     encoded = remembered(lm, encode(lm, [*examples, *more], end=config.end))
-    stages = _stages(encoded, config)
+    stages = stages_of(encoded, config)
     total = sum(stage.steps for stage in stages)
     key = digest(
         [to_dict(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
@@ -191,7 +151,7 @@ def finetune(
                 over = step >= max(first, 1) and step % stage.epoch == 0
                 if over and config.until:
                     lately = pl.concat([*losses, *([pl.DataFrame(recorded)] if recorded else [])])
-                    if _known(lately, stage) >= config.until:
+                    if stage.known(lately) >= config.until:
                         break
                 read += sum(len(row.ids) for row in rows)
                 places += len(rows) * max(len(row.ids) for row in rows)
@@ -200,7 +160,7 @@ def finetune(
                 rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                loss, known = _update(lm, net, optimizer, trained, rows, config, accelerator)
+                loss, known = update(lm, net, optimizer, trained, rows, config, accelerator)
                 if not math.isfinite(loss):
                     raise RunError(
                         f"the loss of update {done + 1} is {loss}; lower the rate "
@@ -239,7 +199,7 @@ def finetune(
     if keeper and not keep and first_process:
         keeper.clear()
     whole = pl.concat(losses)
-    shares = {stage.name: _known(whole, stage) for stage in stages} if config.until else {}
+    shares = {stage.name: stage.known(whole) for stage in stages} if config.until else {}
     return FineTuned(whole, read, 1 - read / places, time.monotonic() - started, shares)
 
 
@@ -268,28 +228,6 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _known(losses: pl.DataFrame, stage: _Stage) -> float:
-    """Share of the examples of a stage that was known in its last epoch."""
-    lately = losses.filter(pl.col("stage") == stage.name).tail(stage.epoch)
-    return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
-
-
-def _stages(encoded: Sequence[Encoded], config: FineTune) -> list[_Stage]:
-    parts: dict[int, tuple[list[Encoded], list[Encoded]]] = {}
-    for row in encoded:
-        parts.setdefault(row.stage, ([], []))[row.old].append(row)
-    stages = [_Stage(name, *parts[name]) for name in sorted(parts)]
-    for stage in stages:
-        # Lengths alone decide how many, so that each epoch has as many.
-        stage.epoch = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
-        stage.steps = config.epochs * stage.epoch
-    return stages
-
-
-def _tokens(rows: Sequence[Encoded]) -> int:
-    return sum(len(row.ids) for row in rows)
-
-
 def _accelerator() -> Any:
     """What accelerate knows of the other processes, where it started this one; else nothing."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
@@ -299,103 +237,3 @@ def _accelerator() -> Any:
     except ImportError:
         raise ConfigError("several processes need accelerate: pip install accelerate") from None
     return Accelerator()
-
-
-def _update(
-    lm: LanguageModel,
-    net: Any,
-    optimizer: torch.optim.Optimizer,
-    trained: list[Tensor],
-    rows: list[Encoded],
-    config: FineTune,
-    accelerator: Any,
-) -> tuple[float, dict[str, float]]:
-    """One update; returns the mean loss over the tokens that are learnt, of all processes.
-
-    With ``until`` also how many examples are ``new``, and ``known`` of them.
-    """
-    device = trained[0].device
-    optimizer.zero_grad(set_to_none=True)
-    total = sum(len(row.ids) - row.start for row in rows)
-    new = [row for row in rows if not row.old]
-    learnt = sum(len(row.ids) - row.start for row in new)
-    told, known = torch.zeros((), device=device), torch.zeros((), device=device)
-    for part, of in ((new, _loss), ([row for row in rows if row.old], _drift)):
-        if not part:
-            continue
-        mine = part[accelerator.process_index :: accelerator.num_processes] if accelerator else part
-        share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            summed, right = of(lm, net, mine or part[:1], device)
-        loss = share * summed / total
-        if accelerator:
-            # Gradients are averaged over processes.
-            accelerator.backward(loss * accelerator.num_processes)
-            loss, right = (accelerator.reduce(x, "sum") for x in (loss.detach(), share * right))
-        else:
-            loss.backward()
-        if of is _loss:
-            told, known = loss.detach() * total / learnt, right
-    if config.clip:
-        torch.nn.utils.clip_grad_norm_(trained, config.clip)
-    optimizer.step()
-    return float(told), {"known": float(known), "new": float(len(new))} if config.until else {}
-
-
-def _loss(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Summed loss, and how many rows are known: each token that is learnt is the likeliest."""
-    logits, learnt, told = _logits(lm, net, rows, device)
-    right = torch.ones_like(learnt)
-    right[learnt] = logits.detach()[learnt].argmax(-1) == told[learnt]
-    summed = F.cross_entropy(logits[learnt].float(), told[learnt], reduction="sum")
-    return summed, right.all(1).sum()
-
-
-def _drift(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Summed divergence KL(before, now) of the next tokens; what is unlikely counts as one."""
-    logits, learnt, _ = _logits(lm, net, rows, device)
-    pairs = [row.likely for row in rows if row.likely is not None]
-    tokens, before = (torch.cat(part).to(device) for part in zip(*pairs, strict=True))
-    now = logits[learnt].float().log_softmax(-1).gather(1, tokens)
-    rest = [(1 - x.exp().sum(1)).clamp(min=1e-6) for x in (before, now)]
-    likely = (before.exp() * (before - now)).sum()
-    unlikely = (rest[0] * (rest[0].log() - rest[1].log())).sum()
-    return likely + unlikely, torch.zeros((), device=device)
-
-
-def _logits(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What the model says of the tokens from the first that is learnt, which are, and all of them.
-
-    Padding stands on the right, where no token that counts can see it.
-    """
-    table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
-    ids = torch.from_numpy(table).to(device)
-    starts = torch.tensor([row.start for row in rows], device=device)
-    at = torch.arange(int(starts.min()), ids.shape[1], device=device)
-    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[:, at].bool()
-    if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
-        logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
-    else:
-        logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
-    return logits, learnt, ids[:, at]
-
-
-def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
-    """Note what the model says next at each place of the texts that are to be kept."""
-    rows = list(encoded)
-    old = [i for i, row in enumerate(rows) if row.old]
-    for at in range(0, len(old), _TOGETHER):
-        block = old[at : at + _TOGETHER]
-        with torch.no_grad():
-            logits, learnt, _ = _logits(lm, lm.model, [rows[i] for i in block], lm.device)
-            values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
-        for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
-            likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
-            rows[i] = replace(rows[i], likely=likely)
-    return rows
