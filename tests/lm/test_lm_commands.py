@@ -141,7 +141,6 @@ def test_adapters_are_kept_for_peft(data, tmp_path) -> None:
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
 @pytest.mark.parametrize("method", ["lora", "full"])
 def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsys) -> None:
     out, asked = tmp_path / "model", read_exam(data)
@@ -164,6 +163,13 @@ def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsy
     assert capsys.readouterr().out.startswith("  2 of 2  two hops ")
     with pytest.raises(DataError, match="--keep-epochs"):
         next(score_epochs(tmp_path / "none", asked))
+    (weights,) = last.glob("*.safetensors")
+    weights.write_bytes(b"{")
+    with pytest.raises(DataError, match=r"adapters .*2-of-2|model .*2-of-2|2-of-2 holds"):
+        list(score_epochs(out, asked))
+    (epochs_of(out) / "about.json").write_text('{"base": ')
+    with pytest.raises(DataError, match=r"about\.json is damaged"):
+        next(score_epochs(out, asked))
 
 
 def test_losses_go_to_a_tracker(data, tmp_path, monkeypatch) -> None:

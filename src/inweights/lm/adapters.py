@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, DataError
 from inweights.seeds import INITIALISATION, Streams
 
-__all__ = ["adapted"]
+__all__ = ["adapted", "with_adapters"]
 
 
 @contextmanager
@@ -47,8 +47,7 @@ def adapted(
     except ImportError:
         raise ConfigError("lora needs peft: pip install peft; or take the method 'full'") from None
     # It draws its own start from the global stream, which is left as it was.
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # names that transformers has changed
+    with torch.random.fork_rng(devices=[]), _quiet():
         wrapped = get_peft_model(
             model,
             LoraConfig(
@@ -78,3 +77,33 @@ def adapted(
     finally:
         for parameter, flag in zip(model.parameters(), wanted, strict=True):
             parameter.requires_grad_(flag)
+
+
+@contextmanager
+def with_adapters(model: Any, folder: Path) -> Iterator[None]:
+    """Let a model answer with adapters that were kept; it has its own modules again after.
+
+    Raises:
+        DataError: The folder holds no adapters, or damaged ones.
+    """
+    from peft import PeftModel
+
+    if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle
+        raise DataError(f"{folder} holds no adapters; expected adapter_model.safetensors")
+    try:
+        with _quiet():
+            wrapped = PeftModel.from_pretrained(model, folder)
+    except Exception as error:  # noqa: BLE001 - a damaged file raises whatever its reader does
+        raise DataError(f"cannot read the adapters {folder}: {error}") from None
+    try:
+        yield
+    finally:
+        wrapped.unload()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let peft use names that transformers has changed without saying so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield

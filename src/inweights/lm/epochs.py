@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from inweights.config import Config, decode, to_dict
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.limits import read_text
+from inweights.lm.adapters import with_adapters
 from inweights.lm.compare import summary
 from inweights.lm.evaluate import ask
 from inweights.lm.general import general_knowledge, kept
@@ -68,9 +68,9 @@ def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Ca
     place = epochs_of(target)
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)
-    place.mkdir(parents=True, exist_ok=True)
     if not (place / _ABOUT).exists():
-        (place / _ABOUT).write_bytes(msgspec.json.encode(to_dict(about)))
+        with new_folder(place) as work:
+            (work / _ABOUT).write_bytes(msgspec.json.encode(to_dict(about)))
 
     def keep(number: int, total: int, trained: Any) -> None:
         folder = place / f"{number}-of-{total}"
@@ -111,7 +111,7 @@ def score_epochs(
         ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
 
     Raises:
-        DataError: There is no such training, or it keeps no epochs.
+        DataError: There is no such training, it keeps no epochs, or what says so is damaged.
     """
     place = epochs_of(target)
     while not (place / _ABOUT).exists():
@@ -120,7 +120,10 @@ def score_epochs(
                 f"there is no {place}; 'inweights finetune --keep-epochs' makes it beside {target}"
             )
         time.sleep(every)
-    about = decode(About, msgspec.json.decode(read_text(place / _ABOUT)))
+    try:
+        about = decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
+    except (msgspec.DecodeError, ConfigError) as error:
+        raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
     options: dict[str, Any] = {"device": device, "dtype": about.dtype, "chat": about.chat}
     base = load_model(about.base, download=download, seed=about.seed, **options)
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
@@ -140,8 +143,11 @@ def score_epochs(
         for number, total, folder in _after(place, done):
             if not done:
                 yield scored(0, total, base)
-            with _opened(folder, base, about, options) as lm:
-                yield scored(number, total, lm)
+            if about.method == "full":
+                yield scored(number, total, load_model(folder, **options))
+            else:
+                with with_adapters(base.model, folder):
+                    yield scored(number, total, base)
             done = number
         if not running:
             return
@@ -156,23 +162,6 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
         if number.isdigit() and total.isdigit() and int(number) > done:
             found.append((int(number), int(total), folder))
     return sorted(found)
-
-
-@contextmanager
-def _opened(
-    folder: Path, base: LanguageModel, about: About, options: dict[str, Any]
-) -> Iterator[LanguageModel]:
-    """The model of an epoch; ``base`` is as it was after the block."""
-    if about.method == "full":
-        yield load_model(folder, **options)
-        return
-    from peft import PeftModel
-
-    adapted = PeftModel.from_pretrained(base.model, folder)  # the modules of base have it, too
-    try:
-        yield base
-    finally:
-        adapted.unload()
 
 
 def _at_work(target: Path) -> bool:
