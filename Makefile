@@ -76,12 +76,12 @@ SEED := 0
 
 fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 150 kills, 200 edits, --seconds
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
-	@place=$$(mktemp -d) && export OMP_NUM_THREADS=1 && \
+	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/alone tests/trainings 50 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \
-	  $(BIN)/python -m tests.theory.limits_kept; rm -rf $$place
+	  $(BIN)/python -m tests.theory.limits_kept
 
 check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
 	@$(BIN)/ruff format --check .

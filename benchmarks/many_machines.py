@@ -51,7 +51,7 @@ def main(wanted: float = 60.0, rounds: float = 2) -> None:
     steps = max(1000, round(1000 * (wanted - start) / max(0.1, probe - start)))
     times: dict[str, list[float]] = {"": [], "ray": []}
     for turn in range(int(rounds)):
-        for on in ("", "ray", "ray", "")[2 * (turn % 2) :][:2]:
+        for on in ("ray", "") if turn % 2 else ("", "ray"):
             times[on].append(seconds(on, steps))
         local, ray = times[""][-1], times["ray"][-1]
         print(f"{steps} steps: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")

@@ -42,6 +42,11 @@ def end(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def lives(child: int) -> bool:
+    """Whether a process has not ended yet; it can be waited for all the same."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
 def forked(work: Callable[[], object]) -> int:
     """Do something in a process of its own and wait for it; return its exit code."""
     return end(start(work))

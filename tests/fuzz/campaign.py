@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.forks import forked
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
 from tests.fuzz.worker import ENVIRONMENT, MEGABYTES, SECONDS, Case, Place, answers, preload
 
@@ -106,10 +107,9 @@ class Campaign:
     """
 
     def __init__(self, home: Path, jobs: int) -> None:
-        from tests.forks import forked
         from tests.fuzz import samples
 
-        self.root, self.jobs = home / "samples", jobs
+        self.root = home / "samples"
         self.root.mkdir()
         if forked(lambda: samples.make(self.root)):
             raise SystemExit("the samples cannot be made")

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from tests.forks import end, forked, start
+from tests.forks import end, forked, lives, start
 from tests.lab.small import Trainings, recipe, trainings
 from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
@@ -129,10 +129,10 @@ def kept(here: Path) -> None:
 def interrupted(here: Path) -> None:
     """A training that was killed when it had a checkpoint."""
     child = start(lambda: execute(TRAINED, "smoke", store=RunStore(here)))
-    while not list(here.glob("store/unfinished/*/state")):
+    while lives(child) and not list(here.glob("store/unfinished/*/state")):
         time.sleep(0.01)
     os.kill(child, signal.SIGKILL)
-    end(child)
+    assert end(child) == -signal.SIGKILL, "it ended before it had a checkpoint"
 
 
 def halted(here: Path) -> None:

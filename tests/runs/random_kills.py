@@ -19,7 +19,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from tests.forks import end, forked, start
+from tests.forks import end, forked, lives, start
 from tests.lab.small import Trainings, recipe, trainings
 from tests.runs.kills import publish, resumed
 from tests.runs.tiny import RECIPE
@@ -73,7 +73,7 @@ class Trial:
         how = rng.choice(("first second", "any", "sealing"))
         if how == "sealing":
             until = time.monotonic() + 2 * whole
-            while not self.sealing.exists() and time.monotonic() < until and _lives(whose):
+            while not self.sealing.exists() and time.monotonic() < until and lives(whose):
                 time.sleep(0.0005)
             time.sleep(rng.uniform(0, sealing))
         else:
@@ -87,10 +87,6 @@ class Trial:
         if self.sealing.exists():
             return "while it was sealed"
         return "at work" if folders else "before it began"
-
-
-def _lives(process: int) -> bool:
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> None:

@@ -18,9 +18,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from tests.forks import end
+from tests.forks import forked
 
 #: The most that a limit is exceeded by: this many times, and so many seconds for a short one.
 TIMES, LEAST = 1.5, 0.5
@@ -69,8 +70,8 @@ STARTS = {
 }  # fmt: skip
 
 
-def measured(words: tuple[str, ...], seconds: float) -> tuple[int, float, float]:
-    """Return the exit code, the time under the limit, and that of all of the command."""
+def measure(words: tuple[str, ...], seconds: float, told: Path) -> None:
+    """Write down the time under the limit, and that of all of the command."""
     from inweights.cli import main
 
     began: list[float] = []
@@ -86,9 +87,9 @@ def measured(words: tuple[str, ...], seconds: float) -> tuple[int, float, float]
         setattr(module, name, noted)
     start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        code = main([*words, "--seconds", str(seconds)])
+        assert main([*words, "--seconds", str(seconds)]) == 0
     now = time.process_time()
-    return code, now - min(began, default=start), now - start
+    told.write_text(f"{now - min(began, default=start)} {now - start}", encoding="ascii")
 
 
 def main(*given: str) -> None:
@@ -96,24 +97,14 @@ def main(*given: str) -> None:
     limits = [float(one) for one in given if one not in named] or [1.0, 5.0, 20.0]
     with tempfile.TemporaryDirectory() as home:
         os.chdir(home)
+        told = Path("times")
         for name, facts in FILES.items():
             rows = "".join(",".join(fact) + "\n" for fact in facts)
             Path(f"{name}.csv").write_text(rows, encoding="utf-8")
         for name, words in COMMANDS.items():
             for limit in limits if name in (named or COMMANDS) else ():
-                told, tell = os.pipe()
-                child = os.fork()
-                if child == 0:
-                    try:
-                        code, under, whole = measured(words, limit)
-                        os.write(tell, f"{code} {under} {whole}".encode())
-                    finally:
-                        os._exit(0)
-                os.close(tell)
-                end(child)
-                ended, under, whole = map(float, os.read(told, 100).split())
-                os.close(told)
-                assert ended == 0, f"{name} ended with {ended:.0f}"
+                assert forked(partial(measure, words, limit, told)) == 0, name
+                under, whole = map(float, told.read_text(encoding="ascii").split())
                 times = under / limit if under > limit + LEAST else 1.0
                 worst = max(worst, times)
                 sys.stdout.write(f"{limit:5.1f} s  {under:6.2f} s  {under / limit:5.2f} times  "

@@ -143,7 +143,7 @@ def predict(
         left = seconds  # decides how many facts fit, which is to be the same each time
     else:
         make = partial(forecast, open_world(world, set, seed))
-        left = min(seconds, max(seconds / 4, seconds - (time.perf_counter() - began)))
+        left = max(seconds / 4, seconds - (time.perf_counter() - began))
     late = time.perf_counter() + left
     with console.solving(gap) as progress:
         prediction = make(seconds=left, progress=progress, **options)

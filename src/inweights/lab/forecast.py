@@ -17,7 +17,6 @@ from inweights.lab.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_o
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
 from inweights.progress import Progress, plural, roughly
-from inweights.training.curriculum import Stop
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ def forecast(
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=seconds / 60 / together if ordered else None,
-        stops=any(p.stop != Stop() for t in ordered for p in t.learner.phases),  # type: ignore[union-attr]
+        stops=any(not p.stop.never for t in ordered for p in t.learner.phases),  # type: ignore[union-attr]
         untimed=len(tasks) - len(looks) - len(ordered),
         memory=together * (BASE + max((size for _, size in tried.values()), default=0)),
         jobs=together,

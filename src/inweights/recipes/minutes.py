@@ -15,11 +15,14 @@ from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from inweights.lab.recipe import Recipe
 from inweights.progress import roughly, shown
+
+if TYPE_CHECKING:
+    from inweights.lab.recipe import Recipe
 
 __all__ = ["Timing", "cost_of", "estimate", "minutes_of", "timings"]
 
