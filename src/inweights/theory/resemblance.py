@@ -24,7 +24,15 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Gradients", "curriculum_cosine", "gradients", "linear_cosines", "noise"]
+__all__ = [
+    "Gradients",
+    "curriculum_cosine",
+    "gradients",
+    "linear_cosines",
+    "noise",
+    "softmax",
+    "weights_of",
+]
 
 Floats = NDArray[Any]
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
@@ -183,10 +191,7 @@ def linear_cosines(
     if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
         raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
     facts = world.facts
-    weights = np.zeros(len(facts))
-    for role, count in (roles or dict.fromkeys(facts.role_names, 1.0)).items():
-        weights[facts.with_role(role)] = count
-    weights /= weights.sum()
+    weights = weights_of(world, roles or dict.fromkeys(facts.role_names, 1.0))
     labels = world.outputs
     alpha = np.zeros((size, len(labels)))
     for rows, prompts, answers in facts.by_shape():
@@ -202,6 +207,19 @@ def linear_cosines(
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
     cosines: Floats = (one * two).sum(1) / np.sqrt(norms)
     return cosines
+
+
+def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
+    """Return the weight of every fact in the mean loss, by how often its role counts.
+
+    Raises:
+        DataError: The world lacks a role.
+    """
+    weights = np.zeros(len(world.facts))
+    for role, count in roles.items():
+        weights[world.facts.with_role(role)] = count
+    total: Floats = weights / weights.sum()
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,12 +303,12 @@ def gradients(
             f"given {labels.shape} and {omega.shape}"
         )
     last = x[:, :, -1]  # [R, N, D]
-    scores = _softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
+    scores = softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
     mixed = (scores[:, :, None] @ x)[:, :, 0]  # X s
     h = mixed @ np.swapaxes(value, 1, 2)
     units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
     active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
-    probabilities = _softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    probabilities = softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
     right = probabilities[:, np.arange(count), labels]
     # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
     g = -probabilities
@@ -308,7 +326,8 @@ def gradients(
     )
 
 
-def _softmax(logits: Floats) -> Floats:
+def softmax(logits: Float[Floats, "*n K"]) -> Float[Floats, "*n K"]:
+    """Return the softmax along the last axis."""
     weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
 

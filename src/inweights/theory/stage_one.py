@@ -19,14 +19,14 @@ from torch.nn import functional as F
 
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayer, OneLayerConfig
-from inweights.theory.resemblance import gradients
+from inweights.theory.resemblance import gradients, softmax, weights_of
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Learnt", "lemma_1", "stage_one", "weights_of"]
+__all__ = ["Learnt", "lemma_1", "stage_one"]
 
 Floats = NDArray[Any]
 
@@ -184,18 +184,7 @@ class Learnt:
     @property
     def scores(self) -> Float[Floats, "N T"]:
         """``softmax(Xᵀ W_KQ x)`` of every fact."""
-        logits = self.key_query[self.prompts, self.prompts[:, -1:]]
-        weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
-        return weights / weights.sum(-1, keepdims=True)
-
-
-def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
-    """Weight of every fact in the mean loss, by how often its role counts."""
-    weights = np.zeros(len(world.facts))
-    for role, count in roles.items():
-        weights[world.facts.with_role(role)] = count
-    total: Floats = weights / weights.sum()
-    return total
+        return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 
 def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:
