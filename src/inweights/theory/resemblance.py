@@ -5,7 +5,7 @@ both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradien
 ``W_V e`` a fixed direction a step, a sum of the mean MLP vectors of the labels that are told of
 ``e``, and the cosine of two entities follows from the facts alone. This linear regime is our
 statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
-positions, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "Gradients",
     "curriculum_cosine",
     "gradients",
+    "linear_coefficients",
     "linear_cosines",
     "noise",
     "softmax",
@@ -190,17 +191,8 @@ def linear_cosines(
     size = len(world.vocabulary)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
         raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
-    facts = world.facts
-    weights = weights_of(world, roles or dict.fromkeys(facts.role_names, 1.0))
-    labels = world.outputs
-    alpha = np.zeros((size, len(labels)))
-    for rows, prompts, answers in facts.by_shape():
-        length = prompts.shape[1]
-        column = np.searchsorted(labels, answers[:, 0])
-        share = weights[rows] / length
-        for position in range(length):
-            np.add.at(alpha, (prompts[:, position], column), share)
-            np.subtract.at(alpha, prompts[:, position], (share / len(labels))[:, None])
+    weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
+    alpha = linear_coefficients(world, weights)
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1, twice the rate.
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
@@ -220,6 +212,19 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
         weights[world.facts.with_role(role)] = count
     total: Floats = weights / weights.sum()
     return total
+
+
+def linear_coefficients(world: World, weights: Float[Floats, " N"]) -> Float[Floats, "V K"]:
+    """Return ``α``: what a step of the linear regime adds to each token along each label."""
+    labels = world.outputs
+    alpha = np.zeros((len(world.vocabulary), len(labels)))
+    for rows, prompts, answers in world.facts.by_shape():
+        column = np.searchsorted(labels, answers[:, 0])
+        share = weights[rows] / prompts.shape[1]
+        for tokens in prompts.T:
+            np.add.at(alpha, (tokens, column), share)
+            np.subtract.at(alpha, tokens, (share / len(labels))[:, None])
+    return alpha
 
 
 @dataclass(frozen=True, eq=False)
