@@ -32,7 +32,7 @@ __all__ = ["ROOMS", "SHAPED", "ShapeError", "checked", "checking", "install"]
 
 ROOMS = ("models", "probes", "theory", "training")
 #: An annotation that says a shape.
-SHAPED = re.compile(r"\b(?:Bool|Float|Int|Num|Real|Shaped)\[")
+SHAPED = re.compile(r"\b(?:Bool|Float|Int|Num)\[")
 #: How many calls of each function a test checks.
 CALLS = 3
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import torch
-from tests.shapes import CALLS, ROOMS, ShapeError, checked
+from tests.shapes import CALLS, ROOMS, SHAPED, ShapeError, checked
 
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Linear
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parents[1] / "src" / "inweights"
 FILES = sorted(path for room in ROOMS for path in (SOURCE / room).glob("*.py"))
 ARRAYS = re.compile(r"\b(?:Tensor|NDArray|ndarray|Array|Floats|Ids)\b")
-WITH_SHAPES = re.compile(r"\b(?:Bool|Float|Int|Num)\[[^'\"]*['\"][^'\"]*['\"]\]")
+WITH_SHAPES = re.compile(SHAPED.pattern + r"[^'\"]*['\"][^'\"]*['\"]\]")
 #: They take arrays of any shape.
 OF_ANY_SHAPE = {"fingerprint", "State"}
 

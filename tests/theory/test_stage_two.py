@@ -14,7 +14,8 @@ from inweights.errors import ConfigError
 from inweights.models import OneLayerConfig
 from inweights.models.layers import Init
 from inweights.theory import stage_two as module
-from inweights.theory.stage_one import Learnt, weights_of
+from inweights.theory.resemblance import weights_of
+from inweights.theory.stage_one import Learnt
 from inweights.theory.stage_two import stage_two
 from inweights.theory.starts import deep_start, one_layer_start
 from inweights.worlds import AnalogicalTwoHop, Analogy

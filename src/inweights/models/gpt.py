@@ -23,6 +23,7 @@ from inweights.models.packing import Packed, pack
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
 __all__ = ["GPT", "GPTConfig"]
 
 Positions = Literal["learned", "sinusoidal", "none"]

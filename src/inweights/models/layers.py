@@ -21,6 +21,7 @@ from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
 __all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]

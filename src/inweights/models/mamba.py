@@ -26,6 +26,7 @@ from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
 __all__ = ["Mamba", "MambaConfig"]
 
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.

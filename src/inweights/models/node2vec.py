@@ -19,6 +19,7 @@ from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
 __all__ = ["Node2Vec", "Node2VecConfig"]
 
 

@@ -26,6 +26,7 @@ from inweights.models.tiny_nn import FrozenEmbedding
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
 __all__ = ["OneLayer", "OneLayerConfig"]
 
 

@@ -19,6 +19,7 @@ from inweights.errors import DataError
 
 if TYPE_CHECKING:
     from jaxtyping import Int
+
 __all__ = ["Packed", "pack"]
 
 

@@ -20,6 +20,7 @@ from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
 __all__ = ["FrozenEmbedding", "TinyNN", "TinyNNConfig"]
 
 

@@ -5,7 +5,7 @@ both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradien
 ``W_V e`` a fixed direction a step, a sum of the mean MLP vectors of the labels that are told of
 ``e``, and the cosine of two entities follows from the facts alone. This linear regime is our
 statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
-positions, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,16 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Gradients", "curriculum_cosine", "gradients", "linear_cosines", "noise"]
+__all__ = [
+    "Gradients",
+    "curriculum_cosine",
+    "gradients",
+    "linear_coefficients",
+    "linear_cosines",
+    "noise",
+    "softmax",
+    "weights_of",
+]
 
 Floats = NDArray[Any]
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
@@ -182,26 +191,40 @@ def linear_cosines(
     size = len(world.vocabulary)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
         raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
-    facts = world.facts
-    weights = np.zeros(len(facts))
-    for role, count in (roles or dict.fromkeys(facts.role_names, 1.0)).items():
-        weights[facts.with_role(role)] = count
-    weights /= weights.sum()
-    labels = world.outputs
-    alpha = np.zeros((size, len(labels)))
-    for rows, prompts, answers in facts.by_shape():
-        length = prompts.shape[1]
-        column = np.searchsorted(labels, answers[:, 0])
-        share = weights[rows] / length
-        for position in range(length):
-            np.add.at(alpha, (prompts[:, position], column), share)
-            np.subtract.at(alpha, prompts[:, position], (share / len(labels))[:, None])
+    weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
+    alpha = linear_coefficients(world, weights)
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1, twice the rate.
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
     cosines: Floats = (one * two).sum(1) / np.sqrt(norms)
     return cosines
+
+
+def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
+    """Return the weight of every fact in the mean loss, by how often its role counts.
+
+    Raises:
+        DataError: The world lacks a role.
+    """
+    weights = np.zeros(len(world.facts))
+    for role, count in roles.items():
+        weights[world.facts.with_role(role)] = count
+    total: Floats = weights / weights.sum()
+    return total
+
+
+def linear_coefficients(world: World, weights: Float[Floats, " N"]) -> Float[Floats, "V K"]:
+    """Return ``α``: what a step of the linear regime adds to each token along each label."""
+    labels = world.outputs
+    alpha = np.zeros((len(world.vocabulary), len(labels)))
+    for rows, prompts, answers in world.facts.by_shape():
+        column = np.searchsorted(labels, answers[:, 0])
+        share = weights[rows] / prompts.shape[1]
+        for tokens in prompts.T:
+            np.add.at(alpha, (tokens, column), share)
+            np.subtract.at(alpha, tokens, (share / len(labels))[:, None])
+    return alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,12 +308,12 @@ def gradients(
             f"given {labels.shape} and {omega.shape}"
         )
     last = x[:, :, -1]  # [R, N, D]
-    scores = _softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
+    scores = softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
     mixed = (scores[:, :, None] @ x)[:, :, 0]  # X s
     h = mixed @ np.swapaxes(value, 1, 2)
     units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
     active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
-    probabilities = _softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    probabilities = softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
     right = probabilities[:, np.arange(count), labels]
     # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
     g = -probabilities
@@ -308,7 +331,8 @@ def gradients(
     )
 
 
-def _softmax(logits: Floats) -> Floats:
+def softmax(logits: Float[Floats, "*n K"]) -> Float[Floats, "*n K"]:
+    """Return the softmax along the last axis."""
     weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
 

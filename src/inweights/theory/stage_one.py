@@ -19,14 +19,14 @@ from torch.nn import functional as F
 
 from inweights.models.layers import Init
 from inweights.models.one_layer import OneLayer, OneLayerConfig
-from inweights.theory.resemblance import gradients
+from inweights.theory.resemblance import gradients, linear_coefficients, softmax, weights_of
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Learnt", "lemma_1", "stage_one", "weights_of"]
+__all__ = ["Learnt", "lemma_1", "stage_one"]
 
 Floats = NDArray[Any]
 
@@ -108,9 +108,8 @@ def stage_one(
     added, mlp = learnt.value - learnt.before, learnt.mlp  # [D, V], [K, M, D]
     basis = np.linalg.qr(mlp.reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
     outside = added - basis @ (basis.T @ added)
-    weights = weights_of(learnt.world, roles)
-    told = _told(learnt.world, learnt.prompts, learnt.labels, weights)
-    expected = rate * learnt.kappa * steps * mlp.mean(1).T @ told
+    alpha = linear_coefficients(learnt.world, weights_of(learnt.world, roles))
+    expected = rate * learnt.kappa * steps * mlp.mean(1).T @ alpha.T
     return pl.DataFrame(
         {
             "attention": [learnt.spread],
@@ -184,18 +183,7 @@ class Learnt:
     @property
     def scores(self) -> Float[Floats, "N T"]:
         """``softmax(Xᵀ W_KQ x)`` of every fact."""
-        logits = self.key_query[self.prompts, self.prompts[:, -1:]]
-        weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
-        return weights / weights.sum(-1, keepdims=True)
-
-
-def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
-    """Weight of every fact in the mean loss, by how often its role counts."""
-    weights = np.zeros(len(world.facts))
-    for role, count in roles.items():
-        weights[world.facts.with_role(role)] = count
-    total: Floats = weights / weights.sum()
-    return total
+        return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 
 def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:
@@ -215,16 +203,6 @@ def _weights(model: OneLayer) -> tuple[Floats, Floats, Floats]:
         p.detach().numpy().copy() for p in (attention.key_query, attention.value, model.mlp.weight)
     )
     return key_query, np.swapaxes(value, 1, 2), mlp
-
-
-def _told(world: World, prompts: Ids, labels: Ids, weights: Floats) -> Floats:
-    """What a step of the linear regime adds along each label, for each token: ``[K, V]``."""
-    alpha = np.zeros((len(world.outputs), len(world.vocabulary)))
-    share = weights / prompts.shape[1]
-    for column in prompts.T:
-        np.add.at(alpha, (labels, column), share)
-        np.subtract.at(alpha.T, column, (share / len(alpha))[:, None])
-    return alpha
 
 
 def _off(ours: Floats, theirs: Floats) -> float:

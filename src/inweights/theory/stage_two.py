@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
 from inweights.models.one_layer import OneLayerConfig
-from inweights.theory.stage_one import Learnt, weights_of
+from inweights.theory.resemblance import weights_of
+from inweights.theory.stage_one import Learnt
 from inweights.worlds.registry import WorldConfig
+from inweights.worlds.world import Ids
 
 __all__ = ["stage_two"]
 
@@ -103,8 +105,8 @@ def stage_two(
         step_size = np.maximum.accumulate(rate * squares / losses)[shown - 1]
         bound = (far[:, None] / (rate * shown) + 2 * left[:, None]).min(0)
         found = {"steps": shown, "least": least, "bound": bound, "step_size": step_size}
-        about = {"phase": number, "guess": float(np.log(len(u)))}
-        tables.append(pl.DataFrame(found).with_columns(**{k: pl.lit(v) for k, v in about.items()}))
+        guess = float(np.log(len(u)))
+        tables.append(pl.DataFrame(found).with_columns(phase=pl.lit(number), guess=pl.lit(guess)))
         u = u + scale * pull.T @ h
     return pl.concat(tables)
 
@@ -112,7 +114,7 @@ def stage_two(
 def _descend(
     logits: Floats,
     gram: Floats,
-    labels: Floats,
+    labels: Ids,
     weights: Floats,
     scale: float,
     rate: float,
@@ -132,7 +134,7 @@ def _descend(
     return losses, squares, pull
 
 
-def _loss(logits: Floats, labels: Floats, weights: Floats) -> tuple[float, Floats]:
+def _loss(logits: Floats, labels: Ids, weights: Floats) -> tuple[float, Floats]:
     """Mean cross-entropy, and its gradient by the logits."""
     shifted = logits - logits.max(-1, keepdims=True)
     exponentials = np.exp(shifted)
@@ -144,7 +146,7 @@ def _loss(logits: Floats, labels: Floats, weights: Floats) -> tuple[float, Float
     return loss, weights[:, None] * residual
 
 
-def _told(prompts: Floats, labels: Floats, tokens: int, outputs: int) -> Floats:
+def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Floats:
     """Whether a token stands in a fact with a label, ``[V, K]``: what gives every fact a margin."""
     told = np.zeros((tokens, outputs))
     for column in prompts.T:
@@ -156,7 +158,7 @@ def _comparators(
     start: Floats,
     margins: Floats,
     gram: Floats,
-    labels: Floats,
+    labels: Ids,
     weights: Floats,
     scale: float,
 ) -> tuple[Floats, Floats]:

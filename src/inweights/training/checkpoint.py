@@ -25,6 +25,7 @@ from inweights.models.save import fingerprint
 
 if TYPE_CHECKING:
     from jaxtyping import Int
+
 __all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"

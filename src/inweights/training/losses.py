@@ -27,6 +27,7 @@ from inweights.training.rounding import RoundedProducts
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
 __all__ = ["Loss", "cross_entropy", "log_normaliser"]
 
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.

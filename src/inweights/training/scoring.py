@@ -20,6 +20,7 @@ from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
+
 __all__ = ["answer_logits", "answer_ranks", "answers_of"]
 
 #: Logits that :func:`answer_ranks` holds at once.

@@ -28,6 +28,7 @@ from inweights.training.checkpoint import Checkpoint, ReplicaState
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+
 __all__ = ["Shards"]
 
 

@@ -303,13 +303,17 @@ RECIPE = fr.PAPER.recipe(
     claims=CLAIMS,
     figures=FIGURES,
     ours=(
+        "n",
         "few",
+        "rho",
         "slower",
         "steps",
         "widths",
         "deep",
+        "layers",
         "labels",
         "delta",
+        "training",
         "The text lost every bound. Those of starts are Bernstein's; those of stage 2 are what the "
         "steps of the proofs give that it kept, ‖w − w*‖² telescoped, with the best w* that the "
         "start and the shortest solution span.",
