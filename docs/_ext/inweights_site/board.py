@@ -88,4 +88,4 @@ def link(entry: Entry) -> str:
 
 def tally(claims: tuple[ClaimResult, ...]) -> str:
     """Return the verdicts in a few words: ``17 of 19 reproduced, 1 undecided``."""
-    return headline(claims).replace(" claims", "").replace(" claim", "")
+    return re.sub(r" claims? reproduced", " reproduced", headline(claims))

@@ -120,6 +120,8 @@ def _numbers(claim: ClaimResult) -> str:
     parts.append(f"target {claim.target.text}")
     if claim.published:
         parts.append(f"published {words(claim.published)}")
+    if claim.condition:
+        parts.append(f"condition {code(claim.condition)}")
     if claim.case:
         parts.append(f"deciding case {code(claim.case)}")
     if claim.needed:
@@ -149,6 +151,8 @@ def _settings(entry: Entry) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
+    if value in ("", [], ()):
+        return "empty"
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= 60 else text[:57] + "…"
 

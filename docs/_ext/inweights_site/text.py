@@ -24,7 +24,7 @@ def words(text: str) -> str:
 def code(text: str) -> str:
     """Return a word as code within a table or a line."""
     clean = text.replace("|", "¦").replace("`", "'")
-    return f"`{clean}`" if clean.strip() else "````"
+    return f"`{clean}`"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from inweights.report import style, tidy
 from inweights.report.legend import add_legend, text_of
-from inweights.report.paint import wrap
+from inweights.report.paint import text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["sweeps"]
@@ -141,9 +141,10 @@ def _ticks(
     room: float,
 ) -> None:
     texts = [text_of(value, labels) for value in values]
-    letters = max(5, int(room * 72 / len(values) / (0.58 * style.SMALL)))
+    place = room * 72 / len(values)  # points that a label has
+    letters = max(5, int(place / (0.58 * style.SMALL)))
     wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
-    level = all(len(line) <= letters for lines in wrapped for line in lines)
+    level = all(text_width(line, style.SMALL) < place - 1 for lines in wrapped for line in lines)
     axes.set_xticks(range(len(values)), ["\n".join(w) for w in wrapped] if level else texts)
     axes.set_xlim(-0.45, len(values) - 0.55)
     axes.tick_params(axis="y", labelleft=True)

@@ -259,11 +259,11 @@ def gradients(
 ) -> Gradients:
     """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
 
-    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``:
+    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``::
 
-        ``−∂/∂w_{k,r}  = κ0/m · g_k h``
-        ``−∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ``
-        ``−∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ``
+        −∂/∂w_{k,r}  = κ0/m · g_k h
+        −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
+        −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
     summed over the facts with their weights. The text lost the right-hand sides; these are derived,
     and tested against autograd.
