@@ -141,7 +141,7 @@ RECIPE = PAPER.recipe(
         "each, and asks for two hops through bridges that no two-hop fact named."
     ),
     scales=Settings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     claims=CLAIMS,

@@ -193,7 +193,7 @@ RECIPE = PAPER.recipe(
             tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024, end=False),
         ),
     },
-    seeds={"smoke": 1, "cpu": 5, "paper": 5},
+    seeds={"smoke": 1, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
