@@ -187,7 +187,28 @@ def check_file(
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
         raise error(f"cannot read {path}: it is {kind}; expected a file")
+    if not found.st_size and _has_something(path):
+        raise error(
+            f"cannot read {path}: it is of the system, has no size and may have no end; "
+            "copy what you need into a file"
+        )
     check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+
+
+def _has_something(path: Path) -> bool:
+    """Whether a file without size has something to read, as those of a kernel do."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError:  # who reads it says why not
+        return False
+    try:
+        return bool(os.read(file, 1))
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
 
 
 def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:
