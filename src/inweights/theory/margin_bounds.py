@@ -110,8 +110,8 @@ def lower_bound(
         functional: ``C``.
         goal: A bound that is enough.
         iterations: How many are made for each of three sizes of the extra term.
-        late: When, by :func:`time.perf_counter`, the best bound so far is enough; with none yet it is
-            ``-inf``.
+        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf`` where
+            there is none yet.
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
 
     Example:
