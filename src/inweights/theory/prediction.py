@@ -144,6 +144,8 @@ class Prediction:
         late = None if seconds is None else time.perf_counter() + seconds
         tables = []
         for part, solution in enumerate(self.parts):
+            if tables and not in_time(late):
+                break
             own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
             asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
             left = None if late is None else max(0.0, late - time.perf_counter())
@@ -153,7 +155,16 @@ class Prediction:
             )  # fmt: skip
             tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
         table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
-        return replace(self, queries=table)
+        # What there was no time for is open.
+        left_open = pl.col("proved").is_null() & (
+            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
+        )
+        nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
+        filled = [
+            pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
+            for column, value in nothing.items()
+        ]
+        return replace(self, queries=table.with_columns(filled))
 
 
 def predict(
@@ -222,12 +233,13 @@ def predict(
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice is about the first part, and has what the parts leave.
     until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    pieces = zip(found, worlds_of(world, found), strict=True)
-    for number, ((rows, _), (part, asked)) in enumerate(pieces):
+    pieces = worlds_of(world, found)
+    for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
         usual, left = (now - began) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
+        part, asked = next(pieces)
         what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
         share = max(1 / (len(found) - number), MOST_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
