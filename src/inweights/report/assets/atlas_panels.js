@@ -29,12 +29,7 @@ var AtlasPanels = (function () {
     var box = AtlasScene.fit(canvas), pen = box.pen, n = view.order.length;
     var strip = 8, side = Math.min(box.width, box.height) - strip - 3, cell = side / n;
     var left = strip + 3;
-    for (var r = 0; r < n; r++) {
-      for (var c = 0; c < n; c++) {
-        pen.fillStyle = AtlasScene.css(AtlasScene.shade(view.stops, (view.cosine(view.order[r], view.order[c]) + 1) / 2));
-        pen.fillRect(left + c * cell, left + r * cell, cell + 0.6, cell + 0.6);
-      }
-    }
+    AtlasScene.mosaic(pen, view.stops, n, n, function (r, c) { return view.cosine(view.order[r], view.order[c]); }, left, left, side, side);
     view.order.forEach(function (node, i) {
       pen.fillStyle = AtlasScene.css(view.colors[node]);
       pen.fillRect(0, left + i * cell + 0.5, strip, Math.max(1, cell - 1));

@@ -51,6 +51,35 @@ var AtlasScene = (function () {
     return { pen: pen, width: box.width, height: box.height };
   }
 
+  var ramps = {};
+
+  function ramp(stops) {
+    var name = stops.join();
+    return ramps[name] || (ramps[name] = Array.from({ length: 256 }, function (_, i) { return shade(stops, i / 255); }));
+  }
+
+  /* A coloured cell for each value (-1 to 1), none where it is no number: a pixel each of a small picture that is drawn large, as
+   * thousands of rectangles would take longer than a frame. */
+  function mosaic(pen, stops, rows, columns, value, left, top, wide, high) {
+    var small = document.createElement("canvas"), colors = ramp(stops), r, c, at = 0;
+    small.width = columns;
+    small.height = rows;
+    var brush = small.getContext("2d"), image = brush.createImageData(columns, rows), data = image.data;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < columns; c++, at += 4) {
+        var color = colors[Math.max(0, Math.min(255, Math.round(127.5 * (value(r, c) + 1))))];
+        if (!color) { continue; }
+        data[at] = color[0];
+        data[at + 1] = color[1];
+        data[at + 2] = color[2];
+        data[at + 3] = 255;
+      }
+    }
+    brush.putImageData(image, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(small, left, top, wide, high);
+  }
+
   function ball(pen, x, y, r, color) {
     var light = pen.createRadialGradient(x - r * 0.35, y - r * 0.4, r * 0.1, x, y, r);
     light.addColorStop(0, css(mix(color, [255, 255, 255], 0.62)));
@@ -180,5 +209,5 @@ var AtlasScene = (function () {
     });
   }
 
-  return { css: css, draw: draw, fit: fit, lens: lens, mix: mix, rgb: rgb, shade: shade };
+  return { css: css, draw: draw, fit: fit, lens: lens, mix: mix, mosaic: mosaic, rgb: rgb, shade: shade };
 })();
