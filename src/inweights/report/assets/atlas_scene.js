@@ -4,6 +4,8 @@ var AtlasScene = (function () {
 
   var FAR = 5.5; // distance of the eye, in units of the picture's radius
 
+  var MANY = 60; // links: more are drawn plainly, as without a graphics card they would take a whole frame
+
   var FLOOR = 0.82; // below the centre, in the same units
 
   function rgb(hex) {
@@ -91,6 +93,14 @@ var AtlasScene = (function () {
     pen.fill();
   }
 
+  /* A line's colour that goes over from that of one end to that of the other. */
+  function between(pen, from, to, ends) {
+    var line = pen.createLinearGradient(from[0], from[1], to[0], to[1]);
+    line.addColorStop(0, css(ends[0]));
+    line.addColorStop(1, css(ends[1]));
+    return line;
+  }
+
   function floor(pen, see, radius, ink) {
     pen.lineWidth = 1;
     [0.45, 0.9, 1.35].forEach(function (part) {
@@ -111,7 +121,7 @@ var AtlasScene = (function () {
       under.push(see(xyz[3 * i], xyz[3 * i + 1], -FLOOR * view.radius));
     }
     pen.strokeStyle = css(ink, 0.1);
-    pen.lineWidth = 2;
+    pen.lineWidth = view.links.length > MANY ? 1 : 2;
     pen.beginPath();
     view.links.forEach(function (pair) {
       pen.moveTo(under[pair[0]][0], under[pair[0]][1]);
@@ -149,15 +159,14 @@ var AtlasScene = (function () {
       items.push({ depth: (at[pair[0]][2] + at[pair[1]][2]) / 2 - 0.02, pair: pair });
     });
     items.sort(function (a, b) { return a.depth - b.depth; });
+    var plain = view.links.length > MANY;
     var thick = (view.plain ? 1.4 : 3.2) * Math.max(0.4, Math.min(1, Math.sqrt(30 / view.links.length)));
     pen.lineCap = "round";
     items.forEach(function (item) {
       if (item.pair) {
-        var u = item.pair[0], v = item.pair[1], on = hot < 0 || u === hot || v === hot;
-        var line = pen.createLinearGradient(at[u][0], at[u][1], at[v][0], at[v][1]);
-        line.addColorStop(0, css(mix(view.colors[u], view.theme.card, on ? fog(at[u][2]) : 0.8)));
-        line.addColorStop(1, css(mix(view.colors[v], view.theme.card, on ? fog(at[v][2]) : 0.8)));
-        pen.strokeStyle = line;
+        var pair = item.pair, u = pair[0], v = pair[1], on = hot < 0 || u === hot || v === hot;
+        var ends = pair.map(function (i) { return mix(view.colors[i], view.theme.card, on ? fog(at[i][2]) : 0.8); });
+        pen.strokeStyle = plain ? css(mix(ends[0], ends[1], 0.5)) : between(pen, at[u], at[v], ends);
         pen.lineWidth = thick * (at[u][3] + at[v][3]) / 2 * (hot >= 0 && on ? 1.5 : 1);
         pen.beginPath();
         pen.moveTo(at[u][0], at[u][1]);
