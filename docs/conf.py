@@ -46,7 +46,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True
-nb_execution_timeout = 240
+nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine
 nb_merge_streams = True
 
 # Attributes are described once, in the docstring of their class.
