@@ -111,7 +111,7 @@
     one(".explore-step").textContent = "step " + step.toLocaleString("en");
     templates();
     AtlasPanels.curves(one(".atlas-curves svg"), {
-      steps: history.steps, recall: history.recall, spearman: history.spearman, frame: history.steps.length - 1
+      steps: history.steps, recall: history.recall, spearman: history.spearman, frame: history.steps.length - 1, least: 0
     });
   }
 
