@@ -200,7 +200,7 @@ def test_two_nodes_driver_killed_one_process_killed_and_one_node_gone(
 
 
 def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.02)

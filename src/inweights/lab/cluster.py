@@ -66,8 +66,10 @@ class _Connection:
         else:  # nobody else can reach it
             options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
             options |= {"_node_ip_address": "127.0.0.1"}
-            # Processes that work are as near to the user as those of a local run are.
-            options |= {"_system_config": {"worker_niceness": 0}}
+            # Processes that work are no nicer than those of a local run, and nobody reads metrics.
+            options |= {
+                "_system_config": {"worker_niceness": 0, "enable_metrics_collection": False}
+            }
         self.mine = not self.ray.is_initialized()
         if not self.mine:
             return
