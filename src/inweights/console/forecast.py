@@ -97,8 +97,10 @@ def prediction(
         out.print()
     if made.advice:
         _advice(made.queries, made.advice)
-    for remedy in made.remedies:
+    for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
+    if len(made.remedies) > _SHOWN and not every:
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
@@ -260,10 +262,11 @@ def _advice(queries: pl.DataFrame, advice: Advice) -> None:
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
     out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
     lost = f", {len(advice.broken)} no longer" if advice.broken else ""
+    where = f" in {advice.parts} parts, each by itself" if advice.parts > 1 else ""
     out.print(
         f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
-        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved); as rows of "
-        "the file they read name,is,name"
+        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved{where}); as "
+        "rows of the file they read name,is,name"
     )
     if advice.why:
         out.print(line(("with them not all facts can be stored", "yellow"), f": {advice.why}"))
@@ -310,6 +313,7 @@ def plain_forecast(made: Prediction) -> dict[str, Any]:
             "status": advice.status,
             "gap": advice.gap,
             "solutions": advice.solutions,
+            "parts": advice.parts,
             "why": advice.why,
         },
         "remedies": [asdict(remedy) for remedy in made.remedies],
