@@ -92,6 +92,7 @@ def score_epochs(
     *,
     every: float = 2.0,
     device: str = "cpu",
+    dtype: str = "",
     download: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -102,6 +103,7 @@ def score_epochs(
         questions: What to ask.
         every: Seconds between two looks at a training that is under way.
         device: Where the model lives.
+        dtype: Type of the weights; that of the training if left out.
         download: Whether a hub name may be fetched.
         progress: Told about what is done.
 
@@ -124,7 +126,7 @@ def score_epochs(
         about = decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
     except (msgspec.DecodeError, ConfigError) as error:
         raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
-    options: dict[str, Any] = {"device": device, "dtype": about.dtype, "chat": about.chat}
+    options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
     base = load_model(about.base, download=download, seed=about.seed, **options)
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
     before = general_knowledge(base, names, progress=progress)
