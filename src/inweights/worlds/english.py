@@ -47,9 +47,9 @@ _IRREGULAR = _set(
 _EVENTS = _set("born founded opened launched released established closed hired built discontinued")
 #: What one may be beside others: ``is a member of``, where ``capital`` is ``the capital of``.
 _AMONG_OTHERS = _set(
-    "branch brother child citizen client colleague customer daughter department descendant division "
-    "employee example friend instance kind member neighbour parent partner pupil resident "
-    "shareholder sibling sister son student subsidiary supplier synonym type unit variant"
+    "branch brother child citizen client colleague customer daughter department descendant "
+    "division employee example friend instance kind member neighbour parent partner pupil "
+    "resident shareholder sibling sister son student subsidiary supplier synonym type unit variant"
 )
 
 
