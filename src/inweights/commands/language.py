@@ -166,7 +166,7 @@ def evaluate(
         load_plugins(plugin)
         with console.progress() as progress:
             scores = score_epochs(
-                Path(model), read_exam(questions), device=device, dtype=dtype or "",
+                Path(model), questions, device=device, dtype=dtype or "",
                 download=download, progress=progress,
             )  # fmt: skip
             for row in scores:
@@ -175,7 +175,7 @@ def evaluate(
     if card:
         card_of(Path(model))  # before minutes are spent
     load_plugins(plugin)
-    asked, foreseen, why = read_exam(questions), None, ""
+    asked, foreseen, why = read_exam(questions, chat=chat), None, ""
     options = {
         "download": download, "device": device, "dtype": dtype or "float32", "chat": chat,
     }  # fmt: skip
