@@ -142,7 +142,7 @@ class Prediction:
                 "(no decay, and facts that do not exclude each other, give the other one)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
-        tables = []
+        tables: list[pl.DataFrame] = []
         for part, solution in enumerate(self.parts):
             if tables and not in_time(late):
                 break
