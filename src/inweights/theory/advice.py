@@ -55,6 +55,8 @@ class Advice:
         why: Why not all facts could be stored with them; empty where they can.
         most: How many identities could help, and how many more queries follow with all of them
             than without any.
+        parts: In how many of the parts that the facts were forecast in it was sought, each by
+            itself.
     """
 
     identities: tuple[str, ...]
@@ -66,6 +68,7 @@ class Advice:
     solutions: int
     why: str = ""
     most: tuple[int, int] = (0, 0)
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -257,8 +260,8 @@ def _tell_reversals(
         texts += [in_words(world, asked, q) for q in told]
         if gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
-                "told reversals", f"{len(rows)} reversals that do not follow", tuple(texts),
-                gained, len(rest), len(follows - after), solution.status,
+                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                len(rest), len(follows - after), solution.status,
             )  # fmt: skip
         if gained == len(rest):
             break
@@ -299,7 +302,7 @@ def _counter_examples(
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
             yield Remedy(
-                "counter-examples", f"'{name}' is {said}, asserted of {len(rows)}",
+                "counter-examples", f"'{name}' is {said}, which nobody told",
                 tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
                 len(rest) - still, len(rest), len(follows - _with(table, "follows")),
                 solution.status,

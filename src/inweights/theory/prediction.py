@@ -20,14 +20,12 @@ from inweights.errors import ConfigError, DataError, SolverError
 from inweights.progress import SolverProgress
 from inweights.theory.advice import (
     Advice,
-    Forecast,
     Remedy,
-    advise_identities,
     bridges,
     in_time,
-    remedies,
     stated_identities,
 )
+from inweights.theory.advice_by_parts import advise_parts
 from inweights.theory.largest_part import worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
@@ -231,7 +229,7 @@ def predict(
 
     found = parts_within(world, seconds)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
-    # The advice is about the first part, and has what the parts leave.
+    # The advice has what the parts leave.
     until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
     pieces = worlds_of(world, found)
     for number, (rows, _) in enumerate(found):
@@ -246,7 +244,10 @@ def predict(
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))
     made = _put_together(world, solved, len(found))
-    return _advised(made, forecast, late) if advise and in_time(late) else made
+    if not (advise and in_time(late)):
+        return made
+    advice, others = advise_parts(made.parts, made.queries, forecast, late)
+    return replace(made, advice=advice, remedies=others)
 
 
 def _put_together(
@@ -271,20 +272,6 @@ def _put_together(
         let_go=pl.concat([*lost, left_out(world, out)]),
         why=why,
     )
-
-
-def _advised(made: Prediction, forecast: Forecast, late: float | None) -> Prediction:
-    """The forecast with what to add to its first part."""
-    first, part = made.queries.filter(pl.col("part") == 0), made.solution.program.world
-    places = first["query"].to_list()
-    local = first.with_columns(query=pl.Series(np.arange(first.height)))
-    advice = advise_identities(part, local, forecast, late)
-    if advice:
-        mended, still, broken = (
-            tuple(places[i] for i in rows) for rows in (advice.mended, advice.open, advice.broken)
-        )
-        advice = replace(advice, mended=mended, open=still, broken=broken)
-    return replace(made, advice=advice, remedies=remedies(part, local, forecast, late))
 
 
 def _forecast(
