@@ -11,6 +11,7 @@ and in the ``sealing``, before one of the operations on files from where the run
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import shutil
@@ -49,7 +50,9 @@ assert StateFile.__init__.__kwdefaults__
 StateFile.__init__.__kwdefaults__["every_seconds"] = 0.05
 assert finetune.__kwdefaults__
 finetune.__kwdefaults__["every_seconds"] = 0.05
-TUNED = msgspec.structs.replace(TUNE, epochs=60)
+TUNED = msgspec.structs.replace(TUNE, epochs=20)
+#: What a fine-tuning imports late, so that its forks need not.
+LATE = ("accelerate", "torch._dynamo", "transformers.models.llama.modeling_llama")
 
 
 class Trial:
@@ -123,6 +126,8 @@ class Tuning(Trial):
 
 def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1", *moments: str) -> None:
     kind = Tuning if name == "fine-tuning" else Trial
+    for module in LATE if kind is Tuning else ():
+        importlib.import_module(module)
     recipe = RECIPE if kind is Tuning else OURS.get(name) or get_recipe(name)
     reference = Path(root) / "reference"
     began = time.monotonic()

@@ -172,6 +172,7 @@ def predict(
     decay: float | None = None,
     gap: float = 1e-3,
     seconds: float | None = None,
+    began: float | None = None,
     iterations: int = 20_000,
     tie: float = 0.02,
     advise: bool = True,
@@ -191,7 +192,8 @@ def predict(
             are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
             phrased.
         gap: Certified gap asked of every solution.
-        seconds: Time limit of all solutions together.
+        seconds: Time limit of all solutions together; decides how large their parts are.
+        began: When it began to run, by :func:`time.perf_counter`; now if left out.
         iterations: Iteration limit of every solution.
         tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
             margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
@@ -217,8 +219,8 @@ def predict(
     check_seconds(seconds)
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
-    began = time.perf_counter()
-    late = None if seconds is None else began + seconds
+    now = time.perf_counter()
+    late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
     def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
@@ -230,11 +232,11 @@ def predict(
     found = parts_within(world, seconds)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice has what the parts leave.
-    until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    pieces = worlds_of(world, found)
+    until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
+    pieces, first = worlds_of(world, found), time.perf_counter()
     for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
-        usual, left = (now - began) / max(number, 1), until - now
+        usual, left = (now - first) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
         part, asked = next(pieces)
