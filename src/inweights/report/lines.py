@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -263,12 +263,14 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
 
 
 def _named(axes: Axes, places: list[int]) -> list[str]:
-    """Texts of ticks, none where it would touch the one before it."""
+    """Texts of ticks: of all, or of every second, third, ... where they would touch."""
     wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
-    names, free = [], -math.inf
-    for place in places:
-        at = wide * (place - places[0]) / max(1, places[-1] - places[0])
-        half = text_width(str(place), style.SMALL) / 2
-        names.append(str(place) if at - half > free else "")
-        free = at + half + 2 if names[-1] else free
-    return names
+    span, texts = max(1, places[-1] - places[0]), [str(place) for place in places]
+    halves = [text_width(text, style.SMALL) / 2 + 1 for text in texts]
+    for step in range(1, len(places)):
+        ends = pairwise(range(0, len(places), step))
+        if all(wide * (places[b] - places[a]) / span > halves[a] + halves[b] for a, b in ends):
+            break
+    else:
+        step = len(places)
+    return [text if place % step == 0 else "" for place, text in enumerate(texts)]

@@ -73,7 +73,11 @@ def wrap(text: str, inches: float, size: float) -> str:
     wide = text_width(text, size, bold=True) / 72
     if wide <= inches:
         return text
-    return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
+    for letters in range(max(8, int(len(text) * inches / wide)), 7, -1):
+        lines = textwrap.wrap(text, letters, break_long_words=False)
+        if all(text_width(line, size, bold=True) / 72 <= inches for line in lines):
+            break
+    return "\n".join(lines)
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
