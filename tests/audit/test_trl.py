@@ -73,7 +73,10 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
     # Of a prompt with its completion, the completion is learnt, and that it ends there.
     assert learnt["train"] == " Salzburg.<eos>"
     assert learnt["train_text"] == "Mozart was born in Salzburg.<eos>"
-    assert learnt["train_chat"] == "user Mozart was born in<eos>assistant Salzburg.<eos>"
+    assert (
+        learnt["train_chat"]
+        == "user What is the birthplace of Mozart?<eos>assistant Salzburg.<eos>"
+    )
 
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     count = token_counter(tmp_path / "tokenizer")
