@@ -64,16 +64,25 @@ def test_many_facts(rows: list[tuple[str, str, str]], decay: float | None, tmp_p
     check(predict(world, seconds=0.1, decay=decay, advise=False), world)
 
 
-def test_advice_that_no_matrix_can_follow_is_told(tmp_path: Path) -> None:
-    """The identities of a symmetric relation exclude its facts, which are feasible alone."""
+def test_advice_that_no_matrix_can_follow_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both identities of a symmetric relation exclude its facts, and one of them does not."""
     rows = [("ann", "spouse", "bob"), ("bob", "spouse", "ann"), ("ann", "born", "rome"),
             ("bob", "born", "oslo")]  # fmt: skip
-    forecast = predict(of(tmp_path, rows))
+    world = of(tmp_path, rows)
+    forecast = predict(world)
     assert forecast.solution.status == "certified"
     assert not forecast.why
     assert forecast.advice is not None
-    assert forecast.advice.identities == ()
-    assert "exclude each other" in forecast.advice.why
+    assert len(forecast.advice.identities) == 1
+    assert (forecast.advice.status, forecast.advice.why) == ("certified", "")
+    assert len(forecast.advice.mended) == 2
+    monkeypatch.setattr("inweights.theory.advice.TRIALS", 1)
+    both = predict(world).advice
+    assert both is not None
+    assert both.identities == ()
+    assert "exclude each other" in both.why
 
 
 def test_facts_that_exclude_each_other_are_named_with_the_forecast(tmp_path: Path) -> None:

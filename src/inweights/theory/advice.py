@@ -160,7 +160,10 @@ def _links(
 def advise_identities(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
 ) -> Advice | None:
-    """Find few identities that mend what fails: all that could help, then fewer while it holds."""
+    """Find few identities that mend what fails: all that could help, then fewer while none is lost.
+
+    What counts is how many queries follow in all, those that no longer would among them.
+    """
     known = stated_identities(world)
     follows = _with(queries, "follows")
     chained = queries.filter(
@@ -187,9 +190,9 @@ def advise_identities(
 
     solution, after, why = attempt(everything)
     most = len(everything), len(after) - len(follows)
-    kept, goal = everything, after - follows
-    size = len(kept) // 2
-    while goal and size and time_for_more():
+    kept, size = everything, len(everything) // 2
+    # Fewer are taken where no less follows in all; where all together exclude facts, more may.
+    while (why or after - follows) and size and time_for_more():
         for start in range(0, len(kept), size):
             fewer = [*kept[:start], *kept[start + size :]]
             if not fewer:
@@ -197,11 +200,12 @@ def advise_identities(
             if not time_for_more():
                 break
             trial, then, excuse = attempt(fewer)
-            if goal <= then:
+            if len(then) >= len(after) and then - follows:
                 kept, solution, after, why = fewer, trial, then, excuse
                 break
         else:
             size //= 2
+    goal = after - follows
     everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
     return Advice(
         identities=tuple(world.vocabulary.names[b] for b in kept) if goal else (),
