@@ -108,7 +108,8 @@ def headline(audit: Audit) -> str:
     tail, advice = "", audit.forecast.advice
     after = follow + int(table["mended"].sum()) - int(table["lost"].sum())
     if advice and advice.identities and after > follow:
-        tail = f"; with {len(advice.identities)} identities {after:,} would"
+        sure = "" if advice.status == "certified" else f" ({advice.status})"
+        tail = f"; with {len(advice.identities)} identities {after:,} would{sure}"
     text = f"{follow:,} of {asked:,} two-step questions follow{tail}"
     out = audit.forecast.let_go.filter(pl.col("why") == "left out").height
     return f"{text} (forecast of {len(audit.knowledge) - out:,} facts)" if out else text
@@ -142,7 +143,8 @@ def _bridges(audit: Audit) -> list[Finding]:
     if advice and net > 0:
         few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net"
         more = advice.most[0] > len(advice.identities)
-        few += f"; all {advice.most[0]} that could help {advice.most[1]:,}. " if more else ". "
+        few += f"; all {advice.most[0]} that could help {advice.most[1]:,}" if more else ""
+        few += ". " if advice.status == "certified" else f" ({advice.status}). "
     text = (
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
         "models that are trained from scratch; a pretrained one gained nothing that could be "

@@ -213,8 +213,8 @@ def _similarity(made: Audit) -> None:
 def _forecast(made: Audit) -> None:
     if made.forecast is None:
         return
-    solution = made.forecast.solution
-    out.print(line("\n", ("Forecast", "bold"), f" ({solution.status}, gap {solution.gap:.1e})"))
+    worst = max(made.forecast.parts, key=lambda part: part.gap)
+    out.print(line("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})"))
     for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
         if totals["asserted"] or totals["open"]:
             told = f"{totals['asserted']} would be asserted all the same, {totals['open']} not"

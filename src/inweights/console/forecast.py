@@ -96,9 +96,11 @@ def prediction(
     if made.advice or made.remedies:
         out.print()
     if made.advice:
-        _advice(made.queries, made.advice)
-    for remedy in made.remedies:
+        _advice(made, made.advice)
+    for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
+    if len(made.remedies) > _SHOWN and not every:
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
 
@@ -250,20 +252,22 @@ def _interval(row: dict[str, Any]) -> str:
     return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"
 
 
-def _advice(queries: pl.DataFrame, advice: Advice) -> None:
-    asked = queries.filter(pl.col("role") != "unstated")
+def _advice(made: Prediction, advice: Advice) -> None:
+    asked = made.queries.filter(pl.col("role") != "unstated")
     lacking = asked.filter(pl.col("verdict") != "follows").height
     if not advice.identities:
         out.print(f"no identities make any of the {lacking} other queries follow")
         return
-    names = ", ".join(f"{name} → {name}" for name in advice.identities[:12])
+    # Of a file as the rows that it lacks, to be pasted.
+    between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
+    names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
     out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
     lost = f", {len(advice.broken)} no longer" if advice.broken else ""
+    where = f" in {advice.parts} parts, each by itself" if advice.parts > 1 else ""
     out.print(
         f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
-        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved); as rows of "
-        "the file they read name,is,name"
+        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved{where})"
     )
     if advice.why:
         out.print(line(("with them not all facts can be stored", "yellow"), f": {advice.why}"))
@@ -310,6 +314,7 @@ def plain_forecast(made: Prediction) -> dict[str, Any]:
             "status": advice.status,
             "gap": advice.gap,
             "solutions": advice.solutions,
+            "parts": advice.parts,
             "why": advice.why,
         },
         "remedies": [asdict(remedy) for remedy in made.remedies],

@@ -70,10 +70,10 @@ def _headline(rows: pl.DataFrame) -> str:
 def _counts(made: Prediction) -> list[tuple[str, str]]:
     solution = made.solution
     return [
-        ("facts", f"{len(solution.program.world.facts):,}"),
+        ("facts", f"{sum(len(part.program.world.facts) for part in made.parts):,}"),
         ("questions", f"{made.queries.height:,}"),
-        ("certificate", solution.status),
-        ("gap", f"{solution.gap:.1e}"),
+        ("certificate", "certified" if made.certified else "not certified"),
+        ("largest gap", f"{max(part.gap for part in made.parts):.1e}"),
         ("decay", f"{getattr(solution, 'decay', 0):g}"),
         ("facts let go", f"{made.let_go.height:,}"),
     ]
@@ -120,7 +120,7 @@ def _advice(made: Prediction) -> str:
         names = (f"{name},is,{name}" for name in made.advice.identities[: 4 * _SHOWN])
         lost = f" {len(made.advice.broken)} no longer follow." if made.advice.broken else ""
         items.append((f"{title}questions follow.{lost}", "; ".join(names)))
-    for remedy in made.remedies:
+    for remedy in made.remedies[:_SHOWN]:
         title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} flip"
         items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
     if not items:

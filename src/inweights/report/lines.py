@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
 from inweights.report.legend import add_legend, handles, text_of
-from inweights.report.paint import wrap
+from inweights.report.paint import text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["into", "lines"]
@@ -256,6 +257,18 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     elif values.dtype.is_integer():
         places = values.unique().sort().to_list()
         if len(places) <= 12:
-            axes.set_xticks(places, [str(place) for place in places])
+            axes.set_xticks(places, _named(axes, places))
         else:
             axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _named(axes: Axes, places: list[int]) -> list[str]:
+    """Texts of ticks, none where it would touch the one before it."""
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
+    names, free = [], -math.inf
+    for place in places:
+        at = wide * (place - places[0]) / max(1, places[-1] - places[0])
+        half = text_width(str(place), style.SMALL) / 2
+        names.append(str(place) if at - half > free else "")
+        free = at + half + 2 if names[-1] else free
+    return names

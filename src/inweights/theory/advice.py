@@ -55,6 +55,8 @@ class Advice:
         why: Why not all facts could be stored with them; empty where they can.
         most: How many identities could help, and how many more queries follow with all of them
             than without any.
+        parts: In how many of the parts that the facts were forecast in it was sought, each by
+            itself.
     """
 
     identities: tuple[str, ...]
@@ -66,6 +68,7 @@ class Advice:
     solutions: int
     why: str = ""
     most: tuple[int, int] = (0, 0)
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -142,8 +145,10 @@ def _links(
 ) -> Iterator[int]:
     """The bridges of all ways to come from a bag of tokens to an answer."""
     for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
+        if not (bridges_here := known.get(part)):
+            continue
         rest = list((Counter(tokens) - Counter(part)).elements())
-        for bridge in known.get(part, ()):
+        for bridge in bridges_here:
             if answer in known.get(tuple(sorted([bridge, *rest])), ()):
                 yield bridge
             elif len(rest) > 1 and len(part) > 1:
@@ -166,7 +171,7 @@ def advise_identities(
     everything = list(dict.fromkeys(b for _, b in chains))
     if not everything:
         return None
-    solved = 0
+    solved, began = 0, time.perf_counter()
 
     def attempt(tokens: Sequence[int]) -> tuple[Solution | SoftSolution, set[int], str]:
         nonlocal solved
@@ -176,16 +181,20 @@ def advise_identities(
         solution, table, why = forecast(more, f"with {len(tokens)} identities")
         return solution, _with(table, "follows"), why
 
+    def time_for_more() -> bool:
+        usual = (time.perf_counter() - began) / solved
+        return solved < TRIALS and in_time(None if late is None else late - usual)
+
     solution, after, why = attempt(everything)
     most = len(everything), len(after) - len(follows)
     kept, goal = everything, after - follows
     size = len(kept) // 2
-    while goal and size and solved < TRIALS and in_time(late):
+    while goal and size and time_for_more():
         for start in range(0, len(kept), size):
             fewer = [*kept[:start], *kept[start + size :]]
             if not fewer:
                 continue
-            if solved >= TRIALS or not in_time(late):
+            if not time_for_more():
                 break
             trial, then, excuse = attempt(fewer)
             if goal <= then:
@@ -251,8 +260,8 @@ def _tell_reversals(
         texts += [in_words(world, asked, q) for q in told]
         if gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
-                "told reversals", f"{len(rows)} reversals that do not follow", tuple(texts),
-                gained, len(rest), len(follows - after), solution.status,
+                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                len(rest), len(follows - after), solution.status,
             )  # fmt: skip
         if gained == len(rest):
             break
@@ -293,7 +302,7 @@ def _counter_examples(
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
             yield Remedy(
-                "counter-examples", f"'{name}' is {said}, asserted of {len(rows)}",
+                "counter-examples", f"'{name}' is {said}, which nobody told",
                 tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
                 len(rest) - still, len(rest), len(follows - _with(table, "follows")),
                 solution.status,

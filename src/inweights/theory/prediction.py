@@ -20,14 +20,12 @@ from inweights.errors import ConfigError, DataError, SolverError
 from inweights.progress import SolverProgress
 from inweights.theory.advice import (
     Advice,
-    Forecast,
     Remedy,
-    advise_identities,
     bridges,
     in_time,
-    remedies,
     stated_identities,
 )
+from inweights.theory.advice_by_parts import advise_parts
 from inweights.theory.largest_part import worlds_of
 from inweights.theory.margin_bounds import margin_bounds
 from inweights.theory.nuclear_norm import Solution, solve
@@ -142,8 +140,10 @@ class Prediction:
                 "(no decay, and facts that do not exclude each other, give the other one)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
-        tables = []
+        tables: list[pl.DataFrame] = []
         for part, solution in enumerate(self.parts):
+            if tables and not in_time(late):
+                break
             own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
             asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
             left = None if late is None else max(0.0, late - time.perf_counter())
@@ -153,7 +153,16 @@ class Prediction:
             )  # fmt: skip
             tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
         table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
-        return replace(self, queries=table)
+        # What there was no time for is open.
+        left_open = pl.col("proved").is_null() & (
+            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
+        )
+        nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
+        filled = [
+            pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
+            for column, value in nothing.items()
+        ]
+        return replace(self, queries=table.with_columns(filled))
 
 
 def predict(
@@ -220,21 +229,25 @@ def predict(
 
     found = parts_within(world, seconds)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
-    # The advice is about the first part, and has what the parts leave.
+    # The advice has what the parts leave.
     until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    pieces = zip(found, worlds_of(world, found), strict=True)
-    for number, ((rows, _), (part, asked)) in enumerate(pieces):
+    pieces = worlds_of(world, found)
+    for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
         usual, left = (now - began) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
+        part, asked = next(pieces)
         what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
         share = max(1 / (len(found) - number), MOST_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))
     made = _put_together(world, solved, len(found))
-    return _advised(made, forecast, late) if advise and in_time(late) else made
+    if not (advise and in_time(late)):
+        return made
+    advice, others = advise_parts(made.parts, made.queries, forecast, late)
+    return replace(made, advice=advice, remedies=others)
 
 
 def _put_together(
@@ -259,20 +272,6 @@ def _put_together(
         let_go=pl.concat([*lost, left_out(world, out)]),
         why=why,
     )
-
-
-def _advised(made: Prediction, forecast: Forecast, late: float | None) -> Prediction:
-    """The forecast with what to add to its first part."""
-    first, part = made.queries.filter(pl.col("part") == 0), made.solution.program.world
-    places = first["query"].to_list()
-    local = first.with_columns(query=pl.Series(np.arange(first.height)))
-    advice = advise_identities(part, local, forecast, late)
-    if advice:
-        mended, still, broken = (
-            tuple(places[i] for i in rows) for rows in (advice.mended, advice.open, advice.broken)
-        )
-        advice = replace(advice, mended=mended, open=still, broken=broken)
-    return replace(made, advice=advice, remedies=remedies(part, local, forecast, late))
 
 
 def _forecast(
