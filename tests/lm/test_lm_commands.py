@@ -31,6 +31,7 @@ from inweights.lm import (
     forecast_of,
     load_model,
     read_exam,
+    read_examples,
     score_epochs,
     summary,
 )
@@ -106,6 +107,16 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["paired"][0]["questions"] == 2
     language.finetuned(done, tmp_path / "model", json=True)
     assert json.loads(capsys.readouterr().out)["stages"][0]["updates"] == steps
+
+
+def test_in_chat_a_user_asks(data) -> None:
+    told = [(example.prompt, example.completion) for example in read_examples(data, chat=True)]
+    assert told[0] == ("What is the birthplace of Ann?", " Rome.")
+    chain = next(q for q in read_exam(data, chat=True) if q.role == "composition")
+    assert chain.prompt == "What is the country of the birthplace of Ann?"
+    assert chain.steps == ("What is the birthplace of Ann?", "What is the country of {bridge}?")
+    plain = next(q for q in read_exam(data) if q.role == "composition")
+    assert (plain.prompt, plain.id) == ("The country of the birthplace of Ann is", chain.id)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])

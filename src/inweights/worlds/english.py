@@ -74,8 +74,8 @@ def sense(name: str) -> Sense:
         >>> sense("country"), sense("is_part_of"), sense("capital_of"), sense("has_owner")
         (Sense(noun='country', verb=''), Sense(noun='', verb='is part of'),
         Sense(noun='', verb='is the capital of'), Sense(noun='owner', verb=''))
-        >>> sense("member_of").verb, sense("opened in").verb
-        ('is a member of', 'was opened in')
+        >>> sense("member_of").verb, sense("opened in").verb, sense("inCountry").noun
+        ('is a member of', 'was opened in', 'country')
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
     phrase = " ".join(spaced.lower().split()) or name
@@ -88,7 +88,8 @@ def sense(name: str) -> Sense:
     if words[0] in _VERBS and (len(words) == 1 or words[-1] in _PREPOSITIONS):
         return Sense(noun, phrase)
     if len(words) == 1 or words[-1] not in _PREPOSITIONS:
-        return Sense(phrase, "")
+        led = len(words) > 1 and words[0] in ("in", "on", "from")  # as in inCountry
+        return Sense(" ".join(words[led:]), "")
     if words[0] == "died":
         return Sense(noun, phrase)
     if words[0] in _IRREGULAR or words[0].endswith("ed"):
