@@ -194,7 +194,8 @@ def advise_identities(
             if solved >= TRIALS or not in_time(late):
                 break
             trial, then, excuse = attempt(fewer)
-            if len(then) >= len(after) and then - follows:
+            sure = trial.status == "certified" or solution.status != "certified"
+            if sure and len(then) >= len(after) and then - follows:
                 kept, solution, after, why = fewer, trial, then, excuse
                 break
         else:
