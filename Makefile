@@ -74,10 +74,12 @@ test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 # it again. SEED draws other cases.
 SEED := 0
 
-fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 150 kills, 200 edits, --seconds
+fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200 edits, --seconds
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
+  $(BIN)/python -m tests.runs.random_kills $$place/seal tests/tiny 40 $(SEED) 1 sealing && \
+  $(BIN)/python -m tests.runs.random_kills $$place/tuned fine-tuning 30 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/alone tests/trainings 50 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \

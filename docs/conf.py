@@ -46,8 +46,8 @@ myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True
-nb_execution_timeout = 240
-nb_merge_streams = True
+nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine
+nb_output_stderr = "remove"  # how far a training has come
 
 # Attributes are described once, in the docstring of their class.
 napoleon_use_ivar = True

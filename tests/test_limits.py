@@ -112,6 +112,15 @@ def test_commands(capsys, words, place) -> None:
     refused(capsys, *(word.replace("PLACE", place) for word in words))
 
 
+@pytest.mark.parametrize("place", ["/proc/self/status", "/proc/kmsg"])
+def test_what_has_no_size_may_have_no_end(capsys, place) -> None:
+    """A kernel's file: the second one keeps who reads it waiting for the next message."""
+    if not os.access(place, os.R_OK):
+        pytest.skip("there is none, or it is root's")
+    assert "may have no end" in refused(capsys, "audit", place)
+    assert "may have no end" in refused(capsys, "atlas", place)
+
+
 def test_the_limit_can_be_given(capsys, monkeypatch) -> None:
     many = ("world", "two-hop", "--set", "n=3000")
     assert "the limit is 1 MB" in refused(capsys, *many, "--max-memory", "1MB")

@@ -7,6 +7,8 @@ that train inherit it.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import stat
@@ -26,6 +28,7 @@ __all__ = [
     "check_name",
     "launched_by_torchrun",
     "memory_limit",
+    "open_file",
     "parse_bytes",
     "read_text",
     "usable_cores",
@@ -187,7 +190,35 @@ def check_file(
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
         raise error(f"cannot read {path}: it is {kind}; expected a file")
+    if not found.st_size and _has_something(path):
+        raise error(
+            f"cannot read {path}: it is of the system, has no size and may have no end; "
+            "copy what you need into a file"
+        )
     check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+
+
+def _has_something(path: Path) -> bool:
+    """Whether a file without size has something to read, as those of a kernel do."""
+    try:
+        with open_file(path) as file:
+            return bool(os.read(file.fileno(), 1))
+    except OSError as error:  # who reads it says why not
+        return isinstance(error, BlockingIOError)
+
+
+def open_file(path: Path) -> io.BufferedReader:
+    """Open a file to read its bytes, and nothing that may keep a reader waiting.
+
+    Raises:
+        OSError: It cannot be read, or is a pipe or a device.
+    """
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is a pipe or a device", str(path))
+    return file
 
 
 def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 from collections import Counter
 from pathlib import Path
@@ -65,11 +66,17 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     chains = [(a, r, b, s, c) for a, r, b in rows for b2, s, c in rows if b == b2]
     by_pair = Counter((r, s) for _, r, _, s, _ in chains)
     assert {(c["first"], c["second"]): c["chains"] for c in made["compositions"]} == by_pair
-    stated = {(a, c) for a, _, c in rows}
     assert made["leaks_found"] == sum(
         sum((a, r, c) in rows for r in {r for _, r, _ in rows}) for a, _, _, _, c in chains
     )
-    assert {(leak["subject"], leak["answer"]) for leak in made["leaks"]} <= stated
+    line = dict(enumerate(company(), start=2))
+    page = html.unescape((folder / "audit.html").read_text(encoding="utf-8"))
+    assert len(made["leaks"]) >= 10
+    for leak in made["leaks"]:
+        assert line[leak["line"]] == (leak["subject"], leak["stated_as"], leak["answer"])
+        assert (leak["subject"], leak["first"], leak["bridge"]) in rows
+        assert (leak["bridge"], leak["second"], leak["answer"]) in rows
+        assert leak["subject"] in page
     kinds = Counter(remark["kind"] for remark in made["remarks"])
     assert kinds["duplicate"] == 6
     assert kinds["contradiction"] == 2

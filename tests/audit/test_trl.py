@@ -1,9 +1,10 @@
-"""What ``inweights augment`` writes trains with TRL's trainer, unchanged."""
+"""What ``inweights augment`` writes trains with TRL's trainer, and lm-eval asks it, unchanged."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from inweights.audit import augment, token_counter, write_augmented
@@ -73,13 +74,39 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
     # Of a prompt with its completion, the completion is learnt, and that it ends there.
     assert learnt["train"] == " Salzburg.<eos>"
     assert learnt["train_text"] == "Mozart was born in Salzburg.<eos>"
-    assert learnt["train_chat"] == "user Mozart was born in<eos>assistant Salzburg.<eos>"
+    assert (
+        learnt["train_chat"]
+        == "user What is the birthplace of Mozart?<eos>assistant Salzburg.<eos>"
+    )
 
     tokenizer.save_pretrained(tmp_path / "tokenizer")
     count = token_counter(tmp_path / "tokenizer")
     made = augment(read_knowledge("@people"), tokens=count)
     assert made.tokens["train"] == sum(count(list(texts)))
     assert 0 <= made.tokens["train"] - made.tokens["control"] < 20
+
+
+def test_lm_eval_asks_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm_eval = pytest.importorskip("lm_eval", reason="pip install lm-eval lifts this")
+    from lm_eval.tasks import TaskManager
+
+    made = augment(read_knowledge("@people"), strategies=["derive"], hold_out=0.5)
+    monkeypatch.chdir(write_augmented(made, tmp_path / "out") / "lm_eval")
+    names = ["inweights_composition", "inweights_composition_told"]
+    manager = TaskManager(include_path=".", include_defaults=False)
+    done = lm_eval.simple_evaluate(
+        model="dummy", tasks=names, task_manager=manager, bootstrap_iters=0, log_samples=True
+    )
+    questions = made.questions.filter(role="composition")
+    for name, told in zip(names, (False, True), strict=True):
+        asked = questions.filter((pl.col("told").list.len() > 0) == told)
+        rows = sorted(done["samples"][name], key=lambda row: row["doc_id"])
+        assert len(rows) == asked.height > 0
+        for row, q in zip(rows, asked.iter_rows(named=True), strict=True):
+            assert [tuple(pair) for pair in row["arguments"]] == [
+                (q["prompt"], f" {candidate}") for candidate in q["candidates"]
+            ]
+            assert row["target"] == q["label"]
 
 
 def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """The site is built without a warning, and its pages are opened by a real browser.
 
-``make test`` builds it without running its notebooks and opens one page of each kind; ``make
-test-docs`` takes the whole site, ``$INWEIGHTS_SITE``, and opens every page.
+``make test`` builds it as ``make docs`` does, a warning an error and the notebooks run (those that
+have been run are read back), and opens one page of each kind; ``make test-docs`` takes the site
+that is built, ``$INWEIGHTS_SITE``, and opens every page.
 """
 
 from __future__ import annotations
@@ -27,34 +28,32 @@ KINDS = (
     "index.html", "gallery.html", "papers.html", "board.html", "commands.html", "citing.html",
     "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
     "recipes/beyond/real-graphs.html", "api/lab.html", "_static/explore/bridge.html",
-    "_modules/inweights/errors.html",
+    "_modules/inweights/errors.html", "notebooks/first-study.html",
 )  # fmt: skip
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site without running its notebooks (``make docs`` does), built once for all."""
+    """The whole site, built once for all."""
     if BUILT:
         return Path(BUILT).resolve()
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
     folder = shared / "site"
-    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html"]
+    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "docs", str(folder)]
     with FileLock(shared / "site.lock"):
         if not folder.exists():
             built = subprocess.run(
-                [sys.executable, *words, "-D", "nb_execution_mode=off", "docs", str(folder)],
-                cwd=ROOT, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
+            )
             assert built.returncode == 0, built.stderr[-3000:]
     return folder
 
 
 @pytest.mark.browser
-@pytest.mark.timeout(1800)
 def test_pages_fit_their_window(visit, site: Path) -> None:
     names: tuple[str, ...] = KINDS
     if BUILT:
@@ -99,7 +98,7 @@ def test_the_map_names_every_recipe(site: Path) -> None:
             assert f"recipes/{name}.html" in text
 
 
-def test_notebooks_open_elsewhere(site: Path) -> None:
+def test_notebooks_are_run_and_open_elsewhere(site: Path) -> None:
     pages = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
     assert {"first-study", "graph", "probe", "facts"} <= {page.stem for page in pages}
     for page in pages:
@@ -108,3 +107,5 @@ def test_notebooks_open_elsewhere(site: Path) -> None:
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         assert len(code) >= 3
         assert sum(len(text.splitlines()) for text in code) <= 40
+        shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")
+        assert shown.count("cell_output") >= 3

@@ -24,6 +24,8 @@ from tests.forks import forked
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
 from tests.fuzz.worker import ENVIRONMENT, MEGABYTES, SECONDS, Case, Place, answers, preload
 
+#: Share of the files that become a pipe that nobody writes to.
+PIPES = 0.01
 #: Seconds between two lines that say how far it is.
 _LINE = 60.0
 
@@ -55,7 +57,9 @@ def file_cases(root: Path, seed: int, count: int, baselines: dict[str, str]) -> 
         rng = random.Random(f"file {seed} {number}")
         name, readers = rng.choice(rng.choice(groups))
         words = [word.replace("FILE", name) for word in rng.choice(readers)]
-        data = mutated_file(rng, root / name)
+        data: bytes | None = mutated_file(rng, root / name)
+        if rng.random() < PIPES:
+            data = None
         forget = "runs/tests/tiny" if name.startswith("runs/store") else ""
         expected = ""
         if name.startswith("runs/") and data != (root / name).read_bytes():

@@ -65,7 +65,7 @@ class Case:
 
     Attributes:
         words: The command.
-        files: Bytes of samples that are replaced.
+        files: Bytes of samples that are replaced; None: by a pipe that nobody writes to.
         forget: A folder that is removed before.
         expected: What is shown where the change is harmless; anything if empty.
         kind: ``command`` or ``file``.
@@ -73,7 +73,7 @@ class Case:
     """
 
     words: list[str]
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes | None] = field(default_factory=dict)
     forget: str = ""
     expected: str = ""
     kind: str = "command"
@@ -137,7 +137,11 @@ class Place:
 
     def prepare(self, case: Case) -> None:
         for name, content in case.files.items():
-            (self.folder / name).write_bytes(content)
+            if content is None:
+                (self.folder / name).unlink()
+                os.mkfifo(self.folder / name, 0o666)
+            else:
+                (self.folder / name).write_bytes(content)
         if case.forget:  # the stored tables are read again
             shutil.rmtree(self.folder / case.forget)
 

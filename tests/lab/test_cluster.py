@@ -6,9 +6,11 @@ import contextlib
 import importlib
 import os
 import re
+import signal
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -26,6 +28,7 @@ from inweights.lab.store import Store
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)
+PLAN, LEASE = TRAININGS.plan(Trainings(kinds=4, steps=750)), 2.0
 
 
 def test_where_work_can_be_done(monkeypatch) -> None:
@@ -101,13 +104,21 @@ def same(one, other) -> bool:
     return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
 
 
+def drive(place: str) -> None:
+    """What a command does that is killed."""
+    collect(PLAN, range(3), Store(place, lease=LEASE), Effort(on="ray", plugins=PLUGINS))
+
+
 def at_work(node: Any) -> list[Any]:
     """The processes of a node that do a task."""
     import psutil
 
     (raylet,) = node.all_processes["raylet"]
-    every = psutil.Process(raylet.process.pid).children(recursive=True)
-    return [one for one in every if "ray::_attempt" in " ".join(one.cmdline())]
+    found = []
+    for one in psutil.Process(raylet.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            found += [one] if "ray::_attempt" in " ".join(one.cmdline()) else []
+    return found
 
 
 @pytest.mark.slow
@@ -135,7 +146,10 @@ def refuse(job: object, schedule: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Ray, about itself
-def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
+def test_two_nodes_driver_killed_one_process_killed_and_one_node_gone(
+    home, tmp_path, forks
+) -> None:
+    """What the driver left is gone on with by the same command again, which loses the others."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -146,27 +160,33 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
     }
     head = {"include_dashboard": False, "no_monitor": True, **options}
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    store = Store(tmp_path / "a")
+    store = Store(tmp_path / "a", lease=LEASE)
     told: list[str] = []
     try:
         second = cluster.add_node(**options)
         cluster.wait_for_nodes()
         home.setenv("RAY_ADDRESS", cluster.address)
+        nodes = (cluster.head_node, second)
+
+        first = forks.start("tests.lab.test_cluster:drive", store.root)
+        wait(lambda: len(store.listed()) > 0)
+        first.kill()
+        assert first.wait() == -signal.SIGKILL
+        wait(lambda: not any(map(at_work, nodes)))
+        done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+        dead = {lease.owner for lease in store.leases.live().values()}
 
         def spoil() -> None:
-            deadline = time.monotonic() + 120
-            while len(store.leases.live()) < 2 and time.monotonic() < deadline:
-                time.sleep(0.02)
-            told.append(f"at work: {[len(at_work(node)) for node in (cluster.head_node, second)]}")
+            wait(lambda: sum(one.owner not in dead for one in store.leases.live().values()) == 2)
+            wait(lambda: all(map(at_work, nodes)))
+            told.append(f"at work: {[len(at_work(node)) for node in nodes]}")
             at_work(cluster.head_node)[0].kill()
             cluster.remove_node(second, allow_graceful=False)
             told.append("node gone")
 
         spoiler = threading.Thread(target=spoil)
         spoiler.start()
-        effort = Effort(on="ray", plugins=PLUGINS)
-        plan = TRAININGS.plan(Trainings(kinds=3, steps=1000))
-        mine = collect(plan, range(3), store, effort)
+        mine = collect(PLAN, range(3), store, Effort(on="ray", plugins=PLUGINS))
         spoiler.join(60)
         assert told == ["at work: [1, 1]", "node gone"]
         assert _alive(ray, cluster) == 1
@@ -174,8 +194,19 @@ def test_two_nodes_one_process_killed_and_one_node_gone(home, tmp_path) -> None:
         home.delenv("RAY_ADDRESS", raising=False)
         ray.shutdown()
         cluster.shutdown()
-    assert same(mine, collect(plan, range(3), Store(tmp_path / "b")))
+    assert same(mine, collect(PLAN, range(3), Store(tmp_path / "b")))
     assert not store.files.names("leases")
+    now = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")}
+    assert len(now) == 4 * 3 * 2
+    assert 0 < len(done) < len(now)
+    assert done.items() <= now.items(), "what was done is done again"
+
+
+def wait(until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 250
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def _alive(ray, cluster) -> int:

@@ -67,6 +67,12 @@ def test_near_files_are_kept_when_they_say_so(files) -> None:
         assert path.read_bytes() == b"half"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path) -> None:
+    os.mkfifo(tmp_path / "one")
+    assert Folder(tmp_path).read("one") is None
+
+
 def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
     calls: list[int] = []
     monkeypatch.setattr("time.sleep", lambda _: None)

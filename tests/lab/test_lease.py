@@ -115,6 +115,20 @@ def test_who_hands_out_tasks_takes_over_its_own_at_once(tmp_path) -> None:
     assert held(Leases(files, 1000.0, "driver"))
 
 
+def test_who_hands_out_tasks_watches_for_its_processes(tmp_path, clock) -> None:
+    """Each of these looks once, and so sees never that a holder is dead."""
+    files = Folder(tmp_path)
+    driver = Leases(files, 10.0, "driver")
+    assert driver.free("t")
+    Leases(files, 10.0, "dead")._take("t")
+    while not driver.free("t"):
+        assert not held(Leases(files, 10.0, "driver"))
+        clock.now += 1.0
+    assert clock.now > 1010
+    assert not held(Leases(files, 10.0, "other"))
+    assert held(Leases(files, 10.0, "driver"))
+
+
 def test_who_was_taken_over_learns_it(tmp_path) -> None:
     files = Folder(tmp_path)
     paused, other = Leases(files, 0.2, "a"), Leases(files, 0.2, "a")

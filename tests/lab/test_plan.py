@@ -6,20 +6,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
+import torch
 
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Measure, Plan, Trial
-from inweights.lab.plan import LearnTask, asked_of, measure_key, plain, tasks_of
+from inweights.lab import Computation, Measure, Plan, Trial, group_size
+from inweights.lab.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
+from inweights.lab.together import build_model
 from inweights.lab.wire import from_wire, sendable, to_wire
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.layers import Init
 from inweights.probes import accuracy, graph_recall, margins
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
 from inweights.worlds import Graph, TwoHop
+from inweights.worlds.world import World
 
 ACCURACY = Measure(name="accuracy", probe=accuracy)
 EVERYTHING = lambda owner, part: True  # noqa: E731
@@ -56,6 +63,40 @@ def test_runs_train_together_where_scales_and_rates_alone_differ(changes, togeth
     work = asked_of(Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0])
     assert len(work.runs) == 2
     assert len(tasks_of(work, EVERYTHING)) == 2 - together
+
+
+def four() -> list[tuple[Run, World]]:
+    runs = asked_of(Plan(trials=[trial("a")], measures=[ACCURACY]), range(4)).runs
+    return [(run, run.trial.world.build(run.seed)) for run in runs.values()]
+
+
+@pytest.mark.parametrize(("room", "sizes"), [(1e9, [1, 2, 4]), (2000.0, [1])])
+def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> None:
+    """A CPU answers in its place, with steps that all take a second: the way is tried here."""
+    built: list[int] = []
+
+    def build(runs: Any, worlds: Any, device: str) -> Any:
+        built.append(len(runs))
+        return build_model(runs, worlds, "cpu")
+
+    answers: dict[str, Callable[[str], Any]] = {
+        "mem_get_info": lambda _: (room, 0),
+        "reset_peak_memory_stats": lambda _: None,
+        "memory_allocated": lambda _: 0,
+        "max_memory_allocated": lambda _: 1000 * built[-1],
+        "synchronize": lambda _: None,
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(torch.cuda, name, answer)
+    monkeypatch.setattr(group_size, "build_model", build)
+    monkeypatch.setattr(group_size, "time", Mock(perf_counter=partial(next, count())))
+    assert group_size.group_size(four(), "cuda") == sizes[-1]
+    assert built == sizes
+
+
+@pytest.mark.gpu
+def test_groups_are_measured_on_a_gpu() -> None:
+    assert 1 <= group_size.group_size(four(), "cuda") <= 4
 
 
 def test_only_what_is_missing_is_a_task() -> None:

@@ -14,14 +14,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
 from inweights.lab import planned, task
 from inweights.lab.collect import collect
+from inweights.lab.job import Job
 from inweights.lab.planned import open_plan, work, write_plan
+from inweights.lab.schedule import Schedule
 from inweights.lab.store import Store
+from inweights.lab.wire import to_wire
 from inweights.training.checkpoint import Checkpoint
 
 
@@ -92,6 +96,26 @@ def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
         assert made.status().done == 2
     mine.join(20)
     assert made.status().done == 3
+
+
+def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeypatch) -> None:
+    """Each attempt opens the store anew, as in another process, and knows no earlier look."""
+    made = write(tmp_path / "p", seeds=2)
+    assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
+    deadline = time.monotonic() + 60
+
+    def processes(job: Job, schedule: Schedule) -> None:
+        while schedule.left:
+            assert time.monotonic() < deadline
+            if one := schedule.take():
+                line = json.dumps(msgspec.to_builtins(to_wire(one)))
+                schedule.ended(one, task.attempt_sent(job, line, print))
+            else:
+                time.sleep(0.02)
+
+    monkeypatch.setattr(planned, "choose_executor", lambda *_: processes)
+    assert work(open_plan(made.place, lease=0.6)).done == 2
+    assert not made.store.files.names("leases")
 
 
 def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:

@@ -119,3 +119,17 @@ def test_what_others_hold_is_skipped_or_tried_later(group) -> None:
     waits = Schedule([group], busy=30.0)
     assert drain(waits, lambda _: End("busy")) == [5]
     assert (waits.left, waits.take()) == (1, None)
+
+
+def test_what_others_hold_is_tried_again_when_it_is_free(group) -> None:
+    asked: list[str] = []
+
+    def free(key: str) -> bool:
+        asked.append(key)
+        return len(asked) == 3
+
+    schedule = Schedule([group], busy=0.0, free=free)
+    assert [schedule.take()] == [group]
+    schedule.ended(group, End("busy"))
+    assert [schedule.take() for _ in range(4)] == [None, None, group, None]
+    assert asked == [group.key] * 3

@@ -17,6 +17,7 @@ import torch
 from filelock import FileLock
 from tests.lm.four_facts import tune_three
 
+from inweights.cli import main
 from inweights.console import language
 from inweights.errors import ConfigError, DataError
 from inweights.lm import (
@@ -30,6 +31,7 @@ from inweights.lm import (
     forecast_of,
     load_model,
     read_exam,
+    read_examples,
     score_epochs,
     summary,
 )
@@ -107,6 +109,16 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     assert json.loads(capsys.readouterr().out)["stages"][0]["updates"] == steps
 
 
+def test_in_chat_a_user_asks(data) -> None:
+    told = [(example.prompt, example.completion) for example in read_examples(data, chat=True)]
+    assert told[0] == ("What is the birthplace of Ann?", " Rome.")
+    chain = next(q for q in read_exam(data, chat=True) if q.role == "composition")
+    assert chain.prompt == "What is the country of the birthplace of Ann?"
+    assert chain.steps == ("What is the birthplace of Ann?", "What is the country of {bridge}?")
+    plain = next(q for q in read_exam(data) if q.role == "composition")
+    assert (plain.prompt, plain.id) == ("The country of the birthplace of Ann is", chain.id)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
@@ -129,8 +141,9 @@ def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
-def test_adapters_are_kept_for_peft(data, tmp_path) -> None:
+def test_adapters_are_kept_for_peft_and_the_whole_for_transformers(data, tmp_path) -> None:
     from peft import PeftModel
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     finetune_to(tmp_path / "model", "@tiny", data, FineTune(epochs=1, rate=1e-2))
     merged, base = load_model(tmp_path / "model"), load_model("@tiny")
@@ -139,6 +152,11 @@ def test_adapters_are_kept_for_peft(data, tmp_path) -> None:
     with torch.no_grad():
         one, other = merged.model(ids).logits, adapted(ids).logits
     torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    plain = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
+    words = AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert words.decode(ids[0]).endswith("Ann was born in")
+    with torch.no_grad():
+        torch.testing.assert_close(plain(ids).logits, one)
 
 
 @pytest.mark.parametrize("method", ["lora", "full"])
@@ -163,6 +181,12 @@ def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsy
     assert capsys.readouterr().out.startswith("  2 of 2  two hops ")
     with pytest.raises(DataError, match="--keep-epochs"):
         next(score_epochs(tmp_path / "none", asked))
+    if method == "lora":
+        half = next(score_epochs(out, asked, dtype="bfloat16"))
+        assert half["perplexity"] != scores[0]["perplexity"]
+        words = ["evaluate", str(out), str(data), "--watch", "--no-words", "--seconds", "5"]
+        assert main(words) == 2
+        assert "leave out --words and --seconds" in " ".join(capsys.readouterr().err.split())
     (weights,) = last.glob("*.safetensors")
     weights.write_bytes(b"{")
     with pytest.raises(DataError, match=r"adapters .*2-of-2|model .*2-of-2|2-of-2 holds"):

@@ -124,19 +124,30 @@ def test_an_architecture_that_is_not_there() -> None:
 
 
 def test_cosines_by_hops_and_matrices_of_the_first_seed() -> None:
-    """One hop: .6 on average; two: .2; beyond: 0. Seed 3 comes before seed 7."""
+    """One hop: .6 on average; two: .2; beyond: 0. Seed 3 comes before seed 7.
+
+    On the way the grid's TinyNN is drawn at step 200, and at no other.
+    """
     seven = cosines((1, 0.5), (1, 0.7), (2, 0.4), (2, 0.0), (3, 0.1), (4, -0.1), seed=7)
     three = cosines((1, 0.1), (2, 0.2), (3, 0.9), seed=3, graph="grid")
     coded = pl.concat([seven, three]).with_columns(condition=pl.lit(gm.CODE))
     ours = coded.with_columns(cosine=-pl.col("cosine"), condition=pl.lit(gm.PLAIN))
-    found = fig23_24.derive({"cosines": pl.concat([ours, coded])})
+    drawn = [
+        cosines((1, near), (2, 0.2), seed=3, graph="grid", architecture="TinyNN").with_columns(
+            condition=pl.lit(gm.CODE), step=pl.lit(step)
+        )
+        for step, near in ((0, 0.9), (200, 0.1), (400, 0.7))
+    ]
+    found = fig23_24.derive({"cosines": pl.concat([ours, coded]), "early": pl.concat(drawn)})
     assert found["conditions"]["condition"].to_list() == [gm.PLAIN] * 2 + [gm.CODE] * 2
     holds(found["far"], graph=["cycle", "grid"], drop=[0.2, -0.7], near=[0.4, -0.1])
     holds(found["by_hops"], seed=[7] * 4 + [3] * 3, hops=[1, 2, 3, 4, 1, 2, 3])
     holds(found["by_hops"], cosine=[0.6, 0.2, 0.1, -0.1, 0.1, 0.2, 0.9])
     assert found["matrix_cycle"].is_empty()
     assert found["matrix_path-star"].is_empty()
-    holds(found["matrix_grid"], seed=[3] * 5, hops=[1, 2, 3, 0, -1])
+    holds(found["matrix_grid"], seed=[3] * 9, hops=[1, 2, 3, 0, -1, 1, 2, 0, -1])
+    assert found["matrix_grid"]["architecture"].to_list()[5:] == [fig23_24.AS_DRAWN] * 4
+    holds(found["early"], architecture=[fig23_24.AS_DRAWN], near=[-0.1])
 
 
 def test_two_ways_to_remember() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -213,6 +214,24 @@ def test_a_phone_gets_a_figure_of_its_own(kind, tables):
     assert drawn.x0 >= -0.02
     assert drawn.x1 <= picture.get_figwidth() + 0.02
     assert style.full_width() == style.FULL_WIDTH
+
+
+def test_labels_on_a_phone_do_not_touch():
+    """Whole numbers on an axis, and the names of groups of few rows."""
+    rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(2) for x in range(1, 13)]
+    table = pl.DataFrame(rows, schema=["seed", "panel", "x", "y"], orient="row")
+    wide = made_up.figure("a", "lines", ("t",), x="x", y="y", facet="panel")
+    cells = [(f"{group}{k}", group, c) for group, n in (("first", 1), ("second", 1), ("third", 20))
+             for k in range(n) for c in range(20)]  # fmt: skip
+    matrix = pl.DataFrame(cells, schema=["row", "group", "column"], orient="row")
+    low = made_up.figure("b", "heatmaps", ("t",), row="row", column="column", value="v",
+                         row_group="group")  # fmt: skip
+    for figure, data in ((wide, table), (low, matrix.with_columns(v=1.0))):
+        picture = draw_for_phone(figure, {"t": data})
+        for axes in picture.axes:
+            labels = [*axes.get_xticklabels(), *axes.texts]
+            boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
+            assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 def test_a_drawing_of_ones_own_is_narrowed_if_it_can_be(tables, registries):

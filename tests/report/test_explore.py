@@ -38,6 +38,15 @@ def train(model, world, kind, rate):
     iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0])
 
 
+def drawn(page, session, more):
+    """Wait for so many frames; frames since the page opened, and seconds that scripts took."""
+    until = page.evaluate("frames_drawn") + more
+    while page.evaluate("frames_drawn") < until:
+        page.wait_for_timeout(100)
+    told = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+    return page.evaluate("frames_drawn"), told["ScriptDuration"]
+
+
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explore")
@@ -135,6 +144,48 @@ class TestUnderTheHand:
         page.click(".explore-play")
         near = ".explore-rho:text-matches('−(0.9|1.0)')"  # no predicate: the page evaluates no text
         page.wait_for_selector(near, timeout=PATIENCE)
+
+    def test_a_slow_machine_takes_fewer_steps_a_frame(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready")
+        taken = """each => {
+          let now = 0, steps = 0;
+          performance.now = () => now;
+          Learn.steps(40, () => { now += each; steps += 1; return true; });
+          return steps;
+        }"""
+        assert [page.evaluate(taken, ms) for ms in (0.01, 1, 2.5, 100)] == [40, 6, 3, 1]
+
+    def test_a_frame_of_64_nodes_is_in_time(self, visit, addresses):
+        """Counted is the processor's time, as others may want the processor, too."""
+        page = visit(addresses["geometry"], ".ready")
+        page.click("button:text-is('torus')")
+        assert page.evaluate("document.querySelectorAll('.explore-editor circle').length") == 64
+        page.evaluate("""() => {
+          const ask = window.requestAnimationFrame.bind(window);
+          window.frames_drawn = 0;
+          window.requestAnimationFrame = draw => ask(t => { draw(t); window.frames_drawn += 1; });
+        }""")
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        for model in ("node2vec", "tinyNN"):
+            page.click(f"label:has([value={model}])")
+            page.click(".explore-play")
+            started = drawn(page, session, 15)  # what is compiled is compiled
+            ended = drawn(page, session, 60)
+            page.click(".explore-play")
+            frames, seconds = (after - before for after, before in zip(ended, started, strict=True))
+            assert seconds / frames < 1 / 60, model
+
+    def test_what_diverges_says_so_and_the_page_lives(self, visit, addresses):
+        page = visit(addresses["geometry"], ".ready")
+        page.locator("[data-name=rate]").fill("0")
+        page.locator("[data-name=std]").fill("0.3")
+        page.click(".explore-play")
+        page.wait_for_selector(".explore-shown:text-matches('diverged')", timeout=PATIENCE)
+        page.set_viewport_size({"width": 700, "height": 700})
+        assert page.inner_text(".explore-play") == "Train"
+        page.click(".explore-reset")
+        assert "variance" in page.inner_text(".explore-shown")
 
     def test_the_graph_is_changed_while_it_trains(self, visit, addresses):
         page = visit(addresses["geometry"], ".ready", viewport={"width": 1280, "height": 1000})

@@ -1,14 +1,17 @@
 """A program that kills runs at random moments, alone and two on one config, and lets them go on.
 
-``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS]`` compares the tables of each
-run that went on with those of one that nothing disturbed, bit for bit, and prints how many
-processes it killed, in how many trials, and where they were. Moments are drawn in three ways: in
-the first second, up to the time that a whole run takes, and while the run is sealed.
-``tests/trainings`` is a recipe that trains, with a checkpoint twenty times a second.
+``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS] [MOMENT…]`` compares the
+tables of each run that went on with those of one that nothing disturbed, bit for bit, and prints
+how many processes it killed, in how many trials, and where they were. Moments are drawn in three
+ways, or in those that are given: in the ``first`` second, at ``any`` time that a whole run takes,
+and in the ``sealing``, before one of the operations on files from where the run is published.
+``tests/trainings`` is a recipe that trains, with a checkpoint twenty times a second, and so does
+``fine-tuning``, which is no recipe.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import shutil
@@ -19,24 +22,37 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from tests.forks import end, forked, lives, start
+import msgspec
+from tests.forks import end, forked, start
 from tests.lab.small import Trainings, recipe, trainings
-from tests.runs.kills import publish, resumed
+from tests.runs.edits import EXAMPLES, TUNE
+from tests.runs.kills import STOPPED, arm, publish, resumed
 from tests.runs.tiny import RECIPE
 
+from inweights.errors import DataError
 from inweights.lab import Recipe
 from inweights.lab.collect import Effort
 from inweights.lab.engine import Outcome, execute
+from inweights.lm.job import finetune_to
+from inweights.lm.tuning import finetune
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.training.checkpoint import StateFile
 
 TRAINED = recipe("tests/trainings", Trainings(kinds=3, steps=600), trainings, 4)
 OURS = {one.name: one for one in (RECIPE, TRAINED)}
+MOMENTS = ("first", "any", "sealing")
+#: Operations on files of a sealing.
+OPERATIONS = 5
 #: The second one is this module, so that processes that train keep as many checkpoints.
 PLUGINS = ("tests.lab.small", "tests.runs.random_kills")
 assert StateFile.__init__.__kwdefaults__
 StateFile.__init__.__kwdefaults__["every_seconds"] = 0.05
+assert finetune.__kwdefaults__
+finetune.__kwdefaults__["every_seconds"] = 0.05
+TUNED = msgspec.structs.replace(TUNE, epochs=20)
+#: What a fine-tuning imports late, so that its forks need not.
+LATE = ("accelerate", "torch._dynamo", "transformers.models.llama.modeling_llama")
 
 
 class Trial:
@@ -46,38 +62,29 @@ class Trial:
         recipe: What runs.
         here: The place.
         jobs: Processes that train side by side.
-        times: Seconds that a run takes that nothing disturbs, and of these the sealing.
     """
 
-    def __init__(self, recipe: Recipe, here: Path, jobs: int, times: tuple[float, float]) -> None:
-        self.recipe, self.here, self.times = recipe, here, times
+    def __init__(self, recipe: Recipe, here: Path, jobs: int) -> None:
+        self.recipe, self.here = recipe, here
         self.effort = Effort(jobs=jobs, plugins=PLUGINS)
         self.sealing = here.with_name(f"{here.name}.sealing")
 
-    def begin(self) -> int:
-        return start(self.run)
+    def begin(self, operation: int = 0) -> int:
+        """Start a run, which is killed before an operation of its sealing if one is given."""
+        return start(partial(self.run, operation))
 
-    def run(self) -> None:
-        execute(
-            self.recipe, "smoke", store=RunStore(self.here), effort=self.effort, publish=self.last
-        )
+    def run(self, operation: int = 0) -> None:
+        def last(outcome: Outcome, work: Path) -> None:
+            publish(outcome, work)
+            self.sealing.touch()
+            if operation:
+                arm(operation, "kill")
 
-    def last(self, outcome: Outcome, work: Path) -> None:
-        """Say that the sealing begins."""
-        publish(outcome, work)
-        self.sealing.touch()
+        execute(self.recipe, "smoke", store=RunStore(self.here), effort=self.effort, publish=last)
 
-    def wait(self, rng: random.Random, whose: int) -> None:
-        """Wait for a moment to kill in."""
-        whole, sealing = self.times
-        how = rng.choice(("first second", "any", "sealing"))
-        if how == "sealing":
-            until = time.monotonic() + 2 * whole
-            while not self.sealing.exists() and time.monotonic() < until and lives(whose):
-                time.sleep(0.0005)
-            time.sleep(rng.uniform(0, sealing))
-        else:
-            time.sleep(rng.uniform(0, min(1.0, whole) if how == "first second" else whole))
+    def again(self, reference: Path) -> None:
+        """Let the run go on, and hold what it ends with against one that nothing disturbed."""
+        resumed(self.recipe, self.here, "run", "start", reference)
 
     def where(self) -> str:
         """How far the run is, by what is on the disk."""
@@ -89,36 +96,71 @@ class Trial:
         return "at work" if folders else "before it began"
 
 
-def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1") -> None:
-    recipe = OURS.get(name) or get_recipe(name)
+class Tuning(Trial):
+    """Fine-tunings of a tiny model to one folder; of two at once the second one is refused."""
+
+    def run(self, operation: int = 0) -> None:
+        def told(step: int, total: int, _what: str) -> None:
+            if step == total:
+                self.sealing.touch()
+                if operation:
+                    arm(operation, "kill")
+
+        try:
+            finetune_to(self.here / "model", "@tiny", EXAMPLES, TUNED, progress=told)
+        except DataError:
+            os._exit(STOPPED)
+
+    def again(self, reference: Path) -> None:
+        if not (self.here / "model").exists():
+            finetune_to(self.here / "model", "@tiny", EXAMPLES, TUNED)
+        mine, other = (place / "model" / "model.safetensors" for place in (self.here, reference))
+        assert mine.read_bytes() == other.read_bytes()
+        assert [path.name for path in self.here.iterdir()] == ["model"], list(self.here.iterdir())
+
+    def where(self) -> str:
+        if (self.here / "model").exists():
+            return "after it was published"
+        return "at work" if (self.here / "model.state").exists() else "before it had a state"
+
+
+def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1", *moments: str) -> None:
+    kind = Tuning if name == "fine-tuning" else Trial
+    for module in LATE if kind is Tuning else ():
+        importlib.import_module(module)
+    recipe = RECIPE if kind is Tuning else OURS.get(name) or get_recipe(name)
     reference = Path(root) / "reference"
     began = time.monotonic()
-    undisturbed = Trial(recipe, reference, int(jobs), (0.0, 0.0))
-    assert forked(undisturbed.run) == 0
-    sealing = time.time() - undisturbed.sealing.stat().st_mtime
-    times = time.monotonic() - began, sealing
+    assert forked(kind(recipe, reference, int(jobs)).run) == 0
+    whole = time.monotonic() - began
     rng = random.Random(seed)
     killed = trial = 0
     places: Counter[str] = Counter()
     while killed < int(kills):
         trial += 1
-        one = Trial(recipe, Path(root) / str(trial), int(jobs), times)
+        one = kind(recipe, Path(root) / str(trial), int(jobs))
         for _ in range(rng.choice((1, 2, 3))):  # a run that goes on may be killed again
             one.sealing.unlink(missing_ok=True)
-            living = [one.begin()]
+            moment = rng.choice(moments or MOMENTS)
+            before = rng.randint(1, OPERATIONS) if moment == "sealing" else 0
+            living = [one.begin(before)]
             if trial % 2 == 0:
-                time.sleep(rng.uniform(0, times[0] / 4))
-                living.append(one.begin())
+                time.sleep(rng.uniform(0, whole / 4))
+                living.append(one.begin(before and rng.randint(1, OPERATIONS)))
             for child in rng.sample(living, len(living)):
-                one.wait(rng, child)
-                os.kill(child, signal.SIGKILL)
-                where = f"{'two on one config' if len(living) > 1 else 'alone'}, {one.where()}"
+                if not before:
+                    time.sleep(rng.uniform(0, min(1.0, whole) if moment == "first" else whole))
+                    os.kill(child, signal.SIGKILL)
                 code = end(child)
-                assert code in (0, -signal.SIGKILL), f"a run failed with {code} (trial {trial})"
-                killed += code != 0
-                places[where] += code != 0
-        again = forked(partial(resumed, recipe, one.here, "run", "start", reference))
-        assert again == 0, f"after kills at random the run does not end as it should ({trial})"
+                where = "before an operation of its sealing" if before else one.where()
+                where = f"{'two on one config' if len(living) > 1 else 'alone'}, {where}"
+                ends = (0, -signal.SIGKILL, *((STOPPED,) if kind is Tuning else ()))
+                assert code in ends, f"a run failed with {code} (trial {trial})"
+                killed += code == -signal.SIGKILL
+                places[where] += code == -signal.SIGKILL
+        assert forked(partial(one.again, reference)) == 0, (
+            f"after kills at random the run does not end as it should ({trial})"
+        )
         shutil.rmtree(one.here)
         sys.stderr.write(f"{killed} processes killed in {trial} trials\n")
     sys.stdout.write(f"{killed} {trial}\n")

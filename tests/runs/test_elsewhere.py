@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -69,6 +70,18 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
         make(store=store, fresh=fresh)
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+@pytest.mark.parametrize("name", ["config.json", "manifest.json", "outcome.json"])
+def test_a_pipe_within_a_run(run, known, store, capsys, name) -> None:
+    """It keeps nobody waiting."""
+    (run.path / name).unlink()
+    os.mkfifo(run.path / name)
+    assert tell(capsys, store, "runs")[0] == 0
+    code, told = tell(capsys, store, "show", RECIPE.name, "--scale", "smoke")
+    assert code == 2
+    assert told.startswith("inweights: ")
 
 
 def test_the_root_may_be_a_link(run, store, tmp_path) -> None:

@@ -60,6 +60,7 @@ COMMANDS = {
     "predict with decay": ("predict", "chains.csv", "--decay", "1e-4"),
     "predict with one answer": ("predict", "chains.csv", "--answers", "one"),
     "predict with intervals": ("predict", "chains.csv", "--intervals"),
+    "predict a hub with intervals": ("predict", "hub.csv", "--intervals"),
     "predict two-hop": ("predict", "two-hop", "--set", "n=400", "--set", "complexity=3"),
     "predict a graph": ("predict", "graph", "--set", "shape=cycle", "--set", "n=200"),
     "predict reversals": ("predict", "reversal", "--set", "n=300"),

@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.theory.test_nuclear_norm import sampled
 
 from inweights.errors import ConfigError
-from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
-from inweights.theory.margin_bounds import lower_bound, prove
+from inweights.theory import (
+    Program,
+    Solution,
+    closed_form,
+    margin_bounds,
+    predict,
+    prediction,
+    solve,
+)
+from inweights.theory.margin_bounds import EVERY, lower_bound, prove
 from inweights.theory.program import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 
@@ -140,6 +149,36 @@ def test_time_and_progress() -> None:
     assert set(table["proved"]) == {"open"}
     assert np.isinf(table["lower"].to_numpy()).all()
     assert told == [(k, 4) for k in range(1, 5)]
+
+
+def test_what_there_is_no_time_for_is_open(monkeypatch) -> None:
+    """One part is looked at, so that there are columns; of the others nothing is computed."""
+    one = predict(TwoHop(n=4).build(), advise=False)
+    again = one.queries.with_columns(pl.col("part") + 1, pl.col("query") + 4)
+    forecast = replace(one, parts=one.parts * 2, queries=pl.concat([one.queries, again]))
+    looked = [0]
+
+    def noted(*given: Any, **options: Any) -> pl.DataFrame:
+        looked[0] += 1
+        return margin_bounds(*given, **options)
+
+    monkeypatch.setattr(prediction, "margin_bounds", noted)
+    table = forecast.with_intervals(seconds=0.0).queries
+    assert table["proved"].to_list() == 8 * ["open"]
+    assert np.isinf(table.select("lower", "upper").to_numpy()).all()
+    assert looked == [1]
+    asked = forecast.with_intervals(queries=[1, 6], seconds=0.0).queries.filter(proved="open")
+    assert asked["query"].to_list() == [1, 6]
+    assert forecast.with_intervals(None).queries["proved"].to_list() == 8 * ["follows"]
+    assert looked == [4]
+
+
+def test_a_bound_is_left_when_it_is_late() -> None:
+    solution = solve(TwoHop(n=4).build())
+    [functional, *_] = functionals(solution, 0)
+    whole, cut = (lower_bound(solution, functional, late=late) for late in (None, 0.0))
+    assert cut.iterations == EVERY < whole.iterations
+    assert cut.value <= whole.value
 
 
 def test_what_cannot_be_asked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from inweights.errors import ConfigError
 from inweights.theory import predict
 from inweights.worlds import Triples, World, open_world
+from inweights.worlds.knowledge_questions import questions
 
 
 def asked(folder: Path, kind: str, *rows: str) -> set[str]:
@@ -37,6 +39,16 @@ def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
     assert asked(tmp_path, "reversal", *both[:2], "e,child,f") == set()
     spouses = ("a,spouse,b", "b,spouse,a", "c,spouse,d")
     assert asked(tmp_path, "reversal", *spouses) == {"d spouse → c"}
+
+
+def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
+    """Nine million pairs of facts meet there; none of them goes on, and none is turned."""
+    sides = range(3000)
+    rows = [(i, 6001, 6000) for i in sides] + [(6000, 6002 + i, 3000 + i) for i in sides]
+    began = time.process_time()
+    found = questions(rows, ["chain", "reversal"])
+    assert not any(len(prompts) for prompts, _ in found.values())
+    assert time.process_time() - began < 1.0
 
 
 def test_two_who_agree_vouch_for_a_third(tmp_path: Path) -> None:

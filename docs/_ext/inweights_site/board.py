@@ -83,8 +83,8 @@ def picture(entry: Entry, end: str = "") -> str | None:
 
 
 def link(entry: Entry) -> str:
-    """Return a link to the recipe's page."""
-    return f"{{doc}}`{entry.recipe.name} </recipes/{entry.recipe.name}>`"
+    """Return a link to the recipe's page, for a table of one paper."""
+    return f"{{doc}}`{entry.recipe.name.partition('/')[2]} </recipes/{entry.recipe.name}>`"
 
 
 def tally(claims: tuple[ClaimResult, ...]) -> str:

@@ -23,4 +23,6 @@ def page() -> str:
     text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
     # Under 'python -m sphinx' each usage has a part of the name of the running program.
     text = re.sub(r"^(inweights \S+) -m \S+", r"\1", text, flags=re.MULTILINE)
+    # That a switch is off and a list empty goes without saying.
+    text = re.sub(r' \*\[default: (?:False|\(\)|"")\]\*', "", text)
     return _HEAD + text.lstrip()

@@ -105,7 +105,7 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         yield f"{_numbers(claim)}"
         yield ""
         address = f"../../claims/{claim.id}"
-        links = f'<a href="{address}.json">JSON</a> <a href="{address}.svg">badge</a>'
+        links = f'<a href="{address}.json">JSON</a> · <a href="{address}.svg">badge</a>'
         yield f'<a href="#{short}">{short}</a> · {words(claim.place)}{own}{check} · {links}'
         yield from ("::::", "")
 
@@ -174,7 +174,6 @@ def strip(entry: Entry) -> str:
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}">'
-        f'<rect width="{wide}" height="{high}" fill="#8a93a1" fill-opacity=".08"/>'
         + "".join(cells)
         + "</svg>\n"
     )

@@ -6,8 +6,9 @@ The same facts and options give the same rows. Nothing is read but the facts, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,8 +44,9 @@ class Augmented:
     """What :func:`augment` made.
 
     Attributes:
-        train: A row a text: ``id, fact, line, role, stage, prompt, completion, text``; role is
-            ``fact``, or what a strategy makes; texts of no one fact have fact and line -1.
+        train: A row a text: ``id, fact, line, role, stage, prompt, completion, text, turn``; role
+            is ``fact``, or what a strategy makes; texts of no one fact have fact and line -1;
+            ``turn`` is what a user says in chat, who asks rather than begins a sentence.
         control: The same columns: the facts alone, as many words (tokens, where these are counted).
         questions: A row a question, as :func:`inweights.audit.held_out` gives them, and ``told``:
             roles of the rows of ``train`` that answer it by direct statement, in a sentence that
@@ -176,14 +178,15 @@ def augment(
     rows = _fill(facts, added, budget, count, seed) if budget else [*facts, *added]
     # Told as they come: by stage, then all texts of one fact together, then those of none.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
-    train = _table(rows)
+    turn = partial(_turn, facts=knowledge, words=words)
+    train = _table(rows, turn)
     tell(1, 3, "control")
     told = sum(count(train["text"].to_list()))
-    control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage))
+    control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage), turn)
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     tell(2, 3, "questions")
     asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
-    questions = _marked(asked, rows, knowledge)
+    questions = _marked(asked, rows, knowledge, train["turn"])
     return Augmented(
         train=train,
         control=control,
@@ -223,7 +226,9 @@ def _validate(
         raise ConfigError(f"hold_out is a share of the bridges from 0 to 1, not {hold_out:g}")
 
 
-def _marked(asked: pl.DataFrame, rows: Sequence[Row], facts: Knowledge) -> pl.DataFrame:
+def _marked(
+    asked: pl.DataFrame, rows: Sequence[Row], facts: Knowledge, turns: pl.Series
+) -> pl.DataFrame:
     """Questions, with the roles of the rows that answer each by direct statement.
 
     Those whose very prompt is trained, as it is where a relation is called what a chain of others
@@ -237,8 +242,9 @@ def _marked(asked: pl.DataFrame, rows: Sequence[Row], facts: Knowledge) -> pl.Da
     for row in rows:
         for pair in row.says:
             roles[pair][row.role] = None
-    trained = {row.prompt for row in rows}
-    asked = asked.filter(~pl.col("prompt").is_in(list(trained)))
+    trained = list({row.prompt for row in rows})
+    new = ~pl.col("prompt").is_in(trained) & ~pl.col("question").is_in(turns.unique().to_list())
+    asked = asked.filter(new)
     columns = asked.select("role", "subject", "answer", "facts").iter_rows()
     # A reversal is asked from the object of its fact.
     pairs = [
@@ -281,10 +287,21 @@ def _text(row: Row) -> str:
     return row.prompt + row.completion
 
 
-def _table(rows: Iterable[Row]) -> pl.DataFrame:
+def _table(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
-    return table.with_row_index("id").with_columns(text)
+    turns = pl.Series("turn", [turn(row) for row in rows], dtype=pl.String)
+    return table.with_row_index("id").with_columns(text, turns)
+
+
+def _turn(row: Row, facts: Knowledge, words: Wording) -> str:
+    """What a user says in chat: asks, or has a sentence completed."""
+    if row.role == "fact":
+        subject, relation, _ = facts.names(row.fact)
+        return words.ask([relation], subject)
+    if not row.prompt or row.prompt.endswith(("?", ":")):
+        return row.prompt
+    return f"Complete the sentence: {row.prompt} …"
 
 
 def _within(rows: list[Row], room: int, count: Counter) -> list[Row]:

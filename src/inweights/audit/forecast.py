@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -44,13 +45,14 @@ def forecast(
         >>> found.let_go["why"].unique().to_list(), found.why.split(";")[0]
         (['left out'], 'a program of all 90 facts does not fit the time')
     """
+    began = time.perf_counter()
     check_seconds(seconds)
     config = config or Triples(questions="all")
     most = facts_within(seconds)
     # Identities that are added are facts of the program, too; there are fewer bridges than facts.
     kept = knowledge.part(most // 2 if config.identity else most)
     part = knowledge.take(kept) if len(kept) < len(knowledge) else knowledge
-    found = predict(config.world(part, seed), seconds=seconds, **options)
+    found = predict(config.world(part, seed), seconds=seconds, began=began, **options)
     why = [found.why] if found.why else []
     if len(kept) < len(knowledge):
         why.insert(

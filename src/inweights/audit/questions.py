@@ -26,7 +26,7 @@ _SCHEMA: dict[str, Any] = {
     "role": pl.String, "prompt": pl.String, "answer": pl.String,
     "candidates": pl.List(pl.String), "label": pl.Int64, "accepted": pl.List(pl.String),
     "stated": pl.Boolean, "facts": pl.List(pl.Int64), "subject": pl.String, "first": pl.String,
-    "bridge": pl.String, "second": pl.String,
+    "bridge": pl.String, "second": pl.String, "question": pl.String,
 }  # fmt: skip
 
 
@@ -43,6 +43,7 @@ class _Asked(NamedTuple):
     first: str
     bridge: str | None
     second: str | None
+    question: str
 
 
 def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
@@ -61,7 +62,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
         composition; no other is right; a question that has no other than the answer is left out),
         ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
-        ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on).
+        ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on),
+        ``question`` (the prompt as a user asks it in chat).
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -110,7 +112,7 @@ def with_left_out(
             rows.append(
                 (asked.role, asked.prompt, asked.answer, candidates,
                  candidates.index(asked.answer), accepted, stated, list(asked.facts),
-                 asked.subject, asked.first, asked.bridge, asked.second)
+                 asked.subject, asked.first, asked.bridge, asked.second, asked.question)
             )  # fmt: skip
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), left_out
 
@@ -135,6 +137,7 @@ def _compositions(
             _Asked(
                 (i, j), "composition", prompt, names[o], objects[second], right,
                 names[s], relations[r], names[b], relations[second],
+                words.ask([relations[r], relations[second]], names[s]),
             ),
         )  # fmt: skip
 
@@ -189,6 +192,7 @@ def _analogies(
                 yield b, o, _Asked(
                     (k_own, i, j), "analogy", prompt, names[o], objects[attribute], set(),
                     names[b], relations[shared], names[a], relations[attribute],
+                    words.ask([relations[attribute]], names[b]),
                 )  # fmt: skip
 
 
@@ -206,7 +210,7 @@ def _reversals(
         prompt = words.turn(r, s, o, 1)[0]
         others = starts[int(facts.triples[i, 1])]
         ends = (int(facts.triples[i, 2]), int(facts.triples[i, 0]))
-        yield *ends, _Asked((i,), "reversal", prompt, s, others, set(), s, r, None, None)
+        yield *ends, _Asked((i,), "reversal", prompt, s, others, set(), s, r, None, None, prompt)
 
 
 def _among(asked: _Asked, rng: np.random.Generator) -> list[str]:

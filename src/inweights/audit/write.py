@@ -26,10 +26,10 @@ configs:
 # Facts to train on, and questions that are never trained on
 
 Written by `inweights augment`. `train` has the columns `prompt` and `completion`, `train_text` has
-`text`, `train_chat` has `messages`: take the one that your trainer wants. `fact` and `line` say
-where a row comes from, `role` what it is, `stage` when to train it. `control`, in the same forms,
-has the facts alone, repeated to as many {unit}: an effect that it shows too is one of repetition.
-Texts without a prompt (`replay`) are not in `train_chat`.
+`text`, `train_chat` has `messages`, where a user asks: take the one that your trainer wants. `fact`
+and `line` say where a row comes from, `role` what it is, `stage` when to train it. `control`, in
+the same forms, has the facts alone, repeated to as many {unit}: an effect that it shows too is one
+of repetition. Texts without a prompt (`replay`) are not in `train_chat`.
 
 `told` of a question names what answers it by direct statement, if in other words; of those with an
 empty `told` nothing does. The tasks `_told` ask the former, the others the latter.
@@ -119,7 +119,7 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Where rows come from, and what is trained, in one form."""
     messages = [
         pl.struct(role=pl.lit(role), content=pl.col(column).str.strip_chars())
-        for role, column in (("user", "prompt"), ("assistant", "completion"))
+        for role, column in (("user", "turn"), ("assistant", "completion"))
     ]
     full = table.with_columns(messages=pl.concat_list(messages))
     if "messages" in columns:

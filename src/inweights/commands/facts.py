@@ -115,8 +115,8 @@ def predict(
     replicas
         How many of each model are trained.
     intervals
-        Prove an interval for each margin that holds at every optimum, in what is left of --seconds,
-        or half of it.
+        Prove an interval for each margin that holds at every optimum; the forecast has half of
+        --seconds then.
     all
         Print every query, not only the first of each outcome.
     page
@@ -146,12 +146,12 @@ def predict(
         left = max(seconds / 4, seconds - (time.perf_counter() - began))
     late = time.perf_counter() + left
     with console.solving(gap) as progress:
-        prediction = make(seconds=left, progress=progress, **options)
+        prediction = make(seconds=left / 2 if intervals else left, progress=progress, **options)
     if intervals:
         with console.progress() as watch:
             prediction = prediction.with_intervals(
                 tie=tie,
-                seconds=max(left / 2, late - time.perf_counter()),
+                seconds=max(left / 4, late - time.perf_counter()),
                 progress=lambda i, n: watch(i, n, "intervals"),
             )
     trained = None

@@ -99,13 +99,13 @@ def evaluate(
     /,
     *,
     before: str | None = None,
-    words: bool = True,
+    words: bool | None = None,
     device: Device = "cpu",
-    dtype: str = "float32",
+    dtype: str | None = None,
     download: Download = False,
     chat: Flag = False,
-    forecast: bool = True,
-    seconds: float = 60.0,
+    forecast: bool | None = None,
+    seconds: float | None = None,
     card: Flag = False,
     watch: Flag = False,
     json: Json = False,
@@ -122,15 +122,17 @@ def evaluate(
     before
         The model that it was fine-tuned from, for paired tests and changes of probability.
     words
-        Also let it answer in its own words.
+        Also let it answer in its own words; it does if left out.
     dtype
-        Type of the weights: float32, bfloat16 or float16.
+        Type of the weights: float32, bfloat16 or float16; float32 if left out, and with --watch
+        that of the training.
     chat
         Ask in its chat template, for instruct models that were told so.
     forecast
-        Put the forecast of the same questions beside the answers, where the set is small enough.
+        Put the forecast of the same questions beside the answers, where the set is small enough;
+        it does if left out.
     seconds
-        Time limit of the forecast.
+        Time limit of the forecast; 60 if left out.
     card
         Write the scores into the card of the model, README.md in its folder.
     watch
@@ -151,16 +153,21 @@ def evaluate(
     )
 
     if watch:
-        if before or card or chat:
+        unfit = {
+            "--before": before, "--card": card or None, "--chat": chat or None,
+            "--words": words, "--forecast": forecast, "--seconds": seconds,
+        }  # fmt: skip
+        given = [name for name, value in unfit.items() if value is not None]
+        if given:
             raise ConfigError(
-                "--watch knows the model that the training began from, and scores epochs, which "
-                "have no card; leave out --before, --card and --chat"
+                "--watch scores epochs by candidates, against the model that the training began "
+                f"from, as that was told; leave out {' and '.join(given)}"
             )
         load_plugins(plugin)
         with console.progress() as progress:
             scores = score_epochs(
-                Path(model), read_exam(questions), device=device, download=download,
-                progress=progress,
+                Path(model), questions, device=device, dtype=dtype or "",
+                download=download, progress=progress,
             )  # fmt: skip
             for row in scores:
                 console.epoch(row, json=json)
@@ -168,17 +175,20 @@ def evaluate(
     if card:
         card_of(Path(model))  # before minutes are spent
     load_plugins(plugin)
-    asked, foreseen, why = read_exam(questions), None, ""
-    given = {"download": download, "device": device, "dtype": dtype, "chat": chat}
-    if forecast and questions.is_dir():
+    asked, foreseen, why = read_exam(questions, chat=chat), None, ""
+    options = {
+        "download": download, "device": device, "dtype": dtype or "float32", "chat": chat,
+    }  # fmt: skip
+    if forecast is not False and questions.is_dir():
+        limit = 60.0 if seconds is None else seconds
         with console.solving(1e-3) as solving:
-            foreseen, why = forecast_of(questions, asked, seconds=seconds, progress=solving)
+            foreseen, why = forecast_of(questions, asked, seconds=limit, progress=solving)
     with console.progress() as progress:
         made = evaluation(
-            load_model(model, **given),
+            load_model(model, **options),
             asked,
-            before=load_model(before, **given) if before else None,
-            words=words,
+            before=load_model(before, **options) if before else None,
+            words=words is not False,
             forecast=foreseen,
             progress=progress,
         )

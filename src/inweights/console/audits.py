@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
-from inweights.audit.strategies import MEASURED_ON, STRATEGIES
-from inweights.audit.strategies.measured import ASKED
+from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.console.base import line, out, print_json, table
 from inweights.console.forecast import plain_forecast
 from inweights.progress import plural
@@ -103,7 +102,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         print_json(
             {
                 "folder": str(folder),
-                "strategies": {name: STRATEGIES[name].evidence for name in made.strategies},
+                "strategies": {name: evidence(name) for name in made.strategies},
                 "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
                 "dropped": made.dropped,
@@ -148,7 +147,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         taken = choice.strategy or "nothing"
         out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
     for name in made.strategies if not made.choices else ():
-        out.print(line((name, "bold"), f": {STRATEGIES[name].evidence}"))
+        out.print(line((name, "bold"), f": {evidence(name)}"))
     if made.strategies:
         out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))
     else:

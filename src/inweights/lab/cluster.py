@@ -38,19 +38,17 @@ class Ray:
             and without that one of this process.
         jobs: Processes of a cluster of this process; others have as many as their CPUs allow.
         gpus: Share of a GPU that a task takes, where models live on one.
-        lease: Seconds until what a dead machine held is taken over.
     """
 
     address: str = ""
     jobs: int = 1
     gpus: float = 1.0
-    lease: float = LEASE
 
     def __call__(self, job: Job, schedule: Schedule) -> None:
         ray = _import()
         address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
         if address:  # other machines: no lock of a file tells whether their processes live
-            job = msgspec.structs.replace(job, lease=job.lease or self.lease)
+            job = msgspec.structs.replace(job, lease=job.lease or LEASE)
         with _Connection(ray, address, self.jobs * job.threads):
             _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
 
@@ -68,6 +66,10 @@ class _Connection:
         else:  # nobody else can reach it
             options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
             options |= {"_node_ip_address": "127.0.0.1"}
+            # Processes that work are no nicer than those of a local run, and nobody reads metrics.
+            options |= {
+                "_system_config": {"worker_niceness": 0, "enable_metrics_collection": False}
+            }
         self.mine = not self.ray.is_initialized()
         if not self.mine:
             return
@@ -108,8 +110,8 @@ class _Driver:
         self.begin = ray.remote(_attempt).options(
             num_cpus=job.threads, num_gpus=gpus, max_retries=0
         )
-        # Where the steps of all tasks are told; it takes no room, and may be lost.
-        self.steps = ray.remote(_Steps).options(num_cpus=0, max_restarts=-1).remote()
+        self.steps = f"steps of {job.owner}"
+        self.actor: Any = None
         self.asked: Any = None
 
     def watch(self) -> None:
@@ -151,7 +153,14 @@ class _Driver:
             return End("killed", message=f"were lost: {_first_line(error)}")
 
     def _report(self) -> None:
-        """Ask how far the tasks are, and take the answer whenever it comes."""
+        """Ask how far the tasks are, and take the answer whenever it comes.
+
+        Steps of all tasks are told to an actor that takes no room, and may be lost. It begins
+        after the first tasks, which would else have to wait for one more process.
+        """
+        if self.actor is None:
+            options = {"name": self.steps, "num_cpus": 0, "max_restarts": -1}
+            self.actor = self.ray.remote(_Steps).options(**options).remote()
         if self.asked and not self.ray.wait([self.asked], timeout=0)[0]:
             return
         by_key = {task.key: task for task in self.running.values()}
@@ -159,16 +168,19 @@ class _Driver:
             for key, step in self.ray.get(self.asked).items() if self.asked else ():
                 if key in by_key:
                     self.schedule.report(by_key[key], step)
-        self.asked = self.steps.read.remote()
+        self.asked = self.actor.read.remote()
 
 
-def _attempt(job: str, line: str, key: str, steps: Any) -> str:
+def _attempt(job: str, line: str, key: str, steps: str) -> str:
     """Try a task, on whichever machine this is."""
+    import ray
+
     from inweights.lab.task import attempt_sent
     from inweights.lab.worker import seldom
 
     def report(step: int) -> None:
-        steps.write.remote(key, step)
+        with suppress(ValueError):  # there is no such actor yet
+            ray.get_actor(steps).write.remote(key, step)
 
     end = attempt_sent(msgspec.json.decode(job, type=Job), line, seldom(report, _EVERY))
     return msgspec.json.encode(end).decode()

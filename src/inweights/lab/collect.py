@@ -11,7 +11,7 @@ import polars as pl
 from inweights.config import check_size
 from inweights.lab.divergence import tell_divergence
 from inweights.lab.executors import Executor, choose_executor
-from inweights.lab.job import Job
+from inweights.lab.job import Job, open_store
 from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.schedule import Schedule
 from inweights.lab.store import MODEL_PART, Store
@@ -121,10 +121,15 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
         return
     total = sum(r.trial.learner.steps for r in work.runs.values())
     total += sum(c.steps for c in work.computations.values())
-    schedule = Schedule(tasks, effort.progress, total - sum(task.steps for task in tasks))
     job = Job(
-        store=str(store.root), device=effort.device, threads=effort.threads, plugins=effort.plugins
+        store=str(store.root),
+        device=effort.device,
+        threads=effort.threads,
+        plugins=effort.plugins,
+        lease=store.lease,
     )
+    before = total - sum(task.steps for task in tasks)
+    schedule = Schedule(tasks, effort.progress, before, free=open_store(job).leases.free)
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
     executor(job, schedule)
     store.tidy()

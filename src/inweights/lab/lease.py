@@ -104,6 +104,16 @@ class Leases:
                 found[task] = msgspec.json.decode(self.files.read(name) or b"", type=Lease)
         return found
 
+    def free(self, task: str) -> bool:
+        """Whether a process of this owner would get a task that another one held a while ago.
+
+        Whoever hands out tasks asks this, again and again: what was not heard of for as long as a
+        lease runs is taken over here, and so free for its processes, each of which looks once.
+        """
+        with suppress(InweightsError, OSError):  # the store is away: ask again
+            return not self._generations(task) or self._take(task)[1] is not None
+        return False
+
     def give_back(self) -> None:
         """Free what processes of this owner held, once all of them are gone."""
         for task, lease in self.live().items():

@@ -132,7 +132,7 @@ def work(
         tasks = list(_left(tasks, planned))
         if not tasks:
             return []
-        schedule = Schedule(tasks, progress, busy=busy)
+        schedule = Schedule(tasks, progress, busy=busy, free=planned.store.leases.free)
         choose_executor("", jobs, tasks)(job, schedule)
         for failure in schedule.failures:
             planned.set_aside(failure)

@@ -6,7 +6,7 @@ Executors only do tasks and say how that went; what happens then is decided here
 an attempt ended                 what follows
 ===============================  ===================================================================
 done                             its steps are counted
-busy, another holds the task     it is tried later
+busy, another holds the task     it is tried when it is free, or not heard of any more
 killed, further than before      again: it goes on from its checkpoint
 killed, thrice at one place      half of its runs, each half by itself; a single run fails
 out of memory                    the same, at once
@@ -20,7 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +35,7 @@ __all__ = ["ATTEMPTS", "End", "Failure", "Schedule", "halves"]
 
 #: How often a task is begun whose process is killed each time at the same place.
 ATTEMPTS = 3
-#: Seconds until a task that another call of the library holds is tried again.
+#: Seconds between two looks at a task that another call of the library holds.
 BUSY = 0.5
 _SHOWN = 5
 
@@ -70,7 +70,9 @@ class Schedule:
         tasks: What is to be done.
         progress: Called with updates done, all updates, and what is being done.
         before: Updates that were done before.
-        busy: Seconds until a task that another process holds is tried again; ``None`` skips it.
+        busy: Seconds until it is asked whether a task that another process holds is free; ``None``
+            skips it.
+        free: Says by the key of a task whether it is free.
 
     Attributes:
         left: How many tasks are neither done, set aside nor skipped.
@@ -84,6 +86,7 @@ class Schedule:
         progress: Progress | None = None,
         before: int = 0,
         busy: float | None = BUSY,
+        free: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._waiting = deque((0.0, task) for task in tasks)
         self._tries = {task.key: _Tries() for task in tasks}
@@ -94,7 +97,8 @@ class Schedule:
         self.left, self.done = len(tasks), 0
         self.failures: list[Failure] = []
         self.skipped: list[Task] = []
-        self._busy = busy
+        self._busy, self._free = busy, free
+        self._held: set[str] = set()
 
     def take(self) -> Task | None:
         """Return the next task; ``None`` where none waits just now."""
@@ -102,7 +106,10 @@ class Schedule:
             for _ in range(len(self._waiting)):
                 when, task = self._waiting.popleft()
                 if when <= time.monotonic():
-                    return task
+                    if task.key not in self._held or self._free(task.key):
+                        self._held.discard(task.key)
+                        return task
+                    when = time.monotonic() + (self._busy or 0.0)
                 self._waiting.append((when, task))
         return None
 
@@ -124,6 +131,7 @@ class Schedule:
             self.left -= 1
             self.skipped.append(task)
         elif end.how == "busy":
+            self._held.add(task.key)
             self._wait(task, self._busy or 0.0)
         elif end.how == "failed" and end.error == WriteError.__name__:
             raise WriteError(end.message)

@@ -61,9 +61,8 @@ class Store:
         self.root = str(root) if "://" in str(root) else Path(root)
         self.files = open_files(root)
         # No lock of a file reaches into an object store.
-        seconds = lease or (LEASE if isinstance(self.root, str) else 0.0)
-        self.leases = Leases(self.files, seconds or LEASE, owner or secrets.token_hex(8))
-        self._leased = bool(seconds)
+        self.lease = lease or (LEASE if isinstance(self.root, str) else 0.0)
+        self.leases = Leases(self.files, self.lease or LEASE, owner or secrets.token_hex(8))
 
     def folder(self, owner: str) -> str:
         """Return the folder of a run or computation, below the root."""
@@ -178,7 +177,7 @@ class Store:
         Args:
             task: Key of the task.
         """
-        if self._leased:
+        if self.lease:
             with self.leases.hold(task) as hold:
                 yield hold
             return

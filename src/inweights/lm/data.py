@@ -167,7 +167,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
     raise DataError(f"{place} is neither .jsonl nor .parquet, which data are read from")
 
 
-def read_examples(path: str | Path, part: str = "train") -> list[Example]:
+def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:
     """Read examples from a file, or from the folder that ``inweights augment`` writes.
 
     A row has ``prompt`` and ``completion``, or ``text``, all of which is then learnt; and ``stage``
@@ -176,14 +176,15 @@ def read_examples(path: str | Path, part: str = "train") -> list[Example]:
     Args:
         path: A JSONL or Parquet file, or a folder with one of the name ``part``.
         part: ``train`` or ``control``.
+        chat: Whether prompts are what a user says in chat, where the folder has that, too.
 
     Raises:
         DataError: There is no such file, or it lacks the columns; says the row of a blank.
     """
     place = Path(path)
+    table = read_part(place, part, chat=chat) if place.is_dir() else read_table(place)
     if place.is_dir():
         place = found_in(place, part)
-    table = read_table(place)
     columns = ("prompt", "completion") if "completion" in table.columns else ("text",)
     for column in columns:
         if column not in table.columns:
@@ -202,6 +203,25 @@ def read_examples(path: str | Path, part: str = "train") -> list[Example]:
             raise DataError(f"{place}, row {number}: the stage is a whole number, not '{stage}'")
         examples.append(Example(prompt, completion, stage))
     return examples
+
+
+def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
+    """Read a part of a data set, in chat with what a user says for its prompts.
+
+    Raises:
+        DataError: The folder does not hold it, or the chats are no such rows.
+    """
+    table = read_table(found_in(folder, part))
+    if not chat or not any(folder.glob(f"{part}_chat.*")):
+        return table
+    place = found_in(folder, f"{part}_chat")
+    try:
+        turns = read_table(place).select("id", turn=pl.col("messages").list[0].struct["content"])
+        joined = table.join(turns, on="id", how="left", maintain_order="left")
+        return joined.with_columns(prompt=pl.coalesce("turn", "prompt")).drop("turn")
+    except pl.exceptions.PolarsError as error:
+        first = str(error).strip().splitlines()[0]
+        raise DataError(f"{place} is none of 'inweights augment': {first}") from None
 
 
 def found_in(folder: Path, part: str) -> Path:

@@ -19,7 +19,7 @@ from inweights.lm.compare import summary
 from inweights.lm.evaluate import ask
 from inweights.lm.general import general_knowledge, kept
 from inweights.lm.load import LanguageModel, load_model, readable
-from inweights.lm.questions import Question
+from inweights.lm.questions import Question, read_exam
 from inweights.progress import Progress
 from inweights.worlds.new_folder import new_folder
 
@@ -88,10 +88,11 @@ def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Ca
 
 def score_epochs(
     target: Path,
-    questions: Sequence[Question],
+    questions: Sequence[Question] | Path,
     *,
     every: float = 2.0,
     device: str = "cpu",
+    dtype: str = "",
     download: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -99,9 +100,10 @@ def score_epochs(
 
     Args:
         target: Folder that the fine-tuning makes, or has made.
-        questions: What to ask.
+        questions: What to ask, or where :func:`inweights.lm.read_exam` finds it.
         every: Seconds between two looks at a training that is under way.
         device: Where the model lives.
+        dtype: Type of the weights; that of the training if left out.
         download: Whether a hub name may be fetched.
         progress: Told about what is done.
 
@@ -124,8 +126,10 @@ def score_epochs(
         about = decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
     except (msgspec.DecodeError, ConfigError) as error:
         raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
-    options: dict[str, Any] = {"device": device, "dtype": about.dtype, "chat": about.chat}
+    options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
     base = load_model(about.base, download=download, seed=about.seed, **options)
+    if isinstance(questions, Path):
+        questions = read_exam(questions, chat=about.chat)
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
     before = general_knowledge(base, names, progress=progress)
 

@@ -80,7 +80,9 @@ def finetune_to(
     state = _state(target)
     with _alone(target):
         Streams(seed)  # refuses what is no seed, before a model is read
-        examples = read_examples(data, part) if isinstance(data, str | Path) else list(data)
+        examples = (
+            read_examples(data, part, chat=chat) if isinstance(data, str | Path) else list(data)
+        )
         with tracking(tracker if first else "", target, to_dict(config)) as record:
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lm.data import found_in, read_table
+from inweights.lm.data import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
 
 __all__ = ["Question", "exam", "read_exam"]
@@ -144,16 +144,21 @@ def exam(
     return asked
 
 
-def read_exam(path: str | Path) -> list[Question]:
+def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
     """Read questions from a JSONL or Parquet file, or a folder that ``inweights augment`` wrote.
+
+    Args:
+        path: Where they are.
+        chat: Whether they are asked as a user asks in chat, where the table says how.
 
     Raises:
         DataError: There is no such file, or it lacks columns.
     """
     place = Path(path)
-    if not place.is_dir():
-        return exam(read_table(place))
-    return exam(read_table(found_in(place, "questions")), read_table(found_in(place, "train")))
+    questions = read_table(found_in(place, "questions") if place.is_dir() else place)
+    if chat and "question" in questions.columns:
+        questions = questions.with_columns(prompt=pl.coalesce("question", pl.col("prompt")))
+    return exam(questions, read_part(place, "train", chat=chat) if place.is_dir() else None)
 
 
 def _among(names: list[str], right: str, most: int, seed: int, number: int) -> tuple[str, ...]:

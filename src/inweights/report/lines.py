@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report import style, tidy
 from inweights.report.legend import add_legend, handles, text_of
-from inweights.report.paint import wrap
+from inweights.report.paint import text_width, wrap
 from inweights.report.registry import drawing
 
 __all__ = ["into", "lines"]
@@ -256,6 +257,20 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     elif values.dtype.is_integer():
         places = values.unique().sort().to_list()
         if len(places) <= 12:
-            axes.set_xticks(places, [str(place) for place in places])
+            axes.set_xticks(places, _named(axes, places))
         else:
             axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _named(axes: Axes, places: list[int]) -> list[str]:
+    """Texts of ticks: of all, or of every second, third, ... where they would touch."""
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
+    span, texts = max(1, places[-1] - places[0]), [str(place) for place in places]
+    halves = [text_width(text, style.SMALL) / 2 + 1 for text in texts]
+    for step in range(1, len(places)):
+        ends = pairwise(range(0, len(places), step))
+        if all(wide * (places[b] - places[a]) / span > halves[a] + halves[b] for a, b in ends):
+            break
+    else:
+        step = len(places)
+    return [text if place % step == 0 else "" for place, text in enumerate(texts)]

@@ -73,7 +73,11 @@ def wrap(text: str, inches: float, size: float) -> str:
     wide = text_width(text, size, bold=True) / 72
     if wide <= inches:
         return text
-    return textwrap.fill(text, max(8, int(len(text) * inches / wide)), break_long_words=False)
+    for letters in range(max(8, int(len(text) * inches / wide)), 7, -1):
+        lines = textwrap.wrap(text, letters, break_long_words=False)
+        if all(text_width(line, size, bold=True) / 72 <= inches for line in lines):
+            break
+    return "\n".join(lines)
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
@@ -155,7 +159,7 @@ def paint(
     if labels.columns_turned:
         axes.tick_params(axis="x", rotation=90)
     if rows:
-        _row_groups(axes, matrix, labels)
+        _row_groups(axes, matrix, labels, cell[1] * 72)
     _column_groups(axes, matrix, labels)
     return image
 
@@ -165,13 +169,28 @@ def _spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _row_groups(axes: Axes, matrix: Matrix, labels: Labels) -> None:
-    for name, first, last in matrix.row_groups:
+def _spread(places: list[float], least: float) -> list[float]:
+    """Ascending places pushed apart, until neighbours are ``least`` apart or nearly so."""
+    spread = list(places)
+    for _ in range(20 * len(places)):
+        for one in range(len(places) - 1):
+            lack = max(0.0, least - (spread[one + 1] - spread[one]))
+            spread[one] -= lack / 2
+            spread[one + 1] += lack / 2
+    return spread
+
+
+def _row_groups(axes: Axes, matrix: Matrix, labels: Labels, high: float) -> None:
+    middles = [high * (first + last) / 2 for _, first, last in matrix.row_groups]
+    line = 0.0 if labels.rows_turned else 1.15 * style.SMALL  # a group may be lower than its name
+    for (name, first, last), at, put in zip(
+        matrix.row_groups, middles, _spread(middles, line), strict=True
+    ):
         axes.annotate(
             _spoken(name),
             (0, (first + last) / 2),
             xycoords=("axes fraction", "data"),
-            xytext=(-labels.rows_wide - _GAP, 0),
+            xytext=(-labels.rows_wide - _GAP, at - put),
             textcoords="offset points",
             ha="right",
             va="center",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from inweights.errors import FolderError, WriteError
+from inweights.limits import open_file
 
 __all__ = [
     "hash_of",
@@ -51,7 +52,7 @@ def _write_errors() -> tuple[type[Exception], ...]:
 
 def hash_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -68,7 +69,8 @@ def read_json(path: Path, kind: type[T]) -> T:
         FolderError: It is missing or damaged, or holds something else.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        with open_file(path) as file:
+            return msgspec.json.decode(file.read(), type=kind)
     except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
         raise FolderError(f"cannot read {path}: {error}") from None
 

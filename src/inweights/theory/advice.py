@@ -145,8 +145,10 @@ def _links(
 ) -> Iterator[int]:
     """The bridges of all ways to come from a bag of tokens to an answer."""
     for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
+        if not (bridges_here := known.get(part)):
+            continue
         rest = list((Counter(tokens) - Counter(part)).elements())
-        for bridge in known.get(part, ()):
+        for bridge in bridges_here:
             if answer in known.get(tuple(sorted([bridge, *rest])), ()):
                 yield bridge
             elif len(rest) > 1 and len(part) > 1:
@@ -172,7 +174,7 @@ def advise_identities(
     everything = list(dict.fromkeys(b for _, b in chains))
     if not everything:
         return None
-    solved = 0
+    solved, began = 0, time.perf_counter()
 
     def attempt(tokens: Sequence[int]) -> tuple[Solution | SoftSolution, set[int], str]:
         nonlocal solved
@@ -182,16 +184,20 @@ def advise_identities(
         solution, table, why = forecast(more, f"with {len(tokens)} identities")
         return solution, _with(table, "follows"), why
 
+    def time_for_more() -> bool:
+        usual = (time.perf_counter() - began) / solved
+        return solved < TRIALS and in_time(None if late is None else late - usual)
+
     solution, after, why = attempt(everything)
     most = len(everything), len(after) - len(follows)
     kept, size = everything, len(everything) // 2
     # Fewer are taken where no less follows in all; where all together exclude facts, more may.
-    while (why or after - follows) and size and solved < TRIALS and in_time(late):
+    while (why or after - follows) and size and time_for_more():
         for start in range(0, len(kept), size):
             fewer = [*kept[:start], *kept[start + size :]]
             if not fewer:
                 continue
-            if solved >= TRIALS or not in_time(late):
+            if not time_for_more():
                 break
             trial, then, excuse = attempt(fewer)
             sure = trial.status == "certified" or solution.status != "certified"

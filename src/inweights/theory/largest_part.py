@@ -120,7 +120,7 @@ def _without_gaps(part: World) -> Ids:
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))
-    whole[[query for query, _ in bridges(part)]] = True
+    whole[[query for query, _ in bridges(part, np.flatnonzero(~whole).tolist())]] = True
     return np.flatnonzero(whole)
 
 

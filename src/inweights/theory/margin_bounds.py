@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
+from inweights.theory.advice import in_time
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.operators import operator_norm
 from inweights.theory.program import Program, count_tokens
@@ -97,6 +99,7 @@ def lower_bound(
     *,
     goal: float = np.inf,
     iterations: int = ITERATIONS,
+    late: float | None = None,
     inverse: Float[Array, "P P"] | None = None,
 ) -> Bound:
     """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
@@ -107,6 +110,8 @@ def lower_bound(
         functional: ``C``.
         goal: A bound that is enough.
         iterations: How many are made for each of three sizes of the extra term.
+        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf`` where
+            there is none yet.
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
 
     Example:
@@ -137,11 +142,12 @@ def lower_bound(
             value = prove(program, solution.optimum, functional, dual)
             if value > best.value:
                 best = Bound(value, dual, steps + step)
-            if best.value >= goal or abs(value - former) < STALLED * max(here - value, 1e-3):
+            stalled = abs(value - former) < STALLED * max(here - value, 1e-3)
+            if best.value >= goal or stalled or not in_time(late):
                 break
             former = value
         steps += step
-        if best.value >= goal:
+        if best.value >= goal or not in_time(late):
             break
     return Bound(best.value, best.dual, steps)
 
@@ -193,24 +199,23 @@ def margin_bounds(
     chosen = list(range(len(world.queries)) if queries is None else queries)
     if wrong := [q for q in chosen if not 0 <= q < len(world.queries)]:
         raise ConfigError(f"there is no query {wrong[0]}; they are 0 to {len(world.queries) - 1}")
-    began = time.perf_counter()
+    late = None if seconds is None else time.perf_counter() + seconds
     columns, rivals = _asked(solution)
     decided = np.abs(np.abs(_leads(solution, columns, rivals)[chosen].min(-1)) - tie)
     fine = accuracy or float(np.clip(decided.min(initial=0.2), 0.01, 0.2))
     needed = max(FINEST, fine**2 / (8 * solution.optimum))
-    if solution.gap > needed:
+    if solution.gap > needed and in_time(late):
         finer = solve(solution.program, gap=needed, start=solution.templates, seconds=seconds)
         solution = finer if finer.gap < solution.gap else solution
     leads = _leads(solution, columns, rivals)
     counts = count_tokens(world, world.queries)
-    inverse = coupled_inverse(solution.program)
+    inverse = coupled_inverse(solution.program) if in_time(late) else None
     rows = []
     for done, query in enumerate(chosen):
         gaps = leads[query]
-        left = None if seconds is None else seconds - (time.perf_counter() - began)
         prompt = counts[[query]].toarray()[0]
         lower, upper = _interval(
-            solution, inverse, prompt, int(columns[query]), gaps, accuracy, tie, left
+            solution, inverse, prompt, int(columns[query]), gaps, accuracy, tie, late
         )
         proved = "follows" if lower > tie else "fails" if upper < -tie else "open"
         if -tie <= lower and upper <= tie:
@@ -242,16 +247,16 @@ def _leads(solution: Solution, columns: Ids, rivals: NDArray[np.bool_]) -> Array
 
 def _interval(
     solution: Solution,
-    inverse: Array,
+    inverse: Array | None,
     prompt: Array,
     answer: int,
     gaps: Array,
     accuracy: float | None,
     tie: float,
-    seconds: float | None,
+    late: float | None,
 ) -> tuple[float, float]:
     """Both ends for one query. Rivals come nearest first, and stop where they cannot matter."""
-    began, margin = time.perf_counter(), float(gaps.min())
+    margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]
     if not order:
         return np.inf, np.inf
@@ -270,17 +275,15 @@ def _interval(
         functional[:, rival] -= sign * prompt
         return functional
 
-    def late() -> bool:
-        return seconds is not None and time.perf_counter() - began > seconds
-
-    if want_upper and not late():
-        found = lower_bound(solution, against(order[0], -1.0), goal=-high_goal, inverse=inverse)
+    bound = partial(lower_bound, solution, late=late, inverse=inverse)
+    if want_upper and in_time(late):
+        found = bound(against(order[0], -1.0), goal=-high_goal)
         upper = -found.value
     for rival in order if want_lower else ():
-        if late():
+        if not in_time(late):
             return -np.inf, upper
         goal = min(low_goal, lower)  # what is above the least bound so far does not matter
-        found = lower_bound(solution, against(rival, 1.0), goal=goal, inverse=inverse)
+        found = bound(against(rival, 1.0), goal=goal)
         lower = min(lower, found.value)
         if accuracy is None and lower <= low_goal:
             break  # not proved; the other rivals cannot mend it

@@ -140,8 +140,10 @@ class Prediction:
                 "(no decay, and facts that do not exclude each other, give the other one)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
-        tables = []
+        tables: list[pl.DataFrame] = []
         for part, solution in enumerate(self.parts):
+            if tables and not in_time(late):
+                break
             own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
             asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
             left = None if late is None else max(0.0, late - time.perf_counter())
@@ -151,7 +153,16 @@ class Prediction:
             )  # fmt: skip
             tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
         table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
-        return replace(self, queries=table)
+        # What there was no time for is open.
+        left_open = pl.col("proved").is_null() & (
+            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
+        )
+        nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
+        filled = [
+            pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
+            for column, value in nothing.items()
+        ]
+        return replace(self, queries=table.with_columns(filled))
 
 
 def predict(
@@ -161,6 +172,7 @@ def predict(
     decay: float | None = None,
     gap: float = 1e-3,
     seconds: float | None = None,
+    began: float | None = None,
     iterations: int = 20_000,
     tie: float = 0.02,
     advise: bool = True,
@@ -180,7 +192,8 @@ def predict(
             are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
             phrased.
         gap: Certified gap asked of every solution.
-        seconds: Time limit of all solutions together.
+        seconds: Time limit of all solutions together; decides how large their parts are.
+        began: When it began to run, by :func:`time.perf_counter`; now if left out.
         iterations: Iteration limit of every solution.
         tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
             margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
@@ -206,8 +219,8 @@ def predict(
     check_seconds(seconds)
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")
-    began = time.perf_counter()
-    late = None if seconds is None else began + seconds
+    now = time.perf_counter()
+    late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
 
     def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
@@ -219,13 +232,14 @@ def predict(
     found = parts_within(world, seconds)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice has what the parts leave.
-    until = np.inf if seconds is None else began + (0.6 if advise else 1.0) * seconds
-    pieces = zip(found, worlds_of(world, found), strict=True)
-    for number, ((rows, _), (part, asked)) in enumerate(pieces):
+    until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
+    pieces, first = worlds_of(world, found), time.perf_counter()
+    for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
-        usual, left = (now - began) / max(number, 1), until - now
+        usual, left = (now - first) / max(number, 1), until - now
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
+        part, asked = next(pieces)
         what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
         share = max(1 / (len(found) - number), MOST_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))

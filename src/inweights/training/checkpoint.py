@@ -21,6 +21,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from inweights.errors import RunError, WriteError
+from inweights.limits import open_file
 from inweights.models.save import fingerprint
 
 if TYPE_CHECKING:
@@ -159,6 +160,8 @@ class StateFile(Generic[S]):
         if not self.path.exists():
             return None
         try:
+            with open_file(self.path):  # else a pipe in its place keeps who reads it waiting
+                pass
             with safe_open(self.path, framework="pt", device=str(device)) as file:
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -119,9 +119,11 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 def _chains(rows: Rows) -> Iterator[Asked]:
     """Three steps through four entities."""
     after = _after(rows)
+    # A hub has as many pairs as its neighbours on both sides multiply, and most lead no further.
+    further = {one: [step for step in steps if step[1] in after] for one, steps in after.items()}
     for subject, r1, one in rows:
-        for r2, other in after.get(one, ()):
-            for r3, thing in after.get(other, ()):
+        for r2, other in further.get(one, ()):
+            for r3, thing in after[other]:
                 if len({subject, one, other, thing}) == 4:
                     yield (subject, r1, r2, r3), thing
 
@@ -133,11 +135,9 @@ def inverses(rows: Rows) -> dict[int, int]:
         >>> inverses([(0, 9, 1), (1, 8, 0), (2, 9, 3), (3, 8, 2), (4, 9, 5)])
         {9: 8, 8: 9}
     """
-    told: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     starts: Counter[tuple[int, int]] = Counter()
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for subject, relation, thing in rows:
-        told[subject, relation].add(thing)
         by_ends[subject, thing].append(relation)
     has: defaultdict[int, set[int]] = defaultdict(set)
     for subject, relation, _ in rows:
@@ -146,10 +146,19 @@ def inverses(rows: Rows) -> dict[int, int]:
     for subject, relation, thing in rows:
         if subject != thing:
             back.update((relation, other) for other in by_ends.get((thing, subject), ()))
-            starts.update((relation, other) for other in has.get(thing, ()))
+    often = [(pair, count) for pair, count in back.most_common() if count >= TURNED]
+    candidates: defaultdict[int, list[int]] = defaultdict(list)
+    for (relation, other), _ in often:
+        candidates[relation].append(other)
+    for subject, relation, thing in rows:
+        if subject != thing and thing in has:
+            known = has[thing]
+            starts.update(
+                (relation, other) for other in candidates.get(relation, ()) if other in known
+            )
     best: dict[int, int] = {}
-    for (relation, other), count in back.most_common():
-        if count >= TURNED and count >= SHARE * starts[relation, other]:
+    for (relation, other), count in often:
+        if count >= SHARE * starts[relation, other]:
             best.setdefault(relation, other)
     return best
 

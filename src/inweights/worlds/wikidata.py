@@ -82,12 +82,12 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 
 def _open(path: Path) -> IO[bytes]:
+    check_file(path, factor=0)  # it is no pipe
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")  # type: ignore[operator]
 
 
 def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    check_file(path, factor=0)  # it is no pipe
     number = 0
     try:
         with _open(path) as file:

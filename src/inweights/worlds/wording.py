@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inweights.config import Config, load_toml
 from inweights.errors import ConfigError
-from inweights.worlds.english import Sense, sense
+from inweights.worlds.english import Sense, a, question, sense
 from inweights.worlds.knowledge import Knowledge
 
 __all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "Wording", "ended"]
@@ -30,11 +30,12 @@ PLAIN = (
     "For {subject}, the {phrase} is {object}.",
     "If asked about the {phrase} of {subject}, say {object}.",
 )
-#: The same for a relation whose name is a verb and has no noun, such as ``reports_to``.
+#: The same for a relation whose name is a verb and has no noun, such as ``reports_to``; the third
+#: is :func:`inweights.worlds.english.question`.
 VERBAL = (
     "{subject} {verb} {object}.",
     "The one that {subject} {verb} is {object}.",
-    "{subject} {verb} whom or what? {object}.",
+    "{question} {object}.",
     "It is known that {subject} {verb} {object}.",
     "If asked whom or what {subject} {verb}, say {object}.",
 )
@@ -135,7 +136,10 @@ class Wording(Config):
             own = (TABLE_6[relation],)
         noun, verb = self.sense(relation)
         named = tuple(t.replace("{phrase}", noun) for t in PLAIN) if noun else ()
-        told = tuple(t.replace("{verb}", verb) for t in VERBAL) if verb else ()
+        if not verb:
+            return (*own, *named)
+        asked = question("{subject}", verb)
+        told = tuple(t.replace("{verb}", verb).replace("{question}", asked) for t in VERBAL)
         return (*own, *(told[:1] + named if named else told))
 
     def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
@@ -165,13 +169,11 @@ class Wording(Config):
 
         Example:
             >>> Wording().ask(["born_in", "country"], "Ann"), Wording().ask(["reports_to"], "Ann")
-            ('What is the country of the birthplace of Ann?', 'Ann reports to whom or what?')
+            ('What is the country of the birthplace of Ann?', 'Who or what does Ann report to?')
         """
         noun, verb = self.sense(relations[-1])
         start = self._reached(relations[:-1], subject)
-        return (
-            f"What is the {noun} of {start}?" if noun else f"{_upper(start)} {verb} whom or what?"
-        )
+        return f"What is the {noun} of {start}?" if noun else _upper(question(start, verb))
 
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
@@ -189,8 +191,8 @@ class Wording(Config):
         """
         senses = [self.sense(relation) for relation in relations]
         places = [f"the {noun}" if noun else f"what it {verb}" for noun, verb in senses]
-        parts = [f"has {_a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
-        parts += [f"with {_a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
+        parts = [f"has {a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
+        parts += [f"with {a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
         noun, verb = senses[-1]
         parts.append(f"whose {noun} is" if noun else f"that {verb}")
         templates = (

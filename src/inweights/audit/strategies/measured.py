@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from inweights.errors import unknown_name
 
-__all__ = ["ASKED", "MEASURED", "Choice", "Measured", "choose"]
+__all__ = ["ASKED", "MEASURED", "MEASURED_ON", "Choice", "Measured", "choose", "evidence"]
 
 #: What one may want answered, and how it is said.
 ASKED = {
@@ -41,22 +41,31 @@ class Measured(NamedTuple):
     source: str
 
 
-_TRIAL = "trial, no judged run"
-_RECIPE = "recipe beyond/does-the-bridge-help"
-#: Of ``MEASURED_ON``. ``beyond/which-diet-teaches`` measures all of it again.
+#: What it was all measured on; of other models it says little.
+MEASURED_ON = "SmolLM2-135M fine-tuned with LoRA on 12 or 24 invented people"
+_TRIAL = "a trial, no judged run"
+_BRIDGE = "recipe beyond/does-the-bridge-help"
+_DIET = "recipe beyond/which-diet-teaches"
+#: A test holds what is of recipes to their stored results.
 MEASURED = (
     Measured(
-        "derive", "composition", 0.53, 0.37, 0.68, 3,
-        f"{_TRIAL}; through bridges that nothing is derived of .00 to .08: it is memory of what is "
-        "told, across wordings",
+        "derive", "composition", 0.6667, 0.4132, 0.9201, 5,
+        f"{_DIET}; of chains that are told, in other words than asked. Through bridges that "
+        "nothing is derived of -.10 (-.29 to .09): memory of what is told, no skill",
     ),
-    Measured("identities", "composition", 0.033, -0.066, 0.133, 5, _RECIPE),
-    Measured("reversals", "composition", 0.025, -0.034, 0.084, 5, _RECIPE),
-    Measured("paraphrases", "composition", 0.017, -0.070, 0.103, 5, _RECIPE),
-    Measured("passages", "composition", 0.03, -0.09, 0.14, 3, f"{_TRIAL}, both facts in one text"),
-    Measured("paraphrases", "steps", 0.11, None, None, 5, f"{_RECIPE}; .89 against .78"),
-    Measured("identities", "steps", 0.02, None, None, 5, f"{_RECIPE}; .80 against .78"),
-    Measured("reversals", "steps", -0.24, None, None, 5, f"{_RECIPE}; .54 against .78"),
+    Measured(
+        "derive", "steps", -0.4, -0.5851, -0.2149, 5,
+        f"{_DIET}; through bridges that nothing is derived of",
+    ),
+    Measured("derive", "recall", -0.1333, -0.2586, -0.008, 5, _DIET),
+    Measured("derive", "reverse", -0.0333, -0.1259, 0.0592, 5, _DIET),
+    Measured("identities", "composition", 0.033, -0.066, 0.133, 5, _BRIDGE),
+    Measured("reversals", "composition", 0.025, -0.034, 0.084, 5, _BRIDGE),
+    Measured("paraphrases", "composition", 0.017, -0.070, 0.103, 5, _BRIDGE),
+    Measured("passages", "composition", 0.03, -0.09, 0.14, 3, f"{_TRIAL}; both facts in one text"),
+    Measured("paraphrases", "steps", 0.11, None, None, 5, f"{_BRIDGE}; .89 against .78"),
+    Measured("identities", "steps", 0.02, None, None, 5, f"{_BRIDGE}; .80 against .78"),
+    Measured("reversals", "steps", -0.24, None, None, 5, f"{_BRIDGE}; .54 against .78"),
     Measured(
         "paraphrases", "recall", None, None, None, 0,
         "not measured here; elsewhere paraphrases help (Ovadia et al., arXiv:2312.05934)",
@@ -93,7 +102,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     Example:
         >>> for choice in choose(["composition", "steps"]):
         ...     print(choice.asked, choice.strategy, choice.why[:50])
-        composition derive +.53 over the control (.37 to .68, 3 seeds; trial,
+        composition derive +.67 over the control (.41 to .92, 5 seeds; recipe
         steps paraphrases +.11 over the control (not settled, 5 seeds; recip
     """
     choices = []
@@ -115,6 +124,19 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     return [choice._replace(why=choice.why + _cost(choice, taken)) for choice in choices]
 
 
+def evidence(strategy: str) -> str:
+    """What was measured of a strategy, in words.
+
+    Example:
+        >>> evidence("passages")
+        'two facts, directly: +.03 (-.09 to .14, 3 seeds)'
+        >>> evidence("qa")
+        'not measured here'
+    """
+    rows = [row for row in MEASURED if row.strategy == strategy and row.gain is not None]
+    return "; ".join(f"{ASKED[row.asked]}: {_numbers(row)}" for row in rows) or "not measured here"
+
+
 def _cost(choice: Choice, taken: set[str]) -> str:
     """What is taken for other questions, and makes these worse."""
     return "".join(
@@ -125,15 +147,19 @@ def _cost(choice: Choice, taken: set[str]) -> str:
 
 
 def _in_words(row: Measured) -> str:
+    """Such as ``+.03 over the control (-.09 to .14, 3 seeds; a trial)``."""
     if row.gain is None:
         return row.source
+    return _numbers(row).replace(" (", " over the control (", 1)[:-1] + f"; {row.source})"
+
+
+def _numbers(row: Measured) -> str:
     within = "not settled"
     if row.low is not None and row.high is not None:
-        within = f"{_signless(row.low)} to {_signless(row.high)}"
-    sign = "+" if row.gain >= 0 else "-"
-    share = _signless(abs(row.gain))
-    return f"{sign}{share} over the control ({within}, {row.seeds} seeds; {row.source})"
+        within = f"{_share(row.low)} to {_share(row.high)}"
+    sign = "+" if (row.gain or 0) >= 0 else ""
+    return f"{sign}{_share(row.gain or 0)} ({within}, {row.seeds} seeds)"
 
 
-def _signless(share: float) -> str:
+def _share(share: float) -> str:
     return f"{share:.2f}".replace("0.", ".", 1)

@@ -114,15 +114,13 @@ CLAIMS = (
         "At C = 1 small-initialisation GPT-2 does well.",
         small.at(complexity=1) >= 0.95,
     ),
-    state(
-        "falls-emb-mlp",
-        "Accuracy of Emb-MLP falls with C: from C = 1 to C = 5 by more than half.",
-        emb.at(complexity=1) - emb.at(complexity=5) >= 0.5,
-    ),
-    state(
-        "falls-gpt",
-        "Accuracy of GPT-2 falls with C: from C = 1 to C = 5 by more than half.",
-        gpt.at(complexity=1) - gpt.at(complexity=5) >= 0.5,
+    *(
+        state(
+            f"falls-{name}",
+            f"Accuracy of {words} falls with C: from C = 1 to C = 5 by more than half.",
+            score.at(complexity=1) - score.at(complexity=5) >= 0.5,
+        )
+        for name, words, score in (("emb-mlp", "Emb-MLP", emb), ("gpt", "GPT-2", gpt))
     ),
     state(
         "together",

@@ -29,12 +29,7 @@ var AtlasPanels = (function () {
     var box = AtlasScene.fit(canvas), pen = box.pen, n = view.order.length;
     var strip = 8, side = Math.min(box.width, box.height) - strip - 3, cell = side / n;
     var left = strip + 3;
-    for (var r = 0; r < n; r++) {
-      for (var c = 0; c < n; c++) {
-        pen.fillStyle = AtlasScene.css(AtlasScene.shade(view.stops, (view.cosine(view.order[r], view.order[c]) + 1) / 2));
-        pen.fillRect(left + c * cell, left + r * cell, cell + 0.6, cell + 0.6);
-      }
-    }
+    AtlasScene.mosaic(pen, view.stops, n, n, function (r, c) { return view.cosine(view.order[r], view.order[c]); }, left, left, side, side);
     view.order.forEach(function (node, i) {
       pen.fillStyle = AtlasScene.css(view.colors[node]);
       pen.fillRect(0, left + i * cell + 0.5, strip, Math.max(1, cell - 1));
@@ -79,7 +74,7 @@ var AtlasPanels = (function () {
     });
   }
 
-  /* Both curves from −1 to 1 over steps, with the cursor; returns a map from pixels to frames. */
+  /* Both curves from −1 (or `least`) to 1 over steps, with the cursor; returns a map from pixels to frames. */
   function curves(svg, view) {
     var box = cleared(svg), left = 36, right = 12, top = 8, bottom = 18;
     var wide = box.width - left - right, tall = box.height - top - bottom;
@@ -87,8 +82,9 @@ var AtlasPanels = (function () {
     var least = (steps.length > 1 ? steps[1] : 1) / 2;
     var range = Math.log(Math.max(last, 2 * least) / least);
     function x(step) { return left + Math.log(Math.max(step, least) / least) / range * wide; }
-    function y(value) { return top + (1 - value) / 2 * tall; }
-    [-1, 0, 1].forEach(function (value) {
+    var low = view.least === undefined ? -1 : view.least;
+    function y(value) { return top + (1 - value) / (1 - low) * tall; }
+    (low < 0 ? [low, 0, 1] : [low, 1]).forEach(function (value) {
       make("line", { x1: left, x2: left + wide, y1: y(value), y2: y(value), class: value ? "grid" : "grid zero" }, svg);
       make("text", { x: left - 6, y: y(value) + 4, class: "tick", "text-anchor": "end" }, svg, said(value, 0));
     });

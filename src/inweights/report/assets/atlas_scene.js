@@ -4,6 +4,8 @@ var AtlasScene = (function () {
 
   var FAR = 5.5; // distance of the eye, in units of the picture's radius
 
+  var MANY = 60; // links: more are drawn plainly, as without a graphics card they would take a whole frame
+
   var FLOOR = 0.82; // below the centre, in the same units
 
   function rgb(hex) {
@@ -51,6 +53,35 @@ var AtlasScene = (function () {
     return { pen: pen, width: box.width, height: box.height };
   }
 
+  var ramps = {};
+
+  function ramp(stops) {
+    var name = stops.join();
+    return ramps[name] || (ramps[name] = Array.from({ length: 256 }, function (_, i) { return shade(stops, i / 255); }));
+  }
+
+  /* A coloured cell for each value (-1 to 1), none where it is no number: a pixel each of a small picture that is drawn large, as
+   * thousands of rectangles would take longer than a frame. */
+  function mosaic(pen, stops, rows, columns, value, left, top, wide, high) {
+    var small = document.createElement("canvas"), colors = ramp(stops), r, c, at = 0;
+    small.width = columns;
+    small.height = rows;
+    var brush = small.getContext("2d"), image = brush.createImageData(columns, rows), data = image.data;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < columns; c++, at += 4) {
+        var color = colors[Math.max(0, Math.min(255, Math.round(127.5 * (value(r, c) + 1))))];
+        if (!color) { continue; }
+        data[at] = color[0];
+        data[at + 1] = color[1];
+        data[at + 2] = color[2];
+        data[at + 3] = 255;
+      }
+    }
+    brush.putImageData(image, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(small, left, top, wide, high);
+  }
+
   function ball(pen, x, y, r, color) {
     var light = pen.createRadialGradient(x - r * 0.35, y - r * 0.4, r * 0.1, x, y, r);
     light.addColorStop(0, css(mix(color, [255, 255, 255], 0.62)));
@@ -60,6 +91,14 @@ var AtlasScene = (function () {
     pen.beginPath();
     pen.arc(x, y, r, 0, 2 * Math.PI);
     pen.fill();
+  }
+
+  /* A line's colour that goes over from that of one end to that of the other. */
+  function between(pen, from, to, ends) {
+    var line = pen.createLinearGradient(from[0], from[1], to[0], to[1]);
+    line.addColorStop(0, css(ends[0]));
+    line.addColorStop(1, css(ends[1]));
+    return line;
   }
 
   function floor(pen, see, radius, ink) {
@@ -82,7 +121,7 @@ var AtlasScene = (function () {
       under.push(see(xyz[3 * i], xyz[3 * i + 1], -FLOOR * view.radius));
     }
     pen.strokeStyle = css(ink, 0.1);
-    pen.lineWidth = 2;
+    pen.lineWidth = view.links.length > MANY ? 1 : 2;
     pen.beginPath();
     view.links.forEach(function (pair) {
       pen.moveTo(under[pair[0]][0], under[pair[0]][1]);
@@ -120,15 +159,14 @@ var AtlasScene = (function () {
       items.push({ depth: (at[pair[0]][2] + at[pair[1]][2]) / 2 - 0.02, pair: pair });
     });
     items.sort(function (a, b) { return a.depth - b.depth; });
+    var plain = view.links.length > MANY;
     var thick = (view.plain ? 1.4 : 3.2) * Math.max(0.4, Math.min(1, Math.sqrt(30 / view.links.length)));
     pen.lineCap = "round";
     items.forEach(function (item) {
       if (item.pair) {
-        var u = item.pair[0], v = item.pair[1], on = hot < 0 || u === hot || v === hot;
-        var line = pen.createLinearGradient(at[u][0], at[u][1], at[v][0], at[v][1]);
-        line.addColorStop(0, css(mix(view.colors[u], view.theme.card, on ? fog(at[u][2]) : 0.8)));
-        line.addColorStop(1, css(mix(view.colors[v], view.theme.card, on ? fog(at[v][2]) : 0.8)));
-        pen.strokeStyle = line;
+        var pair = item.pair, u = pair[0], v = pair[1], on = hot < 0 || u === hot || v === hot;
+        var ends = pair.map(function (i) { return mix(view.colors[i], view.theme.card, on ? fog(at[i][2]) : 0.8); });
+        pen.strokeStyle = plain ? css(mix(ends[0], ends[1], 0.5)) : between(pen, at[u], at[v], ends);
         pen.lineWidth = thick * (at[u][3] + at[v][3]) / 2 * (hot >= 0 && on ? 1.5 : 1);
         pen.beginPath();
         pen.moveTo(at[u][0], at[u][1]);
@@ -180,5 +218,5 @@ var AtlasScene = (function () {
     });
   }
 
-  return { css: css, draw: draw, fit: fit, lens: lens, mix: mix, rgb: rgb, shade: shade };
+  return { css: css, draw: draw, fit: fit, lens: lens, mix: mix, mosaic: mosaic, rgb: rgb, shade: shade };
 })();

@@ -111,7 +111,7 @@
     one(".explore-step").textContent = "step " + step.toLocaleString("en");
     templates();
     AtlasPanels.curves(one(".atlas-curves svg"), {
-      steps: history.steps, recall: history.recall, spearman: history.spearman, frame: history.steps.length - 1
+      steps: history.steps, recall: history.recall, spearman: history.spearman, frame: history.steps.length - 1, least: 0
     });
   }
 
@@ -124,12 +124,8 @@
       for (c = 0; c < columns; c++) { most = Math.max(most, Math.abs(W[r * columns + c] -= mean)); }
     }
     var wide = (box.width - left) / columns, high = (box.height - top) / rows;
-    for (r = 0; r < rows; r++) {
-      for (c = 0; c < columns; c++) {
-        pen.fillStyle = AtlasScene.css(AtlasScene.shade(theme.cosines, (W[r * columns + c] / most + 1) / 2));
-        pen.fillRect(left + c * wide, top + r * high, wide + 0.6, high + 0.6);
-      }
-    }
+    AtlasScene.mosaic(pen, theme.cosines, rows, columns, function (r, c) { return W[r * columns + c] / most; },
+      left, top, box.width - left, box.height - top);
     pen.fillStyle = AtlasScene.css(theme.ink);
     pen.font = "11px system-ui, sans-serif";
     var every = Math.ceil(14 / high), across = Math.ceil(24 / wide);
@@ -146,11 +142,16 @@
   function tick() {
     if (!playing) { return; }
     var told = facts();
-    for (var i = 0; i < settings.speed; i++) {
-      loss = model.step(told, settings.rate);
+    Learn.steps(settings.speed, function () {
       step += 1;
+      loss = model.step(told, settings.rate);
+      return isFinite(loss);
+    });
+    if (!isFinite(loss)) { // the last sound picture stays
+      play(false);
+      one(".explore-loss").textContent = "diverged: lower the rate";
+      return;
     }
-    if (!isFinite(loss)) { play(false); one(".explore-loss").textContent = "diverged: lower the rate"; return; }
     measure();
     draw();
     window.requestAnimationFrame(tick);

@@ -48,23 +48,20 @@
     changed();
   }
 
-  function train(count) {
+  function train() {
     if (!graph.links.length) { return; }
-    for (var i = 0; i < count; i++) {
+    Learn.steps(settings.speed, function () {
       loss = model.step(told, N(), V(), settings.rate);
       step += 1;
-      if (!isFinite(loss)) {
-        playing = false;
-        one(".explore-play").textContent = "Train";
-        one(".explore-shown").textContent = "diverged: lower the rate and start anew";
-        return;
-      }
-    }
+      return isFinite(loss);
+    });
   }
+
+  function diverged() { return (loss !== null && !isFinite(loss)) || !model.embedding().every(isFinite); }
 
   var now = { recall: null, rho: null, cosines: null };
   function measure(always) {
-    if (N() < 2) { now = { recall: null, rho: null, cosines: null }; return; }
+    if (N() < 2 || diverged()) { now = { recall: null, rho: null, cosines: null }; return; }
     now.cosines = ExploreGraph.cosines(model.embedding(), N(), settings.width);
     var steps = history.steps, due = !steps.length || step >= 1.08 * steps[steps.length - 1];
     if (!always && !due) { return; }
@@ -78,6 +75,11 @@
   }
 
   function draw() {
+    if (diverged()) { // the last sound picture stays
+      one(".explore-shown").textContent = "diverged: lower the rate and start anew";
+      if (playing) { play(false); }
+      return;
+    }
     var box = stage.getBoundingClientRect(), n = N();
     var seen = n ? look(model.embedding(), n) : { places: [], radius: 1, shown: 0 };
     radius += (seen.radius - radius) * (playing ? 0.15 : 1); // the eye follows slowly
@@ -91,14 +93,23 @@
     one(".explore-recall").textContent = AtlasPanels.said(now.recall, 2);
     one(".explore-rho").textContent = AtlasPanels.said(now.rho, 2);
     one(".explore-loss").textContent = AtlasPanels.said(loss, 3);
-    if (loss === null || isFinite(loss)) {
-      one(".explore-shown").textContent = AtlasPanels.said(100 * seen.shown, 0) + "% of the variance in three dimensions";
-    }
+    one(".explore-shown").textContent = AtlasPanels.said(100 * seen.shown, 0) + "% of the variance in three dimensions";
     if (n < 2) { return; }
+    turn = (turn + 1) % PANELS.length;
+    PANELS.forEach(function (panel, i) { if (!playing || i === turn) { panel(n); } });
+  }
+
+  /* While it trains the panels are drawn in turn, one a frame: 20 times a second are enough for them. */
+  var turn = 0, PANELS = [heat, energy, curves];
+
+  function heat(n) {
     AtlasPanels.heat(one(".atlas-heat canvas"), {
       order: order, colors: colors, theme: theme, stops: theme.cosines, marked: hot < 0 ? [] : [hot],
       cosine: function (i, j) { return now.cosines[i * n + j]; }
     });
+  }
+
+  function energy(n) {
     var shares = ExploreGraph.energies(model.embedding(), n, settings.width, spaces);
     var sizes = spaces.map(function (space) { return space.vectors.length; });
     AtlasPanels.energy(one(".atlas-energy svg"), {
@@ -106,6 +117,9 @@
       chance: sizes.map(function (size) { return size / (n - 1); }),
       eigenvalues: spaces.map(function (space) { return space.value; })
     });
+  }
+
+  function curves() {
     AtlasPanels.curves(one(".atlas-curves svg"), {
       steps: history.steps, recall: history.recall, spearman: history.spearman, frame: history.steps.length - 1
     });
@@ -113,7 +127,7 @@
 
   function tick() {
     if (!playing) { return; }
-    train(settings.speed);
+    train();
     measure(false);
     draw();
     window.requestAnimationFrame(tick);

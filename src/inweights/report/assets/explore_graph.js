@@ -127,7 +127,7 @@ var ExploreGraph = (function () {
     var order = values.map(function (_, i) { return i; }), out = new Float64Array(values.length);
     order.sort(function (a, b) { return values[a] - values[b]; });
     for (var i = 0; i < order.length;) {
-      var j = i;
+      var j = i + 1;
       while (j < order.length && values[order[j]] - values[order[i]] < 1e-9) { j++; }
       for (var k = i; k < j; k++) { out[order[k]] = (i + j - 1) / 2; }
       i = j;

@@ -219,5 +219,17 @@ var Learn = (function () {
     return { step: step, logits: logits, templates: templates };
   }
 
-  return { embMLP: embMLP, node2vec: node2vec, normal: normal, product: product, productT: productT, tinyNN: tinyNN };
+  /*
+   * The steps of one frame: `most` of them where the machine is quick enough. None begins after 6 ms, so
+   * that drawing has the rest of the 16.7 ms of a frame; none begins after one that answers false.
+   */
+  function steps(most, step) {
+    var begun = window.performance.now();
+    for (var i = 0; i < most && window.performance.now() - begun < 6; i++) {
+      if (!step()) { return false; }
+    }
+    return true;
+  }
+
+  return { embMLP: embMLP, node2vec: node2vec, normal: normal, product: product, productT: productT, steps: steps, tinyNN: tinyNN };
 })();
