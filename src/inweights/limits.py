@@ -8,12 +8,12 @@ that train inherit it.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedReader
 from pathlib import Path
 
 from inweights.errors import ConfigError, DataError, InweightsError
@@ -207,7 +207,7 @@ def _has_something(path: Path) -> bool:
         return isinstance(error, BlockingIOError)
 
 
-def open_file(path: Path) -> BufferedReader:
+def open_file(path: Path) -> io.BufferedReader:
     """Open a file to read its bytes, and nothing that may keep a reader waiting.
 
     Raises:
