@@ -152,6 +152,7 @@ TABLE: list[tuple[str, str]] = [
     ("world two-hop --out FOLDER", "exists"),
     ("finetune @tiny FILE --out FOLDER/new", "neither .jsonl nor .parquet"),
     ("finetune @tiny NOWHERE --out FOLDER/new", "NOWHERE"),
+    ("finetune @tiny FILE --out ''", "exists already"),
     ("finetune @tiny FILE --out FOLDER/new --set epoch=3", "did you mean 'epochs'"),
     ("evaluate @tiny NOWHERE", "NOWHERE"),
     ("sweep NOWHERE", "NOWHERE"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import polars as pl
 import pytest
 from tests.theory.test_program import world
@@ -49,6 +51,15 @@ def test_advice_holds_when_it_is_followed() -> None:
     follows = set(after.filter(pl.col("verdict") == "follows")["query"].to_list())
     assert set(before.advice.mended) <= follows
     assert not follows & set(before.advice.open)
+
+
+def test_a_limit_of_time_may_have_begun_before() -> None:
+    world = TwoHop(n=12, complexity=2).build()
+    ends = [
+        predict(world, seconds=60.0, began=began, advise=False).solution.status
+        for began in (None, time.perf_counter() - 61)
+    ]
+    assert ends == ["certified", "not certified"]
 
 
 def test_ties_are_shared_by_the_objects() -> None:

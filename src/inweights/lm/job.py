@@ -160,6 +160,8 @@ def _alone(target: Path) -> Iterator[None]:
 
 def _state(target: Path) -> Path:
     """Where the state of an unfinished training is kept."""
+    if not target.name:  # '', '.' or '/'
+        raise DataError(f"{target} exists already; choose another folder")
     return target.with_name(f"{target.name}.state")
 
 
