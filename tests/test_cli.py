@@ -156,7 +156,7 @@ def test_predict_reads_facts_and_speaks_to_people(capsys, tmp_path) -> None:
     code, out, _ = call(capsys, "predict", str(path))
     assert code == 0
     assert "certified" in out
-    assert "beth → beth, dora → dora" in out
+    assert "beth,is,beth  dora,is,dora" in out
     assert "then 2 of 2 more queries follow" in out
     _, every, _ = call(capsys, "predict", "two-hop", "--set", "n=9", "--no-advise", "--all")
     assert every.count("✓ follows") == 9
