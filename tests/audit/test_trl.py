@@ -41,7 +41,12 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
     special = ["<unk>", "<eos>", "<pad>"]
     core.train_from_iterator(
         texts,
-        trainers.BpeTrainer(vocab_size=400, special_tokens=special, show_progress=False),
+        trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=special,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # questions have a mark of theirs
+            show_progress=False,
+        ),
     )
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=core,
