@@ -220,7 +220,7 @@ FIGURES = (
         "Always the eigenspace of the graph without self-edges. What is above random vectors is a "
         "zigzag. The untied model starts small, from N(0, .02²), or from a unit normal.",
         y="bottom",
-        y_limits=(0, 0.5),
+        y_limits=(0, 1),
     ),
     of_models(
         "negative",
