@@ -195,7 +195,8 @@ def test_two_nodes_driver_killed_one_process_killed_and_one_node_gone(
         ray.shutdown()
         cluster.shutdown()
     assert same(mine, collect(PLAN, range(3), Store(tmp_path / "b")))
-    assert not store.files.names("leases")
+    # What the first driver had stored and was killed before giving back, nobody asks for again.
+    assert {lease.owner for lease in store.leases.live().values()} <= dead
     now = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")}
     assert len(now) == 4 * 3 * 2
     assert 0 < len(done) < len(now)
