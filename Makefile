@@ -78,8 +78,8 @@ fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
-  $(BIN)/python -m tests.runs.random_kills $$place/seal tests/tiny 40 $(SEED) 1 sealing && \
-  $(BIN)/python -m tests.runs.random_kills $$place/tuned fine-tuning 30 $(SEED) && \
+	  $(BIN)/python -m tests.runs.random_kills $$place/seal tests/tiny 40 $(SEED) 1 sealing && \
+	  $(BIN)/python -m tests.runs.random_kills $$place/tuned fine-tuning 30 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/alone tests/trainings 50 $(SEED) && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \

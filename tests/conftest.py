@@ -11,11 +11,16 @@ from hypothesis import settings
 from tests import shapes
 from tests.forks import Forks
 
+#: Fixtures of other modules. There is one browser a process, of whichever tests.
+__all__ = ["browser", "held", "visit"]
+
 # Read when torch is first imported, which none of the above does: threads that wait by spinning
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
+
+from tests.browser import browser, held, visit  # noqa: E402
 
 shapes.install()
 
