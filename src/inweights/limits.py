@@ -30,6 +30,7 @@ __all__ = [
     "memory_limit",
     "open_file",
     "parse_bytes",
+    "read_bytes",
     "read_text",
     "usable_cores",
     "written",
@@ -219,6 +220,12 @@ def open_file(path: Path) -> io.BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe or a device", str(path))
     return file
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; see :func:`open_file`."""
+    with open_file(path) as file:
+        return file.read()
 
 
 def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from inweights.errors import ConfigError, WriteError
-from inweights.limits import open_file
+from inweights.limits import read_bytes
 from inweights.runs import told
 
 __all__ = ["Files", "Folder", "ObjectStore", "open_files"]
@@ -84,13 +84,8 @@ class Folder:
 
     def read(self, name: str) -> bytes | None:
         with suppress(OSError):
-            return _patiently(lambda: self._content(self.root / name))
+            return _patiently(lambda: read_bytes(self.root / name))
         return None
-
-    @staticmethod
-    def _content(path: Path) -> bytes:
-        with open_file(path) as file:
-            return file.read()
 
     def write(self, name: str, content: bytes) -> None:
         path = self.root / name

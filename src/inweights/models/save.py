@@ -24,7 +24,7 @@ from torch import Tensor
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.limits import open_file
+from inweights.limits import read_bytes
 from inweights.models.base import Model
 from inweights.models.registry import model_kind
 
@@ -104,8 +104,7 @@ def load_model(
         ConfigError: Its kind of model is unknown here; says how to add one.
     """
     try:
-        with open_file(Path(path)) as file:
-            content = file.read()
+        content = read_bytes(Path(path))
     except OSError as error:
         raise DataError(f"cannot read the model {path}: {error.strerror or error}") from None
     return decode_model(content, str(path), kind).to(device)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from inweights.errors import FolderError, WriteError
-from inweights.limits import open_file
+from inweights.limits import open_file, read_bytes
 
 __all__ = [
     "hash_of",
@@ -69,8 +69,7 @@ def read_json(path: Path, kind: type[T]) -> T:
         FolderError: It is missing or damaged, or holds something else.
     """
     try:
-        with open_file(path) as file:
-            return msgspec.json.decode(file.read(), type=kind)
+        return msgspec.json.decode(read_bytes(path), type=kind)
     except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
         raise FolderError(f"cannot read {path}: {error}") from None
 

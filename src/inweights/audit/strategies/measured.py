@@ -134,7 +134,8 @@ def evidence(strategy: str) -> str:
         'not measured here'
     """
     rows = [row for row in MEASURED if row.strategy == strategy and row.gain is not None]
-    return "; ".join(f"{ASKED[row.asked]}: {_numbers(row)}" for row in rows) or "not measured here"
+    told = (f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    return "; ".join(told) or "not measured here"
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
@@ -150,15 +151,18 @@ def _in_words(row: Measured) -> str:
     """Such as ``+.03 over the control (-.09 to .14, 3 seeds; a trial)``."""
     if row.gain is None:
         return row.source
-    return _numbers(row).replace(" (", " over the control (", 1)[:-1] + f"; {row.source})"
+    return f"{_gain(row)} over the control ({_within(row)}; {row.source})"
 
 
-def _numbers(row: Measured) -> str:
+def _gain(row: Measured) -> str:
+    return ("+" if (row.gain or 0) >= 0 else "") + _share(row.gain or 0)
+
+
+def _within(row: Measured) -> str:
     within = "not settled"
     if row.low is not None and row.high is not None:
         within = f"{_share(row.low)} to {_share(row.high)}"
-    sign = "+" if (row.gain or 0) >= 0 else ""
-    return f"{sign}{_share(row.gain or 0)} ({within}, {row.seeds} seeds)"
+    return f"{within}, {row.seeds} seeds"
 
 
 def _share(share: float) -> str:
