@@ -205,7 +205,7 @@ RECIPE = PAPER.recipe(
         "cpu": Settings(),
         "paper": Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 10},
+    seeds={"smoke": 2, "cpu": 8, "paper": 10},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
