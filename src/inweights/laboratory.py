@@ -273,7 +273,7 @@ def open_run(
                 if folder.complete and folder.config.get("scale") == scale:
                     raise ConfigError(
                         f"{whole} has run at scale '{scale}' with other settings or seeds only; "
-                        f"'inweights show {folder.path.name}' shows the newest such run"
+                        f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
                     )
             raise ConfigError(
                 f"{whole} has not run at scale '{scale}' yet; "
