@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.runs.tiny import RECIPE
 
 from inweights import cli, laboratory
 from inweights.errors import FolderError, RunError
+from inweights.lab import Paper, computed
 from inweights.lab.collect import Effort
 from inweights.lab.engine import execute, load
 from inweights.lab.executors import SameProcess
@@ -152,6 +154,21 @@ def test_a_manifest_that_leaves_the_folder(run, name) -> None:
     write_json(run.path / "manifest.json", manifest)
     with pytest.raises(FolderError, match="is missing"):
         run.verify()
+
+
+def test_a_verdict_that_was_written_is_not_believed(store) -> None:
+    state = Paper("tests", "Tests", claims_of="ours").stating("tiny", "tests")
+    claim = state("many", "Sums are large.", computed("totals", "y") >= 2.0)
+    recipe = replace(RECIPE, claims=(claim,))
+    made = execute(recipe, "smoke", store=store)
+    run, claims = made.folder, made.claims
+    assert claims
+    about = json.loads((run.path / "outcome.json").read_bytes())
+    for claim in about["claims"]:
+        verdicts = {"reproduced", "not reproduced"} - {claim["verdict"]}
+        claim |= {"verdict": verdicts.pop(), "measured": 0.123}
+    rewrite(run, "outcome.json", json.dumps(about).encode())
+    assert load(recipe, run).claims == claims
 
 
 @pytest.mark.parametrize(
