@@ -64,6 +64,14 @@ def rewrite(folder, name: str, content: bytes) -> None:
     write_json(folder.path / "manifest.json", manifest)
 
 
+@pytest.mark.parametrize(
+    "name", ["/dev/null", "../runs", "*/*", "tests/t*", "tests/./tiny", "", "tests/\0"]
+)
+def test_a_name_is_no_path_and_no_pattern(run, store, name) -> None:
+    assert [found.path for found in store.of(RECIPE.name)] == [run.path]
+    assert not list(store.of(name))
+
+
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")

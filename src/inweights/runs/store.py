@@ -47,8 +47,13 @@ class RunStore:
         return (self.root / name).is_dir()
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """All runs of one recipe, newest first; no other's folder is looked at."""
-        yield from self._found(self.root.glob(f"{name}/*/{CONFIG}"))
+        """All runs of one recipe, newest first; no other's folder is looked at.
+
+        What can be no recipe's name, such as a path from elsewhere, has none.
+        """
+        parts = name.split("/")
+        if len(parts) == 2 and not {"", ".", ".."} & set(parts):
+            yield from self._found(Path(self.root, *parts).glob(f"*/{CONFIG}"))
 
     def __iter__(self) -> Iterator[RunFolder]:
         """All runs, newest first; runs at work included."""
