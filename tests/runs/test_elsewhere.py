@@ -82,6 +82,14 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     assert next(iter(store)).state == "damaged"
 
 
+def test_runs_that_may_not_be_read_are_not_said_to_be_none(run, store, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for words in (["runs"], ["show", run.path.name], ["show", "demo/two-hop"]):
+        code, told = tell(capsys, store, *words)
+        assert (code, told.count("\n")) == (2, 1)
+        assert "permission denied" in told
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "outcome.json"])
 def test_a_pipe_within_a_run(run, known, store, capsys, name) -> None:

@@ -60,6 +60,8 @@ class RunStore:
         yield from self._found(self.root.glob(f"*/*/*/{CONFIG}"))
 
     def _found(self, configs: Iterable[Path]) -> Iterator[RunFolder]:
+        if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
+            raise FolderError(f"{self.root} cannot be read: permission denied")  # nor is it empty
         found: dict[Path, Path] = {}
         for file in sorted(configs):  # <hash>, <hash>.old, <hash>.work
             path = file.parent
