@@ -94,10 +94,11 @@ def test_long_lists_are_counted_not_shown():
 
 def test_claims_that_none_judged_are_folded():
     claims = [made_up.claim("a", "not judged"), made_up.claim("b", "not judged")]
-    folded = build_page(made_up.content(claims=claims))
+    folded = build_page(made_up.content(claims=claims, figures=()))
     assert folded.count('<details class="unjudged">') == 1
     assert "2 claims, none judged" in folded
-    open_page = build_page(made_up.content(claims=[*claims, made_up.claim("c", "reproduced")]))
+    judged = [*claims, made_up.claim("c", "reproduced")]
+    open_page = build_page(made_up.content(claims=judged, figures=()))
     assert '<details class="unjudged">' not in open_page
 
 
