@@ -27,7 +27,7 @@ from inweights.lab.store import Store
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)
-KINDS, LEASE = 3, 1.0
+KINDS, LEASE = 3, 2.0
 PLAN = TRAININGS.plan(Trainings(kinds=KINDS, steps=750))
 
 
@@ -192,7 +192,7 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
 
 
 def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 700
+    deadline = time.monotonic() + 250
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.02)
