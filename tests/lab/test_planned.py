@@ -162,7 +162,7 @@ def test_commands(tmp_path, capsys, known) -> None:
     assert main([*command[1:], "--runs", str(tmp_path / "runs")]) == 0
     assert set(Path(place).rglob("*.parquet")) == before
     assert main(["status", str(tmp_path / "none")]) == 2
-    assert "makes a plan" in capsys.readouterr().err
+    assert "to make a plan" in capsys.readouterr().err
     bad = str(tmp_path / "bad")
     words = ["plan", "tests/draws", "--out", bad, "--seeds", "2", "--set", "poison=101"]
     assert main(words) == 2
