@@ -40,7 +40,7 @@ def trust(prediction: Prediction) -> str:
     return (
         f"expected error: trained networks were off by {emb_mlp[0]:.2f} to {emb_mlp[1]:.2f} "
         f"(without attention) and {gpt[0]:.2f} to {gpt[1]:.2f} (GPT; {WITHOUT:.2f} where no bridge "
-        f"has an identity) in the accuracy of a set of questions, and by {COMPANY:.2f} on the facts "
-        f"of one company. {chains}Of a pretrained model this says little: there identities changed "
+        "has an identity) in the accuracy of a set of questions, on the facts of one company by "
+        f"{COMPANY:.2f}. {chains}Of a pretrained model this says little: there identities changed "
         "nothing that could be measured (+.03 ± .10)"
     )
