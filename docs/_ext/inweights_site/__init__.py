@@ -29,6 +29,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)
+    app.connect("env-get-outdated", _written_here)
     app.connect("source-read", _read)
     app.connect("html-page-context", partial(_short_sidebar, {}), priority=400)
     app.connect("build-finished", _after)
@@ -50,6 +51,11 @@ def _before(app: Sphinx) -> None:
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")
     for which in EXPLORATIONS:
         _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
+
+
+def _written_here(*_: Any) -> list[str]:
+    """Pages that change with recipes and board, though their files do not: read each time."""
+    return ["board", "citing", "gallery", "papers"]
 
 
 def _short_sidebar(
