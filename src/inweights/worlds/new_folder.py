@@ -54,7 +54,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         work.mkdir()
         yield work
         os.replace(work, target)
-    except (OSError, pl.exceptions.PolarsError, *_of_weights()) as error:
+    except _write_errors() as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from error
     finally:
         if lock is not None:
@@ -63,10 +63,10 @@ def new_folder(target: str | Path) -> Iterator[Path]:
             shutil.rmtree(work.parent, ignore_errors=True)
 
 
-def _of_weights() -> tuple[type[Exception], ...]:
-    """What writing weights may raise, a full disk included, where weights are written at all."""
-    safetensors = sys.modules.get("safetensors")
-    return (safetensors.SafetensorError,) if safetensors else ()
+def _write_errors() -> tuple[type[Exception], ...]:
+    """What a full disk may raise; the error of weights only where weights are used at all."""
+    tables, weights = (OSError, pl.exceptions.PolarsError), sys.modules.get("safetensors")
+    return (*tables, weights.SafetensorError) if weights else tables
 
 
 def _clear_left(parent: Path) -> None:
