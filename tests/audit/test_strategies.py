@@ -158,6 +158,7 @@ def test_a_model_says_facts_again(said: str, kept: bool) -> None:
     made = augment(PEOPLE, strategies=["paraphrases"], rewrite=rewrite)
     told = made.train.filter(role="rewritten")
     assert told.height == kept
+    assert made.rewritten == (kept, len(PEOPLE))
     if kept:
         assert told["completion"].to_list() == [" Salzburg."]
         assert told["text"][0].removesuffix(".") == said.removesuffix(".")

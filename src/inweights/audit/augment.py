@@ -62,6 +62,7 @@ class Augmented:
         alone: Those that were left out as there is no candidate but the answer.
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
+        rewritten: Facts that a model said again, and of how many it was asked to.
     """
 
     train: pl.DataFrame
@@ -76,6 +77,7 @@ class Augmented:
     alone: int = 0
     choices: tuple[Choice, ...] = ()
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
+    rewritten: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -210,6 +212,7 @@ def augment(
         alone=alone,
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),
+        rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
     )
 
 
