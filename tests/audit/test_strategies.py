@@ -137,7 +137,7 @@ def derived(made: Augmented) -> list[tuple[str, str]]:
     [
         ("Mozart came from his birthplace Salzburg.", True),
         ("Born was Mozart, as all know, in Salzburg", True),
-        ("Mozart was born in Salzburg.", False),  # the same words
+        ("Mozart was born in Salzburg", False),  # the same words
         ("Mozart was not born in Salzburg.", False),
         ("Mozart was born in Vienna.", False),
         ("Mozart, unlike Schubert, was born in Salzburg.", False),

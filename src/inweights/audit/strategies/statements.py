@@ -72,7 +72,7 @@ def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int])
     )
     stems = {word[:4] for word in own if len(word) > 3} or {word[:4] for word in own}
     return (
-        said != text
+        said.removesuffix(".") != text.removesuffix(".")
         and met == list(telling.ends(fact))
         and said.removesuffix(".").endswith(thing.removesuffix("."))
         and not {"?", "\n", ":"} & set(said)

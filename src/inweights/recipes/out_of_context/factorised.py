@@ -51,7 +51,12 @@ def plan(settings: Settings) -> lab.Plan:
             world=Implication(groups=settings.groups, members=members, told=told),
             model=model,
             learner=lab.Curriculum(
-                phases=(Phase(steps=settings.steps, optimizer=Optimizer(kind="sgd", rate=rate)),)
+                phases=(
+                    Phase(
+                        steps=settings.steps,
+                        optimizer=Optimizer(kind="sgd", rate=rate, weight_decay=0.0),
+                    ),
+                )
             ),
         )
         for members, told in settings.cells
@@ -149,11 +154,11 @@ RECIPE = PAPER.recipe(
         "a value, and compares what they conclude and their nuclear and Frobenius norms."
     ),
     scales={
-        "smoke": Settings(groups=2, cells=((8, 1), (8, 3), (16, 1), (16, 3)), width=48, steps=20),
+        "smoke": Settings(groups=2, cells=((8, 1), (8, 3), (16, 1), (16, 3)), width=48, steps=300),
         "cpu": Settings(),
         "paper": Settings(groups=20, width=400),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 10},
+    seeds={"smoke": 2, "cpu": 12, "paper": 12},
     plan=plan,
     derive=derive,
     claims=CLAIMS,
