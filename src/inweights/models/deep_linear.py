@@ -82,7 +82,9 @@ class DeepLinear(Model):
 
     def templates(self) -> Float[Tensor, "R V K"]:
         """Return the logits that each token adds, ``(A W_L ⋯ W_1)ᵀ``."""
-        product: Tensor = self.layers[0].weight[:, : self.vocabulary]
+        first = self.layers[0]
+        assert isinstance(first, Linear)
+        product: Tensor = first.weight[:, : self.vocabulary]
         for layer in list(self.layers)[1:]:
             product = layer(product)
         return self.unembed(product)
