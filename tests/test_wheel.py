@@ -1,14 +1,17 @@
-"""What is built is what works: the wheel, installed on its own, has its code, pages and data."""
+"""What is built is what works: the wheel, where nothing else is, has its code, pages and data."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import venv
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 
@@ -17,23 +20,40 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel alone in a folder; its dependencies are those of this environment."""
+    """An environment with nothing in it but the wheel and what the wheel says that it needs."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
     [wheel] = folder.glob("inweights-*.whl")
-    into = ["install", "--no-deps", "--target", str(folder / "lib"), str(wheel)]
+    venv.create(folder / "empty", with_pip=False)
+    python = folder / "empty" / "bin" / "python"
+    into = ["--python", str(python), "install", "--no-deps", str(wheel)]
     subprocess.run([*pip, *into], check=True)
+    [packages] = (folder / "empty" / "lib").glob("python*/site-packages")
+    for name in needed("inweights"):
+        for file in metadata.files(name) or ():
+            link, there = (
+                packages / file.parts[0],
+                Path(str(metadata.distribution(name).locate_file(file.parts[0]))),
+            )
+            if file.parts[0] != ".." and not link.exists():
+                link.symlink_to(there)
     return folder
+
+
+def needed(name: str, known: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Names of all distributions that one needs, without its extras."""
+    for line in metadata.requires(name) or ():
+        need = Requirement(line)
+        if need.name not in known and (need.marker is None or need.marker.evaluate({"extra": ""})):
+            known = needed(need.name, known | {need.name})
+    return known
 
 
 def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
-    code = f"import sys; sys.path.insert(0, {str(installed / 'lib')!r}); "
-    code += "import inweights; assert inweights.__file__.startswith(sys.path[0]), inweights; "
-    code += "from inweights.cli import main; sys.exit(main(sys.argv[1:]))"
     return subprocess.run(
-        [sys.executable, "-P", "-c", code, *words],
+        [installed / "empty" / "bin" / "inweights", *words],
         cwd=installed, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

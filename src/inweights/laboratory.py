@@ -273,7 +273,7 @@ def open_run(
                 if folder.complete and folder.config.get("scale") == scale:
                     raise ConfigError(
                         f"{whole} has run at scale '{scale}' with other settings or seeds only; "
-                        f"'inweights show {folder.path.name}' shows the newest such run"
+                        f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
                     )
             raise ConfigError(
                 f"{whole} has not run at scale '{scale}' yet; "
@@ -331,9 +331,8 @@ def _is_run(name: str, store: RunStore) -> bool:
 
 def _refuse_plugin(name: str, store: RunStore) -> None:
     """Say which plugin a recipe comes from that is not known, but has run."""
-    if "/" in name and ".." not in name:
-        for folder in store.of(name):
-            raise _of_a_plugin(name, folder)
+    for folder in store.of(name):
+        raise _of_a_plugin(name, folder)
 
 
 def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:

@@ -122,7 +122,7 @@ def test_a_run_with_other_settings_is_named(root, tmp_path, monkeypatch, capsys)
     shutil.copytree(changed.parent, tmp_path / "demo" / "two-hop" / changed.parent.name)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
     assert main(["show", "two-hop", "--scale", "smoke"]) == 2
-    assert f"'inweights show {changed.parent.name}'" in capsys.readouterr().err
+    assert f"inweights show {changed.parent.name}\n" in capsys.readouterr().err
 
 
 def test_smoke_says_once_that_nothing_is_judged(at, capsys) -> None:

@@ -50,6 +50,8 @@ TABLE: list[tuple[str, str]] = [
     ("verify --scale big", "unknown scale 'big'"),
     ("show feedbeef", "unknown run 'feedbeef'"),
     ("show nonsense", "unknown recipe 'nonsense'"),
+    ("show /dev/null", "unknown recipe '/dev/null'"),
+    ("export ../etc --csv", "unknown recipe '../etc'"),
     ("show demo/two-hop", "has not run at scale 'cpu' yet"),
     ("show two-hop --scale smoke", "'inweights run demo/two-hop --scale smoke'"),
     ("show demo/two-hop --scale big", "has not run at scale 'big'"),

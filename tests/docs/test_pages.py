@@ -12,9 +12,13 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(?:python|\{code-cell\} python)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
+#: Their code runs here, and once more, with its outputs, where the site is made.
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -34,7 +38,11 @@ def test_blocks_are_found_with_their_lines() -> None:
 
 
 @pytest.mark.usefixtures("registries")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(pytest.param(page, marks=pytest.mark.slow) for page in NOTEBOOKS)],
+    ids=lambda page: page.stem,
+)
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))

@@ -1,8 +1,8 @@
 """The site is built without a warning, and its pages are opened by a real browser.
 
-``make test`` builds it as ``make docs`` does, a warning an error and the notebooks run (those that
-have been run are read back), and opens one page of each kind; ``make test-docs`` takes the site
-that is built, ``$INWEIGHTS_SITE``, and opens every page.
+``make test`` builds it as ``make docs`` does, a warning an error, and opens one page of each kind.
+Of the notebooks it runs the shortest; ``test_pages`` runs the code of all, without a kernel each.
+``make test-docs`` takes the site that is built, ``$INWEIGHTS_SITE``, and opens every page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from tests.browser import look
 
 pytest.importorskip("myst_nb", reason="install .[docs] to run")
@@ -31,30 +30,29 @@ KINDS = (
     "_modules/inweights/errors.html", "notebooks/first-study.html",
 )  # fmt: skip
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole site, built once for all."""
-    if BUILT:
-        return Path(BUILT).resolve()
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    folder = shared / "site"
-    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "docs", str(folder)]
-    with FileLock(shared / "site.lock"):
-        if not folder.exists():
-            built = subprocess.run(
-                [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, check=False
-            )
-            assert built.returncode == 0, built.stderr[-3000:]
-    return folder
-
-
+# One test, as several would wait in their processes until one of them has built the site.
+@pytest.mark.slow
 @pytest.mark.browser
-def test_pages_fit_their_window(visit, site: Path) -> None:
+@pytest.mark.timeout(1800)
+def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    site = Path(BUILT).resolve() if BUILT else build(tmp_path / "site")
+    each_claim_has_an_address(site)
+    search_finds_a_recipe_by_its_claim(site)
+    the_map_names_every_recipe(site)
+    notebooks_are_run_and_open_elsewhere(site)
+    pages_fit_their_window(request.getfixturevalue("visit"), site)
+
+
+def build(site: Path) -> Path:
+    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "docs", str(site)]
+    words += ["-t", "one-notebook"]
+    built = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr[-3000:]
+    return site
+
+
+def pages_fit_their_window(visit, site: Path) -> None:
     names: tuple[str, ...] = KINDS
     if BUILT:
         found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")))
@@ -65,7 +63,7 @@ def test_pages_fit_their_window(visit, site: Path) -> None:
         look(page)
 
 
-def test_each_claim_has_an_address(site: Path) -> None:
+def each_claim_has_an_address(site: Path) -> None:
     index = json.loads((site / "claims" / "index.json").read_text("utf-8"))
     assert len(index) > 400
     for name in list(index)[::40]:
@@ -77,7 +75,7 @@ def test_each_claim_has_an_address(site: Path) -> None:
         assert about["verdict"] in badge
 
 
-def test_search_finds_a_recipe_by_its_claim(site: Path) -> None:
+def search_finds_a_recipe_by_its_claim(site: Path) -> None:
     index = (site / "searchindex.js").read_text("utf-8")
     files = re.search(r'"?docnames"?:\s*\[(.*?)\]', index)
     assert files is not None
@@ -89,7 +87,7 @@ def test_search_finds_a_recipe_by_its_claim(site: Path) -> None:
     assert re.search(rf"\b{place}\b", found[0])
 
 
-def test_the_map_names_every_recipe(site: Path) -> None:
+def the_map_names_every_recipe(site: Path) -> None:
     from inweights.recipes import recipe_names
 
     text = (site / "papers.html").read_text("utf-8") + (site / "gallery.html").read_text("utf-8")
@@ -98,7 +96,7 @@ def test_the_map_names_every_recipe(site: Path) -> None:
             assert f"recipes/{name}.html" in text
 
 
-def test_notebooks_are_run_and_open_elsewhere(site: Path) -> None:
+def notebooks_are_run_and_open_elsewhere(site: Path) -> None:
     pages = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
     assert {"first-study", "graph", "probe", "facts"} <= {page.stem for page in pages}
     for page in pages:
@@ -107,5 +105,6 @@ def test_notebooks_are_run_and_open_elsewhere(site: Path) -> None:
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         assert len(code) >= 3
         assert sum(len(text.splitlines()) for text in code) <= 40
-        shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")
-        assert shown.count("cell_output") >= 3
+        if BUILT or page.stem == "facts":
+            shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")
+            assert shown.count("cell_output") >= 3

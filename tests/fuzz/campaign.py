@@ -2,7 +2,8 @@
 
 ``python -m tests.fuzz.campaign [--commands N] [--files N] [--seed S] [--jobs J] [--log FILE]``
 prints what it found and how many ended how; ``make fuzz`` runs 10,000 of each. A case is a pure
-function of seed and number: ``--only command:17`` runs one of them again, and says how it ended.
+function of seed and number: ``--only command:17`` runs one of them again, and says how it ended;
+``--only file:2000..4000`` runs a piece of the campaign.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +166,8 @@ def main() -> int:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    kind, _, number = given.only.partition(":")
+    kind, _, numbers = given.only.partition(":")
+    first, _, end = numbers.partition("..")
     home = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         for place in (home, home / "home", home / "tmp"):
@@ -177,12 +180,14 @@ def main() -> int:
             (command_cases(campaign.root, given.seed, given.commands), "command"),
             (file_cases(campaign.root, given.seed, given.files, campaign.baselines()), "file"),
         ):
-            if given.only:
-                chosen = (case for case in cases if (of, case.number) == (kind, int(number)))
+            if not given.only:
+                campaign.run(cases, given.log)
+            elif of == kind and end:
+                campaign.run(islice(cases, int(first), int(end)), given.log)
+            elif of == kind:
+                chosen = islice(cases, int(first), int(first) + 1)
                 for case, answer in answers(chosen, campaign.places):
                     sys.stdout.write(json.dumps({**vars(case), **answer}, default=repr) + "\n")
-            else:
-                campaign.run(cases, given.log)
     finally:
         shutil.rmtree(home, ignore_errors=True)
     for why, count in Counter(one["why"] for one in campaign.found).most_common():

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,14 +20,15 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.errors import ConfigError, RunError
 from inweights.lab import executors
-from inweights.lab.cluster import Ray
+from inweights.lab.cluster import Ray, bare
 from inweights.lab.collect import Effort, collect
 from inweights.lab.executors import choose_executor
 from inweights.lab.store import Store
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)
-PLAN, LEASE = TRAININGS.plan(Trainings(kinds=4, steps=750)), 2.0
+KINDS, LEASE = 3, 2.0
+PLAN = TRAININGS.plan(Trainings(kinds=KINDS, steps=750))
 
 
 def test_where_work_can_be_done(monkeypatch) -> None:
@@ -127,15 +127,15 @@ def test_a_cluster_of_this_process(home, tmp_path) -> None:
     """Equal to a local run bit for bit; what fails is told, and the others are stored."""
     seen: list[int] = []
     effort = Effort(on="ray", plugins=PLUGINS, progress=lambda done, *_: seen.append(done))
-    good = TRAININGS.plan(Trainings(kinds=2, steps=300))
+    good = TRAININGS.plan(Trainings(steps=600))
     bad = replace(good, computations=DRAWS.plan(Draws(poison=1)).computations)
     with pytest.raises(RunError) as caught:
         collect(bad, range(3), Store(tmp_path / "a"), effort)
-    assert re.search(r"1 of 5 tasks failed.*seed of trouble", str(caught.value))
+    assert re.search(r"1 of 4 tasks failed.*seed of trouble", str(caught.value))
     assert seen == sorted(seen)
-    assert seen[-1] >= 2 * 3 * 300
+    assert seen[-1] >= 3 * 600
     store = Store(tmp_path / "a")
-    assert len(store.listed()) == 2 * 3 * 2 + 2
+    assert len(store.listed()) == 3 * 2 + 2
     mine = collect(good, range(3), store, Effort(executor=refuse))
     assert same(mine, collect(good, range(3), Store(tmp_path / "b")))
 
@@ -146,50 +146,38 @@ def refuse(job: object, schedule: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of Ray, about itself
-def test_two_nodes_driver_killed_one_process_killed_and_one_node_gone(
+def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     home, tmp_path, forks
 ) -> None:
-    """What the driver left is gone on with by the same command again, which loses the others."""
+    """The driver loses a process and a node and goes on; then the same command goes on for it."""
     import ray
     from ray.cluster_utils import Cluster
 
-    options: dict[str, Any] = {
-        "num_cpus": 1,
-        "node_ip_address": "127.0.0.1",
-        "include_log_monitor": False,
-    }
-    head = {"include_dashboard": False, "no_monitor": True, **options}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    options: dict[str, Any] = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
     store = Store(tmp_path / "a", lease=LEASE)
-    told: list[str] = []
+    # Processes that work are else so nice that they never come to it beside other tests.
+    head = options | {"_system_config": {"worker_niceness": 0}}
+    with bare():
+        cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         second = cluster.add_node(**options)
-        cluster.wait_for_nodes()
         home.setenv("RAY_ADDRESS", cluster.address)
         nodes = (cluster.head_node, second)
 
         first = forks.start("tests.lab.test_cluster:drive", store.root)
+        wait(lambda: len(store.leases.live()) == 2 and all(map(at_work, nodes)))
+        assert [len(at_work(node)) for node in nodes] == [1, 1]
+        assert not store.listed()
+        at_work(cluster.head_node)[0].kill()
+        cluster.remove_node(second, allow_graceful=False)
+
         wait(lambda: len(store.listed()) > 0)
         first.kill()
         assert first.wait() == -signal.SIGKILL
-        wait(lambda: not any(map(at_work, nodes)))
+        wait(lambda: not at_work(cluster.head_node))
         done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
         dead = {lease.owner for lease in store.leases.live().values()}
-
-        def spoil() -> None:
-            wait(lambda: sum(one.owner not in dead for one in store.leases.live().values()) == 2)
-            wait(lambda: all(map(at_work, nodes)))
-            told.append(f"at work: {[len(at_work(node)) for node in nodes]}")
-            at_work(cluster.head_node)[0].kill()
-            cluster.remove_node(second, allow_graceful=False)
-            told.append("node gone")
-
-        spoiler = threading.Thread(target=spoil)
-        spoiler.start()
         mine = collect(PLAN, range(3), store, Effort(on="ray", plugins=PLUGINS))
-        spoiler.join(60)
-        assert told == ["at work: [1, 1]", "node gone"]
-        assert _alive(ray, cluster) == 1
     finally:
         home.delenv("RAY_ADDRESS", raising=False)
         ray.shutdown()
@@ -198,7 +186,7 @@ def test_two_nodes_driver_killed_one_process_killed_and_one_node_gone(
     # What the first driver had stored and was killed before giving back, nobody asks for again.
     assert {lease.owner for lease in store.leases.live().values()} <= dead
     now = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")}
-    assert len(now) == 4 * 3 * 2
+    assert len(now) == KINDS * 3 * 2
     assert 0 < len(done) < len(now)
     assert done.items() <= now.items(), "what was done is done again"
 
@@ -208,14 +196,3 @@ def wait(until: Callable[[], bool]) -> None:
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def _alive(ray, cluster) -> int:
-    """How many nodes are left, once Ray has noticed that one is gone, or has had a minute to."""
-    ray.init(address=cluster.address, log_to_driver=False)
-    deadline = time.monotonic() + 60
-    while True:
-        alive = sum(node["Alive"] for node in ray.nodes())
-        if alive < 2 or time.monotonic() > deadline:
-            return alive
-        time.sleep(0.5)

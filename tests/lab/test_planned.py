@@ -162,7 +162,7 @@ def test_commands(tmp_path, capsys, known) -> None:
     assert main([*command[1:], "--runs", str(tmp_path / "runs")]) == 0
     assert set(Path(place).rglob("*.parquet")) == before
     assert main(["status", str(tmp_path / "none")]) == 2
-    assert "makes a plan" in capsys.readouterr().err
+    assert "to make a plan" in capsys.readouterr().err
     bad = str(tmp_path / "bad")
     words = ["plan", "tests/draws", "--out", bad, "--seeds", "2", "--set", "poison=101"]
     assert main(words) == 2
@@ -285,15 +285,20 @@ def proxy(server, bucket, monkeypatch):
     proxy.listener.close()
 
 
-def worker(place: str, lease: str) -> None:
-    """What a process does that works on a plan; it writes checkpoints often."""
+def worker(place: str, lease: str, steps: str = "inf") -> None:
+    """What a process does that works on a plan, and where it stops; it often writes checkpoints."""
     vars(task)["Checkpoint"] = partial(Checkpoint, every_steps=100)
-    work(open_plan(place, float(lease)))
+
+    def progress(done: int, *_: object) -> None:
+        if done > float(steps):
+            threading.Event().wait()
+
+    work(open_plan(place, float(lease)), progress=progress)
 
 
 WORKER = "tests.lab.test_planned:worker"
 #: It was tried with 200, too.
-RUNS = 80
+RUNS = 60
 
 
 @pytest.mark.slow
@@ -323,9 +328,9 @@ def test_a_store_that_is_away_for_a_while_is_waited_for(bucket, proxy) -> None:
 @pytest.mark.slow
 def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, forks) -> None:
     """A worker is killed in mid-training; the next one, with an empty disk, goes on."""
-    settings = Trainings(steps=1200)
+    settings = Trainings(steps=300)
     made = write(bucket, TRAININGS, seeds=2, settings=settings)
-    first = forks.start(WORKER, bucket, 1)
+    first = forks.start(WORKER, bucket, 1, 2 * 150)
     deadline = time.monotonic() + 60
     states = lambda: [n for n in made.store.files.names("unfinished") if n.endswith("state")]  # noqa: E731
     while not states() and time.monotonic() < deadline:

@@ -1,10 +1,11 @@
 """A program that kills workers of a plan at random, and looks what is left.
 
-``python tests/lab/worker_kills.py FOLDER KILLS RUNS [SEED]`` lets three workers do a plan, each on
-its own as on three machines, kills one with SIGKILL after a random time, again and again, and
-begins another in its place. In the end every run has to be stored once, and the tables have to be
-those of a sweep that nothing disturbed. It prints how many were killed. Workers are forked, so that
-torch is imported once; this process never touches polars, whose threads would not survive that.
+``python tests/lab/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three workers do a plan,
+each on its own as on three machines, kills one with SIGKILL after a random time (1 second at most,
+or PAUSE), again and again, and begins another in its place. In the end every run has to be stored
+once, and the tables have to be those of a sweep that nothing disturbed. It prints how many were
+killed. Workers are forked, so that torch is imported once; this process never touches polars, whose
+threads would not survive that.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from inweights.lab.trial import Plan
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 
-def disturb(place: str, kills: int, draw: random.Random) -> int:
+def disturb(place: str, kills: int, draw: random.Random, pause: float) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
     begin = lambda: start(lambda: work(open_plan(place, LEASE)))  # noqa: E731
     workers, done = [begin() for _ in range(WORKERS)], 0
     while workers:
-        time.sleep(draw.uniform(0, 1.0))
+        time.sleep(draw.uniform(0, pause))
         for worker in list(workers):
             gone, status = os.waitpid(worker, os.WNOHANG)
             if gone:
@@ -60,11 +61,11 @@ def look(folder: str, place: str, plan: Plan, runs: int) -> None:
     assert len(store.listed()) == len(tables), "something was missing"
 
 
-def main(folder: str, kills: str, runs: str, seed: str = "0") -> None:
+def main(folder: str, kills: str, runs: str, seed: str = "0", pause: str = "1") -> None:
     place = str(Path(folder) / "plan")
     plan = TRAININGS.plan(Trainings(kinds=int(runs) // SEEDS, steps=300))
     write_plan(plan, range(SEEDS), place, plugins=["tests.lab.small"])
-    done = disturb(place, int(kills), random.Random(int(seed)))
+    done = disturb(place, int(kills), random.Random(int(seed)), float(pause))
     assert forked(lambda: look(folder, place, plan, int(runs))) == 0
     sys.stdout.write(f"{done} kills\n")
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 import torch
+from peft import PeftModel
+from safetensors import SafetensorError
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from inweights.errors import ConfigError, DataError
 from inweights.lm import load, load_model
+from inweights.lm.adapters import adapted
 from inweights.lm.load import LanguageModel, cache_folder
 from inweights.lm.tiny import byte_tokenizer
 
@@ -205,17 +208,34 @@ def test_a_sequence_starts_as_the_tokenizer_starts_it(adds: bool) -> None:
     assert lm.tokens("ab", start=True) == ([7, 97, 98] if adds else [97, 98])
 
 
-def test_what_was_not_saved_whole_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [OSError("disk full"), SafetensorError("I/O error: disk full")])
+def test_what_was_not_saved_whole_leaves_nothing(tmp_path: Path, error: Exception) -> None:
     lm = load_model("@tiny")
 
     def fails(folder: Path) -> None:
         (folder / "half").write_text("half")
-        raise OSError("disk full")
+        raise error
 
     broken = LanguageModel("x", lm.model, SimpleNamespace(save_pretrained=fails))
     with pytest.raises(DataError, match="disk full"):
         broken.save(tmp_path / "deep" / "model")
     assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(monkeypatch, tmp_path) -> None:
+    lm = load_model("@tiny")
+    names = [name for name, _ in lm.model.named_parameters()]
+
+    def full(*_: object) -> None:
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(PeftModel, "save_pretrained", full)
+    with (
+        pytest.raises(SafetensorError, match="No space"),
+        adapted(lm.model, "lora", 2, 4.0, 0, keep=tmp_path / "adapter"),
+    ):
+        pass
+    assert [name for name, _ in lm.model.named_parameters()] == names
 
 
 def test_a_damaged_tokenizer_is_one_line(tmp_path: Path) -> None:

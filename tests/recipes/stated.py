@@ -2,6 +2,9 @@
 
 ``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows in its
 diff, beside the change of the code; a claim that changed after its judged run is another claim.
+
+It writes ``planned.tsv``, too: what each recipe runs, as a hash of its smoke plan. A result is
+found by recipe, version and settings, so that a plan that changes takes a new version.
 """
 
 from __future__ import annotations
@@ -10,9 +13,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from inweights.config import digest
+from inweights.lab.plan import asked_of
 from inweights.recipes import get_recipe, recipe_names
 
 RECORD = Path(__file__).with_name("stated.tsv")
+PLANS = Path(__file__).with_name("planned.tsv")
 COLUMNS = ("claim", "kind", "table", "column", "where", "minus", "each", "target")
 
 
@@ -30,9 +36,20 @@ def stated() -> str:
     return "\n".join(lines) + "\n"
 
 
+def planned() -> str:
+    lines = ["recipe\tversion\tplan"]
+    for name in recipe_names():
+        recipe = get_recipe(name)
+        work = asked_of(recipe.plan(recipe.scales["smoke"]), [0], recipe.version)
+        asked = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
+        lines.append(f"{name}\t{recipe.version}\t{asked}")
+    return "\n".join(lines) + "\n"
+
+
 def plain(where: dict[str, Any]) -> str:
     return json.dumps(where, sort_keys=True, ensure_ascii=False) if where else ""
 
 
 if __name__ == "__main__":
     RECORD.write_text(stated(), encoding="utf-8")
+    PLANS.write_text(planned(), encoding="utf-8")

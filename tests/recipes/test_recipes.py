@@ -6,7 +6,7 @@ import html
 
 import polars as pl
 import pytest
-from tests.recipes.stated import RECORD, stated
+from tests.recipes.stated import PLANS, RECORD, planned, stated
 
 import inweights as iw
 from inweights.errors import ConfigError
@@ -194,3 +194,12 @@ def test_claims_are_those_that_were_stated() -> None:
     then = dict(line.split("\t", 1) for line in RECORD.read_text(encoding="utf-8").splitlines())
     changed = [claim for claim in now | then if now.get(claim) != then.get(claim)]
     assert not changed, "on purpose? then 'python -m tests.recipes.stated', and say why"
+
+
+def test_a_plan_that_changes_has_a_new_version() -> None:
+    """Else a stored result of the old plan would be shown as the new one's."""
+    now = dict(line.rsplit("\t", 1) for line in planned().splitlines())
+    then = dict(line.rsplit("\t", 1) for line in PLANS.read_text(encoding="utf-8").splitlines())
+    changed = [recipe for recipe, plan in then.items() if now.get(recipe, plan) != plan]
+    assert not changed, "raise 'version' of these recipes"
+    assert set(now) == set(then), "'python -m tests.recipes.stated' records the new ones"

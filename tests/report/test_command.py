@@ -1,4 +1,4 @@
-"""The command that a page offers to copy: a shell hands on each word as it is, and runs nothing."""
+"""A command to paste, on a page or a terminal: a shell hands on each word, and runs nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import pytest
 from tests.runs.tiny import RECIPE
 
 from inweights.config import apply_overrides
+from inweights.console.machines import status
+from inweights.errors import ConfigError, FolderError
 from inweights.lab.collect import Effort
 from inweights.lab.engine import execute, load
+from inweights.lab.planned import Planned, write_plan
 from inweights.recipes import get_recipe
 from inweights.report.publish import command_of
 from inweights.runs import RunStore
@@ -78,6 +81,32 @@ def test_a_list_of_names_means_the_same_again(outcome, words) -> None:
     settings = get_recipe("demo/two-hop").scales["smoke"]
     changed: Any = apply_overrides(settings, given[-1:])
     assert changed.models == ("emb-mlp",)
+
+
+def test_a_command_of_another_kind(outcome, words) -> None:
+    given = ("atlas", *HOSTILE)
+    assert words(command_of(replace(outcome, command=given))) == list(given)
+
+
+@pytest.mark.parametrize("name", ["$(touch HIT) `touch HIT`", "'; touch HIT; '", "two\nlines"])
+def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
+    """Its folder may have any name, and its files may say anything."""
+    demo = get_recipe("demo/two-hop")
+    place = str(tmp_path / name)
+    planned = write_plan(
+        demo.plan(demo.scales["smoke"]), [0], place, collect=["touch", "HIT", f"--set={name}"]
+    )
+    now = planned.status()
+    status(planned, now, json=False)
+    assert words(capsys.readouterr().out.partition("like:\n")[2]) == ["work", place]
+    status(planned, replace(now, done=now.tasks), json=False)
+    assert words(capsys.readouterr().out.partition("with\n")[2]) == ["HIT", f"--set={name}"]
+    with pytest.raises(ConfigError) as told:
+        write_plan(demo.plan(demo.scales["smoke"]), [0], place)
+    assert words(str(told.value).partition("go on with it: ")[2]) == ["work", place]
+    with pytest.raises(FolderError) as none:
+        Planned(f"{place}.none")
+    assert words(str(none.value).partition("to make a plan: ")[2])[-1] == f"{place}.none"
 
 
 def test_plugins_are_remembered(tmp_path) -> None:

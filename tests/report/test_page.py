@@ -12,7 +12,7 @@ import pytest
 from tests.report import made_up
 
 from inweights.lab import Figure
-from inweights.report.claims import headline, interval_bar
+from inweights.report.claims import claims_section, headline, interval_bar
 from inweights.report.figures import draw
 from inweights.report.html import preview, script_json, tree
 from inweights.report.movable import interactive
@@ -94,10 +94,11 @@ def test_long_lists_are_counted_not_shown():
 
 def test_claims_that_none_judged_are_folded():
     claims = [made_up.claim("a", "not judged"), made_up.claim("b", "not judged")]
-    folded = build_page(made_up.content(claims=claims))
+    folded = build_page(made_up.content(claims=claims, figures=()))
     assert folded.count('<details class="unjudged">') == 1
     assert "2 claims, none judged" in folded
-    open_page = build_page(made_up.content(claims=[*claims, made_up.claim("c", "reproduced")]))
+    judged = [*claims, made_up.claim("c", "reproduced")]
+    open_page = build_page(made_up.content(claims=judged, figures=()))
     assert '<details class="unjudged">' not in open_page
 
 
@@ -176,6 +177,13 @@ def test_headline_of_one():
 
 def test_headline_before_any_verdict():
     assert headline([made_up.claim("a", "not judged")] * 3) == "3 claims, none judged"
+
+
+def test_checks_are_counted_apart():
+    claims = [made_up.claim("a", "reproduced"), made_up.claim("b", "reproduced", check=True)]
+    section = claims_section(claims)
+    for text in ("1 of 1 claim reproduced", "1 reproduced<", "1 of 1 check holds"):
+        assert text in section
 
 
 @pytest.mark.parametrize("measured", [0.5, -3.0, 250.0, 0.0])

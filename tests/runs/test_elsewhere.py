@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.runs.tiny import RECIPE
 
 from inweights import cli, laboratory
 from inweights.errors import FolderError, RunError
+from inweights.lab import Paper, computed
 from inweights.lab.collect import Effort
 from inweights.lab.engine import execute, load
 from inweights.lab.executors import SameProcess
@@ -62,6 +64,14 @@ def rewrite(folder, name: str, content: bytes) -> None:
     write_json(folder.path / "manifest.json", manifest)
 
 
+@pytest.mark.parametrize(
+    "name", ["/dev/null", "../runs", "*/*", "tests/t*", "tests/./tiny", "", "tests/\0"]
+)
+def test_a_name_is_no_path_and_no_pattern(run, store, name) -> None:
+    assert [found.path for found in store.of(RECIPE.name)] == [run.path]
+    assert not list(store.of(name))
+
+
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")
@@ -70,6 +80,14 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
         make(store=store, fresh=fresh)
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
+
+
+def test_runs_that_may_not_be_read_are_not_said_to_be_none(run, store, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for words in (["runs"], ["show", run.path.name], ["show", "demo/two-hop"]):
+        code, told = tell(capsys, store, *words)
+        assert (code, told.count("\n")) == (2, 1)
+        assert "permission denied" in told
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
@@ -152,6 +170,21 @@ def test_a_manifest_that_leaves_the_folder(run, name) -> None:
     write_json(run.path / "manifest.json", manifest)
     with pytest.raises(FolderError, match="is missing"):
         run.verify()
+
+
+def test_a_verdict_that_was_written_is_not_believed(store) -> None:
+    state = Paper("tests", "Tests", claims_of="ours").stating("tiny", "tests")
+    claim = state("many", "Sums are large.", computed("totals", "y") >= 2.0)
+    recipe = replace(RECIPE, claims=(claim,))
+    made = execute(recipe, "smoke", store=store)
+    run, claims = made.folder, made.claims
+    assert claims
+    about = json.loads((run.path / "outcome.json").read_bytes())
+    for claim in about["claims"]:
+        verdicts = {"reproduced", "not reproduced"} - {claim["verdict"]}
+        claim |= {"verdict": verdicts.pop(), "measured": 0.123}
+    rewrite(run, "outcome.json", json.dumps(about).encode())
+    assert load(recipe, run).claims == claims
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from inweights.lab.collect import Effort
 from inweights.lab.engine import execute, refresh
 from inweights.lab.executors import SameProcess
 from inweights.lab.store import Store
+from inweights.report.export import write_export
 from inweights.runs import RunStore
 
 make = partial(execute, RECIPE, "smoke")
@@ -250,3 +251,17 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
         patch.setattr(shutil, "rmtree", denied)
         with pytest.raises(RunError, match="Permission denied"):
             make(store=store, fresh=True, effort=Effort(progress=stop))
+
+
+def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:
+    outcome = make(store=store)
+
+    def full(path: Path, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data[:3])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RunError, match="No space left"):
+        write_export(outcome, tmp_path / "out", latex=True)
+    assert list((tmp_path / "out").iterdir()) == []

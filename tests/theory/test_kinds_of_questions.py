@@ -116,13 +116,14 @@ def test_trained_networks_answer_what_is_said_of_phrased_identities() -> None:
 
 
 @pytest.mark.slow
-def test_of_chains_the_soft_program_says_what_trained_networks_answer() -> None:
+def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -> None:
     """Of three hops in drawn worlds, and of two; program (2) does not (docs/predict.md)."""
     made = RandomFacts(told=0.75, identity=1.0, hops=3, bridges=6).build()
     model = iw.EmbMLPConfig().build(
         vocabulary=len(made.vocabulary), seeds=[0, 1], candidates=made.outputs.tolist()
     )
-    descent = iw.Phase(steps=2000, optimizer=iw.Optimizer(kind="sgd", rate=2.0))
+    decaying = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=1e-2)
+    descent = iw.Phase(steps=2000, optimizer=decaying)
     iw.train(model, made, iw.Curriculum(phases=(descent,)), seeds=[0, 1])
     answered = iw.probes.margins(model, made).select("prompt", "answer", hit=pl.col("margin") > 0)
     agreed = {}

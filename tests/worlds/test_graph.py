@@ -224,6 +224,8 @@ def test_csv_and_graphml(tmp_path: Path) -> None:
         ("e.csv", "a,b,c\n", "more columns need a header"),
         ("e.csv", "a,\n", "line 1: expected two labels"),
         ("e.graphml", "<graphml>\n<node</graphml>", r"not a GraphML file: .*line 2"),
+        ("e.graphml", '<!DOCTYPE g [<!ENTITY x "y">]><graphml/>', "declares the XML entity 'x'"),
+        ("e.graphml", '<!DOCTYPE g [<!ENTITY x SYSTEM "/etc/passwd">]><g/>', "XML entity 'x'"),
         ("e.txt", "a=\xff\n", "not text in UTF-8"),
     ],
 )

@@ -11,10 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sphinx import addnodes
+
 from inweights.report.explore import EXPLORATIONS, explore_page
 from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
 
 if TYPE_CHECKING:
+    from docutils.nodes import Element
     from sphinx.application import Sphinx
 
 __all__ = ["setup"]
@@ -26,8 +29,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)
+    app.connect("env-get-outdated", _written_here)
     app.connect("source-read", _read)
-    app.connect("html-page-context", partial(_same_sidebar, {}), priority=400)
+    app.connect("html-page-context", partial(_short_sidebar, {}), priority=400)
     app.connect("build-finished", _after)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -49,29 +53,49 @@ def _before(app: Sphinx) -> None:
         _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
 
 
-def _same_sidebar(
-    kept: dict[Any, str],
-    app: Sphinx,  # noqa: ARG001
-    name: str,
+def _written_here(*_: Any) -> list[str]:
+    """Pages that change with recipes and board, though their files do not: read each time."""
+    return ["board", "citing", "gallery", "papers"]
+
+
+def _short_sidebar(
+    titles: dict[str, Element],
+    app: Sphinx,
+    name: str,  # noqa: ARG001
     template: str,  # noqa: ARG001
     context: dict[str, Any],
     tree: Any,  # noqa: ARG001
 ) -> None:
-    """Pages of source code are in no table of contents: those of one depth share a sidebar.
+    """The sidebar of a page is put together from titles alone.
 
-    Resolving it for each of them anew took a third of the build.
+    Sphinx copies every heading of every page for it and then drops them: a fifth of the build.
     """
-    if not name.startswith("_modules/"):
-        return
-    resolve = context["toctree"]
+    resolve, env = context["toctree"], app.env
 
     def toctree(**how: Any) -> str:
-        key = (name.count("/"), *sorted(how.items()))
-        if key not in kept:
-            kept[key] = resolve(**how)
-        return kept[key]
+        if not how.get("titles_only"):
+            return str(resolve(**how))
+        if not titles:
+            titles.update((page, _title(toc)) for page, toc in env.tocs.items())
+        whole, env.tocs = env.tocs, titles
+        try:
+            return str(resolve(**how))
+        finally:
+            env.tocs = whole
 
     context["toctree"] = toctree
+
+
+def _title(toc: Element) -> Element:
+    """Return a page's contents without its headings; further pages below it stay."""
+    toc = toc.deepcopy()
+    for top in toc.children:
+        if len(top) > 1:
+            if below := list(top.findall(addnodes.toctree)):
+                top[1][:] = below
+            else:
+                top.pop(1)
+    return toc
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001

@@ -32,14 +32,16 @@ class Gallery(SphinxDirective):
 
 def _card(entry: Entry) -> list[str]:
     name = entry.recipe.name
-    shown = picture(entry)
+    # What is drawn for a phone has few panels in a row: its type can be read on a card.
+    small = picture(entry, "-phone")
+    shown = small or picture(entry)
     return [
         f"::::{{grid-item-card}} {words(entry.recipe.title)}",
         f":link: /recipes/{name}",
         ":link-type: doc",
         f":img-top: {shown or f'/recipes/{name}.svg'}",
         f":img-alt: {words(entry.recipe.title)}",
-        f":class-img-top: {'on-white' if shown else 'verdicts'}",
+        f":class-img-top: {_look(small, shown)}",
         "",
         words(entry.recipe.place.partition(";")[0]),
         ":::{card-footer}",
@@ -48,6 +50,12 @@ def _card(entry: Entry) -> list[str]:
         "::::",
         "",
     ]
+
+
+def _look(small: str | None, shown: str | None) -> str:
+    if shown is None:
+        return "verdicts whole"
+    return "on-white" if small else "on-white whole"
 
 
 class Citations(SphinxDirective):

@@ -17,8 +17,12 @@ __all__ = ["status"]
 
 
 def status(planned: Planned, now: Status, *, json: bool) -> None:
-    """Print how far a plan is, and what to do next."""
-    collect = shlex.join(planned.about.collect)
+    """Print how far a plan is, and what to do next.
+
+    What is to be pasted is a command of this library, whatever the plan's files say.
+    """
+    collect = shlex.join(["inweights", *planned.about.collect[1:]])
+    work = shlex.join(["inweights", "work", planned.place])
     if json:
         about = {"plan": planned.place, "store": planned.job.store, "collect": collect}
         failures = {run: msgspec.to_builtins(why) for run, why in now.failures.items()}
@@ -33,12 +37,8 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
         out.print(line(("✗ ", "red"), f"{why[0]}: {why[1]}"), soft_wrap=True)
     if now.failed:
-        out.print(
-            f"'inweights work {planned.place} --retry' tries what failed again", soft_wrap=True
-        )
+        out.print(f"to try what failed again:\n{work} --retry", soft_wrap=True)
     if now.waiting:
-        out.print(
-            f"'inweights work {planned.place}', on as many machines as you like", soft_wrap=True
-        )
+        out.print(f"on as many machines as you like:\n{work}", soft_wrap=True)
     elif now.done == now.tasks:
         out.print(f"all is stored; collect it with\n{collect}", soft_wrap=True)

@@ -10,8 +10,9 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -23,10 +24,10 @@ from inweights.lab.plan import Task
 from inweights.lab.schedule import End, Schedule
 from inweights.lab.store import LEASE
 
-__all__ = ["Ray"]
+__all__ = ["Ray", "bare"]
 
-#: Seconds between two reports of a task.
-_EVERY = 0.5
+#: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
+_EVERY, _LOOKS = 0.5, 100
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class _Connection:
         if not self.mine:
             return
         try:
-            with _as_path(sys.path):  # its processes import from where this one does
+            # Its processes import from where this one does.
+            with _as_path(sys.path), bare() if not self.address else nullcontext():
                 self.ray.init(**options)
         except Exception as error:  # Ray raises bare ones, too
             why = str(error).partition("\n")[0]
@@ -100,6 +102,26 @@ def _as_path(folders: Iterable[str]) -> Iterator[None]:
             os.environ["PYTHONPATH"] = before
 
 
+@contextmanager
+def bare() -> Iterator[None]:
+    """Let a cluster that begins in the block do without what watches over machines and people.
+
+    Ray waits for the server of its dashboard even where that is left out, and has no setting for
+    the others. A version of it that names them otherwise begins them, and takes seconds longer.
+    """
+    from ray._private.node import Node
+
+    needless = ("start_api_server", "start_log_monitor", "start_monitor")
+    before = {name: getattr(Node, name) for name in needless if hasattr(Node, name)}
+    for name in before:
+        setattr(Node, name, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        for name, start in before.items():
+            setattr(Node, name, start)
+
+
 class _Driver:
     """Hands out tasks while the cluster has room, and passes on what becomes of them."""
 
@@ -110,12 +132,12 @@ class _Driver:
         self.begin = ray.remote(_attempt).options(
             num_cpus=job.threads, num_gpus=gpus, max_retries=0
         )
-        self.steps = f"steps of {job.owner}"
-        self.actor: Any = None
-        self.asked: Any = None
+        self.steps = f"inweights {job.owner}"
 
     def watch(self) -> None:
         """Work until nothing is left; what runs is stopped whatever happens."""
+        from ray.experimental.internal_kv import _internal_kv_del
+
         try:
             while self.schedule.left:
                 self._hand_out()
@@ -131,6 +153,8 @@ class _Driver:
             for reference in self.running:
                 with suppress(Exception):
                     self.ray.cancel(reference, force=True)
+            with suppress(Exception):
+                _internal_kv_del("", del_by_prefix=True, namespace=self.steps)
 
     def _hand_out(self) -> None:
         """Keep twice as many tasks waiting as the cluster has CPUs: it may grow at any time."""
@@ -153,51 +177,26 @@ class _Driver:
             return End("killed", message=f"were lost: {_first_line(error)}")
 
     def _report(self) -> None:
-        """Ask how far the tasks are, and take the answer whenever it comes.
+        """Tell how far those tasks are that were handed out first; the others may be waiting."""
+        from ray.experimental.internal_kv import _internal_kv_get
 
-        Steps of all tasks are told to an actor that takes no room, and may be lost. It begins
-        after the first tasks, which would else have to wait for one more process.
-        """
-        if self.actor is None:
-            options = {"name": self.steps, "num_cpus": 0, "max_restarts": -1}
-            self.actor = self.ray.remote(_Steps).options(**options).remote()
-        if self.asked and not self.ray.wait([self.asked], timeout=0)[0]:
-            return
-        by_key = {task.key: task for task in self.running.values()}
-        with suppress(self.ray.exceptions.RayError):
-            for key, step in self.ray.get(self.asked).items() if self.asked else ():
-                if key in by_key:
-                    self.schedule.report(by_key[key], step)
-        self.asked = self.actor.read.remote()
+        for task in islice(self.running.values(), _LOOKS):
+            if step := _internal_kv_get(task.key, namespace=self.steps):
+                self.schedule.report(task, int(step))
 
 
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
-    """Try a task, on whichever machine this is."""
-    import ray
+    """Try a task, on whichever machine this is; its steps are told to the cluster's own memory."""
+    from ray.experimental.internal_kv import _internal_kv_put
 
     from inweights.lab.task import attempt_sent
     from inweights.lab.worker import seldom
 
     def report(step: int) -> None:
-        with suppress(ValueError):  # there is no such actor yet
-            ray.get_actor(steps).write.remote(key, step)
+        _internal_kv_put(key, str(step), namespace=steps)
 
     end = attempt_sent(msgspec.json.decode(job, type=Job), line, seldom(report, _EVERY))
     return msgspec.json.encode(end).decode()
-
-
-class _Steps:
-    """The updates that tasks have told since they were last read."""
-
-    def __init__(self) -> None:
-        self._steps: dict[str, int] = {}
-
-    def write(self, key: str, step: int) -> None:
-        self._steps[key] = step
-
-    def read(self) -> dict[str, int]:
-        steps, self._steps = self._steps, {}
-        return steps
 
 
 def _import() -> Any:

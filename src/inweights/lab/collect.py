@@ -13,7 +13,7 @@ from inweights.lab.divergence import tell_divergence
 from inweights.lab.executors import Executor, choose_executor
 from inweights.lab.job import Job, open_store
 from inweights.lab.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
-from inweights.lab.schedule import Schedule
+from inweights.lab.schedule import BUSY, Schedule
 from inweights.lab.store import MODEL_PART, Store
 from inweights.lab.trial import Plan
 from inweights.progress import Progress
@@ -129,7 +129,9 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
         lease=store.lease,
     )
     before = total - sum(task.steps for task in tasks)
-    schedule = Schedule(tasks, effort.progress, before, free=open_store(job).leases.free)
+    # A lease only expires for who looks at it several times while it runs.
+    busy = min(BUSY, job.lease / 10) if job.lease else BUSY
+    schedule = Schedule(tasks, effort.progress, before, busy, open_store(job).leases.free)
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
     executor(job, schedule)
     store.tidy()

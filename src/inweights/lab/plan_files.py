@@ -11,6 +11,7 @@ The folder or address of a plan holds::
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -185,8 +186,8 @@ class Planned:
         content = self.files.read(name)
         if content is None:
             raise FolderError(
-                f"{self.place} holds no {name}; 'inweights plan RECIPE --out {self.place}' makes "
-                "a plan"
+                f"{self.place} holds no {name}; to make a plan: "
+                f"{shlex.join(['inweights', 'plan', 'RECIPE', '--out', self.place])}"
             )
         return content
 

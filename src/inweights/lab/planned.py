@@ -8,6 +8,7 @@ object store under leases (:mod:`inweights.lab.lease`). They share nothing but i
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
@@ -60,8 +61,8 @@ def write_plan(
     files = open_files(place)
     if files.read(ABOUT) is not None:
         raise ConfigError(
-            f"{place} holds a plan already; 'inweights work {place}' goes on with it, or name "
-            "another place with --out"
+            f"{place} holds a plan already; name another place with --out, or go on with it: "
+            f"{shlex.join(['inweights', 'work', place])}"
         )
     stored = Store(store or f"{place}/store").listed()
     work = asked_of(plan, seeds, version)

@@ -31,7 +31,7 @@ from inweights.errors import RunError, WriteError
 from inweights.lab.plan import LearnTask, Task
 from inweights.progress import Progress, plural
 
-__all__ = ["ATTEMPTS", "End", "Failure", "Schedule", "halves"]
+__all__ = ["ATTEMPTS", "BUSY", "End", "Failure", "Schedule", "halves"]
 
 #: How often a task is begun whose process is killed each time at the same place.
 ATTEMPTS = 3

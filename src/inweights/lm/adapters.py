@@ -67,12 +67,12 @@ def adapted(
                 parameter.copy_(drawn)
     try:
         yield wrapped
+        if keep is not None:
+            wrapped.save_pretrained(str(keep))
     except BaseException:
         wrapped.unload()
         raise
     else:
-        if keep is not None:
-            wrapped.save_pretrained(str(keep))
         wrapped.merge_and_unload()
     finally:
         for parameter, flag in zip(model.parameters(), wanted, strict=True):

@@ -43,7 +43,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
-        return f"{good} of {plural(len(claims), 'check')} hold"
+        return f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
     stated = plural(len(counted), "claim")
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{stated}, none judged"
@@ -55,12 +55,14 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
     """Return the headline, the tally and the rows."""
-    tally = Counter(claim.verdict for claim in claims)
+    tally = Counter(claim.verdict for claim in claims if not claim.check)
     parts = [
         tag("span", _icon(verdict), escape(f"{tally[verdict]} {verdict}"), class_=f"chip {name}")
         for verdict, name in _CLASS.items()
         if tally[verdict]
     ]
+    if checks := [claim for claim in claims if claim.check]:
+        parts.append(tag("span", escape(headline(checks)), class_="chip"))
     strip = [
         tag("a", href=f"#claim-{n}", class_=_CLASS[c.verdict], aria_label=f"{c.verdict}: {c.text}")
         for n, c in enumerate(claims)
@@ -68,7 +70,8 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
     if not claims:  # a study that asks, and claims nothing
         return tag("section", tag("p", escape(headline(claims)), class_="note"), id="verdict")
     rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
-    if set(tally) == {"not judged"}:  # what is worth a look stands below: one line here
+    # What is worth a look stands below: one line here.
+    if all(claim.verdict == "not judged" for claim in claims):
         why = next((claim.why for claim in claims if claim.why), "")
         summary = escape(headline(claims)) + tag("span", escape(why), class_="size")
         return tag("section", disclosure(summary, rows, class_="unjudged"), id="verdict")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -93,13 +94,15 @@ def write_export(
         for name, rows in outcome.tables.items():
             plain = rows.select(pl.exclude(pl.List, pl.Array, pl.Struct, pl.Object))
             files[f"{name}.csv"] = plain.write_csv().encode()
+    partial = folder / ".partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
-            partial = folder / f"{name}.partial"
             partial.write_bytes(data)
             partial.replace(folder / name)
     except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise WriteError(f"cannot write {folder}: {error.strerror}") from error
     return [folder / name for name in files]
 

@@ -82,7 +82,7 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
         return None
     picture.set_figwidth(style.PHONE_WIDTH)
     with style.context():
-        picture.draw_without_rendering()
+        _lay_out(picture)
     return picture
 
 
@@ -128,6 +128,13 @@ def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture
         gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
         if gridded and picture.get_layout_engine() is None and function is not lines.into:
             picture.set_layout_engine("constrained")  # so that no label is cut
-        # Ticks are made when a figure is laid out, in the style that holds by then.
-        picture.draw_without_rendering()
+        _lay_out(picture)
     return show_inline(picture)
+
+
+def _lay_out(picture: Picture) -> None:
+    """Find the places of everything, and make the ticks in the style that holds by then."""
+    if (layout := picture.get_layout_engine()) is None:
+        picture.draw_without_rendering()
+    else:
+        layout.execute(picture)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from typing import TypeVar
 
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from inweights.report import style
 from inweights.report.html import data_uri, escape, tag
 
 __all__ = ["Still", "inline", "png", "show_inline", "svg"]
+
+_Canvas = TypeVar("_Canvas", bound=FigureCanvasBase)
 
 _ID = re.compile(r'(\bid="|href="#|url\(#)')
 _HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
@@ -26,17 +34,29 @@ _LIMIT, _PHONE_LIMIT = 900_000, 250_000
 def svg(figure: Figure, salt: str = "inweights") -> str:
     """Return the figure as an SVG file without date or creator."""
     stream = io.StringIO()
-    with style.context(salt):
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
+        canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     return _UNPRINTABLE.sub("\ufffd", stream.getvalue())
 
 
 def png(figure: Figure, scale: float = 2.0) -> bytes:
     """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
     stream = io.BytesIO()
-    with style.context():
-        figure.savefig(stream, format="png", dpi=100 * scale, metadata={"Software": None})
+    with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:
+        canvas.print_png(stream, metadata={"Software": None})  # type: ignore[no-untyped-call]
     return stream.getvalue()
+
+
+@contextmanager
+def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas]:
+    """A canvas to write the figure from: ``savefig`` draws twice where there is a layout."""
+    before = figure.canvas, figure.dpi
+    try:
+        figure.dpi = dpi
+        yield kind(figure)
+    finally:
+        figure.dpi = before[1]
+        figure.set_canvas(before[0])
 
 
 def show_inline(figure: Figure) -> Figure:

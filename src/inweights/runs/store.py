@@ -47,14 +47,21 @@ class RunStore:
         return (self.root / name).is_dir()
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """All runs of one recipe, newest first; no other's folder is looked at."""
-        yield from self._found(self.root.glob(f"{name}/*/{CONFIG}"))
+        """All runs of one recipe, newest first; no other's folder is looked at.
+
+        What can be no recipe's name, such as a path from elsewhere, has none.
+        """
+        parts = name.split("/")
+        if len(parts) == 2 and not {"", ".", ".."} & set(parts):
+            yield from self._found(Path(self.root, *parts).glob(f"*/{CONFIG}"))
 
     def __iter__(self) -> Iterator[RunFolder]:
         """All runs, newest first; runs at work included."""
         yield from self._found(self.root.glob(f"*/*/*/{CONFIG}"))
 
     def _found(self, configs: Iterable[Path]) -> Iterator[RunFolder]:
+        if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
+            raise FolderError(f"{self.root} cannot be read: permission denied")  # nor is it empty
         found: dict[Path, Path] = {}
         for file in sorted(configs):  # <hash>, <hash>.old, <hash>.work
             path = file.parent

@@ -25,7 +25,8 @@ class Optimizer(Config):
     Attributes:
         kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights.
         rate: Peak learning rate.
-        weight_decay: How strongly.
+        weight_decay: How strongly; left out, .01 of ``adamw`` and none of the others, as in
+            PyTorch.
         decayed: What decays of the parameters that move: ``matrices``, or ``all`` of them. Vectors
             are gains and biases of norms and biases of layers; to shrink a norm's gain is to
             shrink the logits, and says nothing about the size of the weights.
@@ -39,13 +40,15 @@ class Optimizer(Config):
         >>> from inweights.config import identity
         >>> "decayed" in identity(Optimizer()), "decayed" in identity(Optimizer(weight_decay=0.0))
         (True, False)
+        >>> Optimizer().weight_decay, Optimizer(kind="sgd").weight_decay
+        (0.01, 0.0)
     """
 
     later = {"decayed": "all", "epsilon": 1e-8, "noise": 0.0}
 
     kind: Literal["sgd", "adam", "adamw"] = "adamw"
     rate: float = 1e-3
-    weight_decay: float = 0.01
+    weight_decay: float | None = None
     decayed: Literal["matrices", "all"] = "matrices"
     momentum: float = 0.0
     betas: tuple[float, float] = (0.9, 0.999)
@@ -53,10 +56,14 @@ class Optimizer(Config):
     noise: float = 0.0
 
     def __post_init__(self) -> None:
+        decay = self.weight_decay
+        if decay is None:
+            decay = 0.01 if self.kind == "adamw" else 0.0
+            msgspec.structs.force_setattr(self, "weight_decay", decay)
         if not self.rate > 0:
             raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
         check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
-        check_size("optimizer.weight_decay", self.weight_decay, least=0, most=MAX_RATE)
+        check_size("optimizer.weight_decay", decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
             raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
         check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)

@@ -175,7 +175,10 @@ def _decays(
     """Return what decays of some columns and what is spared, each with its decay; none is empty."""
     count = flat.values.shape[1]
     split = flat.matrices if one.weight_decay and one.decayed == "matrices" else count
-    parts = ((_within(spans, 0, split), one.weight_decay), (_within(spans, split, count), 0.0))
+    parts = (
+        (_within(spans, 0, split), one.weight_decay or 0.0),
+        (_within(spans, split, count), 0.0),
+    )
     return [(part, decay) for part, decay in parts if part]
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 from inweights.errors import DataError
 from inweights.limits import check_file, check_name, read_text
@@ -174,12 +176,25 @@ def _graphml(file: Path) -> EdgeList:
     import networkx as nx
 
     check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
+    _refuse_entities(file)
     try:
         graph = nx.read_graphml(file)
     except (SyntaxError, nx.NetworkXError, KeyError, ValueError) as error:
         # A SyntaxError is what the XML parser raises; its message has line and column.
         raise DataError(f"{file} is not a GraphML file: {error}") from None
     return from_graph(graph)
+
+
+def _refuse_entities(file: Path) -> None:
+    """An entity makes much of little, or names another file; no graph needs one."""
+
+    def refuse(name: str, *_: object) -> None:
+        raise DataError(f"{file} declares the XML entity '{name}'; write out what it stands for")
+
+    parser = expat.ParserCreate()
+    parser.EntityDeclHandler = refuse
+    with file.open("rb") as opened, suppress(expat.ExpatError):  # networkx says where
+        parser.ParseFile(opened)
 
 
 def from_graph(graph: Any) -> EdgeList:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,13 +54,19 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         work.mkdir()
         yield work
         os.replace(work, target)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError, *_of_weights()) as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from error
     finally:
         if lock is not None:
             lock.release()
         if work is not None:
             shutil.rmtree(work.parent, ignore_errors=True)
+
+
+def _of_weights() -> tuple[type[Exception], ...]:
+    """What writing weights may raise, a full disk included, where weights are written at all."""
+    safetensors = sys.modules.get("safetensors")
+    return (safetensors.SafetensorError,) if safetensors else ()
 
 
 def _clear_left(parent: Path) -> None:
