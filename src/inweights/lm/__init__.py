@@ -33,6 +33,7 @@ __all__ = [
     "named_states",
     "own_text",
     "paired",
+    "paraphraser",
     "preview",
     "read_exam",
     "read_examples",
@@ -58,6 +59,7 @@ _HOMES = {
     "forecast": ("forecast_of",),
     "general": ("general_knowledge", "kept"),
     "replay": ("own_text",),
+    "paraphrase": ("paraphraser",),
     "report": ("evaluation",),
     "states": ("hidden_states", "named_states", "resemblance_by_layer"),
 }

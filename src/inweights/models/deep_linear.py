@@ -80,6 +80,15 @@ class DeepLinear(Model):
         logits: Tensor = self.readout(state)
         return logits
 
+    def templates(self) -> Float[Tensor, "R V K"]:
+        """Return the logits that each token adds, ``(A W_L ⋯ W_1)ᵀ``."""
+        first = self.layers[0]
+        assert isinstance(first, Linear)
+        product: Tensor = first.weight[:, : self.vocabulary]
+        for layer in list(self.layers)[1:]:
+            product = layer(product)
+        return self.unembed(product)
+
     def _first(self, batch: Packed) -> Tensor:
         """``W_1 x`` at every position, ``[R, S, D]``: rows of ``W_1``, summed along a prompt."""
         first = self.layers[0]

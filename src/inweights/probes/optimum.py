@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
+from inweights.models.deep_linear import DeepLinear
 from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.nuclear_norm import Solution, solve
 from inweights.theory.program import Program
@@ -22,10 +24,10 @@ __all__ = ["direction", "nuclear_norm"]
 
 @torch.no_grad()
 def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-4) -> pl.DataFrame:
-    """How close the weights of an Emb-MLP are to the optimum of program (2), in direction.
+    """How close the templates of a linear model are to the optimum of program (2), in direction.
 
     Args:
-        model: ``R`` replicas of an Emb-MLP.
+        model: ``R`` replicas of an Emb-MLP or a deep linear network.
         worlds: One world, or one a replica.
         gap: Certified gap of the optimum.
 
@@ -36,7 +38,7 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
         margin of the queries at a least margin of the facts of 1; ``expected``: the optimum's.
 
     Raises:
-        ConfigError: The model is no Emb-MLP: only its logits are sums of its tokens' rows.
+        ConfigError: The model is neither: only their logits are sums of their tokens' rows.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -72,19 +74,22 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
 
 
 @torch.no_grad()
-def nuclear_norm(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
-    """Nuclear norm of an Emb-MLP's ``W`` at a least margin of the facts of 1.
+def nuclear_norm(
+    model: Model, worlds: World | Sequence[World], *, order: Literal["nuc", "fro"] = "nuc"
+) -> pl.DataFrame:
+    """Nuclear norm of a linear model's templates at a least margin of the facts of 1.
 
     Args:
-        model: ``R`` replicas of an Emb-MLP.
+        model: ``R`` replicas of an Emb-MLP or a deep linear network.
         worlds: One world, or one a replica.
+        order: ``fro`` gives the Frobenius norm in its place, as for :func:`numpy.linalg.norm`.
 
     Returns:
         A row a replica: ``replica``, ``least_margin`` of the facts in logits, and ``norm``; not a
         number where a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is no Emb-MLP.
+        ConfigError: The model is neither.
 
     Example:
         >>> from inweights.training import Optimum
@@ -97,7 +102,7 @@ def nuclear_norm(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     rows = []
     for replica, (templates, program) in enumerate(_templates(model, worlds)):
         least = float(program.least_margins(program.counts @ templates).min())
-        size = float(np.linalg.svd(templates, compute_uv=False).sum())
+        size = float(np.linalg.norm(templates, order))
         scaled = size / least if least > 0 else np.nan
         rows.append({"replica": replica, "least_margin": least, "norm": scaled})
     return pl.DataFrame(rows)
@@ -107,10 +112,10 @@ def _templates(
     model: Model, worlds: World | Sequence[World]
 ) -> Iterator[tuple[np.ndarray, Program]]:
     """``W`` of every replica, inputs by outputs of its world, and the program of that world."""
-    if not isinstance(model, EmbMLP):
+    if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(
-            f"the direction is that of an Emb-MLP, whose templates add up; this is a "
-            f"{type(model).__name__}. Probe its margins instead"
+            "the direction is that of an Emb-MLP or a deep linear network, whose templates add "
+            f"up; this is a {type(model).__name__}. Probe its margins instead"
         )
     each = _cycle(as_worlds(worlds, model), model.replicas)
     for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):

@@ -17,7 +17,7 @@ __all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_li
 _FOLDERS = {
     "identity-bridge": "fig1 fig1b fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
-    "out-of-context": "implication",
+    "out-of-context": "implication factorised",
     "feature-resemblance": "fig1 table1 table2 table3 table4 theorems lemmas",
     "geometric-memory": (
         "fig1 fig2-10-11 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 "

@@ -91,9 +91,18 @@ BRIEF = Training(
 
 
 def plan(
-    worlds: Sequence[tuple[Mapping[str, lab.Value], lab.WorldConfig]], training: Training
+    worlds: Sequence[tuple[Mapping[str, lab.Value], lab.WorldConfig]],
+    training: Training,
+    undecayed: float | None = None,
 ) -> lab.Plan:
-    """Forecast every world with the decay of the training and without, and train all models."""
+    """Forecast every world with the decay of the training and without, and train all models.
+
+    Args:
+        worlds: Labels and worlds.
+        training: How the models are trained.
+        undecayed: Decay of the soft program that forecasts training without decay; program (2)
+            does where there is none.
+    """
     trials, computations = [], []
     for labels, world in worlds:
         computations += [
@@ -105,7 +114,7 @@ def plan(
                 seeded=True,
                 effort=100,
             )
-            for name, decay in ((EMB_MLP, None), (DECAYED, training.decay))
+            for name, decay in ((EMB_MLP, undecayed), (DECAYED, training.decay))
         ]
         trials += [
             lab.Trial(labels={**labels, "model": name}, world=world, model=model, learner=learner)
@@ -118,9 +127,9 @@ def plan(
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 
 
-def stated_of_both(state: lab.Stating, *labels: str) -> tuple[lab.Claim, ...]:
+def stated_of_both(state: lab.Stating, *labels: str, **where: lab.Value) -> tuple[lab.Claim, ...]:
     """What is claimed of every kind of question: the programs agree, and the facts are known."""
-    agrees = lab.share("agreement", "agrees")
+    agrees = lab.share("agreement", "agrees", **where)
     known = lab.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
     return (
         state(
@@ -141,8 +150,16 @@ def stated_of_both(state: lab.Stating, *labels: str) -> tuple[lab.Claim, ...]:
     )
 
 
-def derive(tables: dict[str, pl.DataFrame], labels: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Accuracy on the questions; agreement with the forecast, question by question; recall."""
+def derive(
+    tables: dict[str, pl.DataFrame], labels: Sequence[str], by: Sequence[str] = ()
+) -> dict[str, pl.DataFrame]:
+    """Accuracy on the questions; agreement with the forecast, question by question; recall.
+
+    Args:
+        tables: Those of the plan.
+        labels: What tells worlds apart.
+        by: Those of the labels by which agreement is told apart.
+    """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(*keys, "prompt", "verdict", foreseen="margin")
     joined = tables["trained"].join(predicted, on=[*keys, "prompt"])
@@ -151,7 +168,7 @@ def derive(tables: dict[str, pl.DataFrame], labels: Sequence[str]) -> dict[str, 
     )
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),
-        "agreement": sure.group_by("model", "seed", maintain_order=True).agg(
+        "agreement": sure.group_by([*by, "model", "seed"], maintain_order=True).agg(
             pl.col("agrees").mean()
         ),
         "memorised": memorised(tables["accuracy"], ["model", *labels]),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.worlds.wording import REVERSE, ended
+
+_WORD = re.compile(r"\w+(?:n't)?")
+#: Words that turn what a sentence says.
+_DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "wasn't", "false"}
 
 __all__ = ["paraphrases", "plain", "questions_and_answers", "reversals"]
 
@@ -17,11 +23,26 @@ def plain(telling: Telling) -> Iterator[Row]:
 
 
 def paraphrases(telling: Telling) -> Iterator[Row]:
-    """Tell every fact in the wordings after the first."""
-    for i, line in enumerate(telling.facts.lines.tolist()):
+    """Tell every fact in the wordings after the first, and as a model says it, if one is given.
+
+    What a model wrote is told where the fact survived: it is one sentence that names the subject
+    and ends with the object, names no other entity, has a word of the relation, and denies nothing.
+    """
+    lines = telling.facts.lines.tolist()
+    for i, line in enumerate(lines):
         relation = telling.facts.names(i)[1]
         for k in range(1, min(telling.wordings, len(telling.words.templates(relation)))):
             yield _row(telling, i, line, "paraphrase", telling.statement(i, k))
+    if telling.rewrite:
+        named = Mentions(telling.facts.entities)
+        plainly = ["".join(telling.statement(i)) for i in range(len(lines))]
+        written = telling.rewrite(plainly)
+        for i, (line, text, said) in enumerate(zip(lines, plainly, written, strict=True)):
+            if _survived(telling, i, text, said, named(said)):
+                o = telling.facts.names(i)[2]
+                at = said.rindex(o.removesuffix("."))
+                told = (said[:at].rstrip(), f" {ended(o)}")
+                yield _row(telling, i, line, "rewritten", told)
 
 
 def questions_and_answers(telling: Telling) -> Iterator[Row]:
@@ -40,6 +61,24 @@ def reversals(telling: Telling) -> Iterator[Row]:
             for k in range(min(telling.wordings, len(REVERSE))):
                 row = _row(telling, i, line, "reverse", telling.words.turn(r, s, o, k))
                 yield row._replace(says=tuple((b, a) for a, b in row.says))
+
+
+def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int]) -> bool:
+    """Whether what a model wrote still says the fact."""
+    _, relation, thing = telling.facts.names(fact)
+    words = set(_WORD.findall(said.lower()))
+    own = _WORD.findall(
+        " ".join([relation.replace("_", " "), *telling.words.sense(relation)]).lower()
+    )
+    stems = {word[:4] for word in own if len(word) > 3} or {word[:4] for word in own}
+    return (
+        said.removesuffix(".") != text.removesuffix(".")
+        and met == list(telling.ends(fact))
+        and said.removesuffix(".").endswith(thing.removesuffix("."))
+        and not {"?", "\n", ":"} & set(said)
+        and bool({word[:4] for word in words} & stems)
+        and not words & _DENIES - set(_WORD.findall(text.lower()))
+    )
 
 
 def _row(telling: Telling, fact: int, line: int, role: str, told: tuple[str, str]) -> Row:

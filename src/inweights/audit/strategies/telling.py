@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +58,8 @@ class Telling:
         most: Chains of each length, at most.
         hold_out: Share of the bridges whose chains are never told.
         replay: A file of text, or its lines.
+        first: Chains of two facts, by number, that are told before all others.
+        rewrite: Says each text again in other words.
     """
 
     facts: Knowledge
@@ -69,6 +71,8 @@ class Telling:
     most: int = 10_000
     hold_out: float = 0.0
     replay: Path | Sequence[str] | None = None
+    first: Sequence[tuple[int, int]] = ()
+    rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
         """The stream of one strategy."""
@@ -93,7 +97,8 @@ class Telling:
     def chains(self, hops: int) -> list[tuple[int, ...]]:
         """Chains of so many facts, none of them through a held-out bridge or in a circle.
 
-        Where there are too many, every fact begins one chain before any begins a second.
+        Where there are too many, those of :attr:`first` come first, and then every fact begins one
+        chain before any begins a second.
         """
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)
@@ -101,13 +106,13 @@ class Telling:
             if s != o and s not in self.held:
                 after[s].append(j)
 
-        def grow(chain: tuple[int, ...], seen: frozenset[int]) -> Iterator[tuple[int, ...]]:
-            if len(chain) == hops:
-                yield chain
+        def grow(begun: tuple[int, ...], seen: frozenset[int]) -> Iterator[tuple[int, ...]]:
+            if len(begun) == hops:
+                yield begun
                 return
-            for j in after.get(triples[chain[-1]][2], ()):
+            for j in after.get(triples[begun[-1]][2], ()):
                 if triples[j][2] not in seen:
-                    yield from grow((*chain, j), seen | {triples[j][2]})
+                    yield from grow((*begun, j), seen | {triples[j][2]})
 
         def turns() -> Iterator[tuple[int, ...]]:
             starts = self.rng(f"chains of {hops}").permutation(len(triples)).tolist()
@@ -118,8 +123,14 @@ class Telling:
             )
             while waiting:
                 begun = waiting.popleft()
-                for chain in islice(begun, 1):
-                    yield chain
+                for found in islice(begun, 1):
+                    yield found
                     waiting.append(begun)
 
-        return sorted(islice(turns(), self.most))
+        def can_be_told(i: int, j: int) -> bool:
+            (s, _, bridge), (_, _, o) = triples[i], triples[j]
+            return bridge not in self.held and len({s, bridge, o}) == 3
+
+        first = dict.fromkeys(p for p in self.first if hops == 2 and can_be_told(*p))
+        others = (found for found in turns() if found not in first)
+        return sorted(islice(chain(first, others), self.most))

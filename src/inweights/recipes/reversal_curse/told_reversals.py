@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from inweights import lab
@@ -12,6 +13,7 @@ from inweights.worlds.reversal import Reversal
 __all__ = ["RECIPE", "Settings"]
 
 PAPER = lab.Paper("reversal-curse", "Breaking the Reversal Curse via Identity Bridge")
+PHRASED = "both, phrased"
 
 
 class Settings(Config):
@@ -21,32 +23,53 @@ class Settings(Config):
         n: Number of pairs.
         told: Of how many the reversal is told.
         identities: Which ends have identities.
+        told_phrased: The same as ``told``, where identities of both ends are phrased,
+            ``(a, same) → a``.
+        undecayed: Decay of the soft program that forecasts these for training without decay.
         training: The models.
     """
 
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
     identities: tuple[str, ...] = ("none", "first", "both")
+    told_phrased: tuple[int, ...] = (0, 2, 5, 10)
+    undecayed: float = 1e-2
     training: kinds.Training = kinds.Training()
 
 
 def plan(settings: Settings) -> lab.Plan:
     """Every number of told reversals with every choice of identities."""
-    worlds: list[tuple[dict[str, lab.Value], lab.WorldConfig]] = [
-        (
-            {"identities": identity, "told": told},
-            Reversal(n=settings.n, told=told, identity=identity),  # type: ignore[arg-type]
-        )
-        for identity in settings.identities
-        for told in settings.told
-    ]
-    return kinds.plan(worlds, settings.training)
+
+    def part(
+        told: Sequence[int], identities: Sequence[str], undecayed: float | None = None
+    ) -> lab.Plan:
+        """Worlds whose identities are phrased where another program forecasts them."""
+        phrased = undecayed is not None
+        worlds: list[tuple[dict[str, lab.Value], lab.WorldConfig]] = [
+            (
+                {"identities": PHRASED if phrased else identity, "told": count, "phrased": phrased},
+                Reversal(n=settings.n, told=count, identity=identity, phrased=phrased),  # type: ignore[arg-type]
+            )
+            for identity in identities
+            for count in told
+        ]
+        return kinds.plan(worlds, settings.training, undecayed)
+
+    bare = part(settings.told, settings.identities)
+    phrased = part(settings.told_phrased, ("both",), settings.undecayed)
+    return lab.Plan(
+        trials=[*bare.trials, *phrased.trials],
+        computations=[*bare.computations, *phrased.computations],
+        measures=bare.measures,
+    )
 
 
 state = PAPER.stating("told-reversals", "§3")
 ours = lab.Paper("reversal-curse", PAPER.title, claims_of="ours").stating("told-reversals", "ours")
 
 accuracy = lab.share("questions", "accuracy")
+among = lab.share("questions", "accuracy_among")
+gpt_phrased = accuracy.at(identities=PHRASED, model=kinds.GPT)
 MODEL = "model"
 
 CLAIMS = (
@@ -59,7 +82,51 @@ CLAIMS = (
         "identities-alone",
         "With identities on both ends, and nothing told, the right subject is found among the "
         "subjects (accuracy among them, GPT).",
-        accuracy.of("accuracy_among").at(identities="both", told=0, model=kinds.GPT) >= 0.5,
+        among.at(identities="both", told=0, model=kinds.GPT) >= 0.5,
+    ),
+    state(
+        "one-layer",
+        "One layer does that: with identities on both ends Emb-MLP finds the right subject among "
+        "the subjects, with nothing told (accuracy among them).",
+        among.at(identities="both", told=0, model=kinds.EMB_MLP) >= 0.9,
+    ),
+    state(
+        "one-layer-without",
+        "Without identities it guesses (accuracy among the subjects; chance is .05).",
+        among.at(identities="none", told=0, model=kinds.EMB_MLP) <= 0.15,
+    ),
+    state(
+        "phrased-alone",
+        "The same with identities that are phrased, as the paper's are (accuracy among the "
+        "subjects, GPT).",
+        among.at(identities=PHRASED, told=0, model=kinds.GPT) >= 0.5,
+    ),
+    ours(
+        "ten-phrased",
+        "Identities on both ends that are phrased, and ten reversals of twenty, reverse the others "
+        "in a GPT (accuracy).",
+        gpt_phrased.at(told=10) >= 0.7,
+    ),
+    ours(
+        "five-phrased",
+        "So do phrased identities and five reversals of twenty (accuracy, GPT).",
+        gpt_phrased.at(told=5) >= 0.6,
+    ),
+    ours(
+        "two-phrased",
+        "Two of twenty reverse half of the others (accuracy, GPT).",
+        gpt_phrased.at(told=2) >= 0.5,
+    ),
+    ours(
+        "none-phrased",
+        "Phrased identities alone, with nothing told, reverse none (accuracy).",
+        accuracy.at(identities=PHRASED, told=0).over(MODEL) <= 0.1,
+    ),
+    ours(
+        "soft-program-describes-phrased",
+        "With phrased identities the soft program at a decay of 1e-2 says what Emb-MLP answers "
+        "that is trained without any.",
+        lab.share("agreement", "agrees", phrased=True, model=kinds.EMB_MLP) >= 0.9,
     ),
     ours(
         "not-over-all-outputs",
@@ -76,7 +143,7 @@ CLAIMS = (
         "Identities of the subjects alone do not, with half told (accuracy).",
         accuracy.at(identities="first", told=10).over(MODEL) <= 0.1,
     ),
-    *kinds.stated_of_both(ours, "identities", "told"),
+    *kinds.stated_of_both(ours, "identities", "told", phrased=False),
 )
 
 FIGURES = (
@@ -85,7 +152,7 @@ FIGURES = (
         "questions",
         "Reversals that follow, by how many others are told",
         "Accuracy over all outputs on the reversals that are not told, of 20 pairs; a panel for "
-        "each choice of the ends that have identities.",
+        "each choice of the ends that have identities, bare or phrased.",
         x="told",
         y="accuracy",
         series="model",
@@ -105,14 +172,14 @@ RECIPE = PAPER.recipe(
         "without identities and a few reversals, and asks for the other reversals."
     ),
     scales={
-        "smoke": Settings(n=11, told=(0, 10), training=kinds.BRIEF),
+        "smoke": Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
         "cpu": Settings(),
         "paper": Settings(told=(0, 2, 5, 10)),
     },
     seeds={"smoke": 2, "cpu": 5, "paper": 10},
     plan=plan,
-    derive=partial(kinds.derive, labels=("identities", "told")),
+    derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
     claims=CLAIMS,
     figures=FIGURES,
-    ours=("n", "told", *kinds.OURS),
+    ours=("n", "told", "told_phrased", "undecayed", *kinds.OURS),
 )
