@@ -11,6 +11,7 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.models import DeepLinearConfig, EmbMLP, EmbMLPConfig, GPTConfig
+from inweights.models.deep_linear import DeepLinear
 from inweights.probes import accuracy, direction, margins, nuclear_norm, templates
 from inweights.theory import solve
 from inweights.theory.to_model import to_model
@@ -86,15 +87,17 @@ def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> Non
         vocabulary=len(WORLD.vocabulary), seeds=[0, 1], candidates=WORLD.outputs.tolist()
     )
     prompts = torch.tensor([[0, 4], [3, 3]])
-    templates = model.templates()
-    assert torch.allclose(model(prompts)[:, :, -1], templates[:, prompts].sum(2), atol=1e-6)
+    assert isinstance(model, DeepLinear)
+    rows = model.templates()
+    assert torch.allclose(model(prompts)[:, :, -1], rows[:, prompts].sum(2), atol=1e-6)
     if layers == 1:
         with torch.no_grad():  # the optimum itself, as one matrix
             optimum = torch.from_numpy(solve(WORLD, gap=1e-4).templates)
-            model.layers[0].weight[:, WORLD.inputs, : len(WORLD.outputs)] = optimum.float()
+            weight = model.get_parameter("layers.0.weight")
+            weight[:, WORLD.inputs, : len(WORLD.outputs)] = optimum.float()
         for order in ("nuc", "fro"):
             wanted = float(torch.linalg.matrix_norm(optimum, ord=order))
-            norms = nuclear_norm(model, WORLD, order=order)["norm"].to_list()  # type: ignore[arg-type]
+            norms = nuclear_norm(model, WORLD, order=order)["norm"].to_list()
             assert norms == pytest.approx([wanted, wanted], rel=1e-4)
 
 

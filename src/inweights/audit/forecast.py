@@ -78,7 +78,7 @@ def forecast(
 
 
 def failing_chains(
-    knowledge: Knowledge, *, progress: Callable[[int, float], None] | None = None
+    knowledge: Knowledge, *, progress: Callable[[str, int, float], None] | None = None
 ) -> list[tuple[int, int]]:
     """Return chains of two facts that are forecast to fail or to tie, the least margin first.
 
