@@ -38,8 +38,8 @@ class NamedNodes(Node2Vec):
     names: tuple[str, ...] = ()
 
 
-#: The largest number of an embedding: squares of it, and their sums, are numbers still.
-_LARGEST = 1e100
+#: The largest number of an embedding: sums of its squares are numbers still, in single precision.
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
