@@ -154,7 +154,13 @@ RECIPE = PAPER.recipe(
         "a value, and compares what they conclude and their nuclear and Frobenius norms."
     ),
     scales={
-        "smoke": Settings(groups=2, cells=((8, 1), (8, 3), (16, 1), (16, 3)), width=48, steps=300),
+        "smoke": Settings(
+            groups=2,
+            cells=((8, 1), (8, 3), (16, 1), (16, 3)),
+            width=48,
+            rates=(1.0, 10.0),
+            steps=400,
+        ),
         "cpu": Settings(),
         "paper": Settings(groups=20, width=400),
     },
