@@ -32,12 +32,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [packages] = (folder / "empty" / "lib").glob("python*/site-packages")
     for name in needed("inweights"):
         for file in metadata.files(name) or ():
-            link, there = (
-                packages / file.parts[0],
-                Path(str(metadata.distribution(name).locate_file(file.parts[0]))),
-            )
+            link = packages / file.parts[0]
             if file.parts[0] != ".." and not link.exists():
-                link.symlink_to(there)
+                link.symlink_to(str(metadata.distribution(name).locate_file(file.parts[0])))
     return folder
 
 

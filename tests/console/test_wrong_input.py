@@ -148,6 +148,8 @@ TABLE: list[tuple[str, str]] = [
     ("augment FILE --out FOLDER", "exists"),
     ("augment FILE --out FOLDER/new --wordings=-1", "wordings is from 1 to"),
     ("augment FILE --out FOLDER/new --curriculum jont", "joint"),
+    ("augment FILE --out FOLDER/new --chat", "--chat goes with --paraphraser"),
+    ("augment FILE --out FOLDER/new --failing-first", "goes with --strategy derive or steps"),
     ("audit FILE --no-forecast --page FILE", "is there and is no page"),
     (f"plan demo/two-hop --scale smoke --out {'a' * 300}", "File name too long"),
     ("world FOLDER", "FOLDER"),

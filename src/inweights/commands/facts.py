@@ -296,6 +296,10 @@ def augment(
         raise ConfigError("--want goes with --strategy auto, which is not given")
     if paraphraser and not {"paraphrases", "auto"} & {*strategy}:
         raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
+    if chat and not paraphraser:
+        raise ConfigError("--chat goes with --paraphraser, which is not given")
+    if failing_first and not {"derive", "steps", "auto"} & {*strategy}:
+        raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
     load_plugins(plugin)
     knowledge = read_knowledge(facts, query=query, download=download)
     first: list[tuple[int, int]] = []

@@ -51,12 +51,7 @@ def plan(settings: Settings) -> lab.Plan:
             world=Implication(groups=settings.groups, members=members, told=told),
             model=model,
             learner=lab.Curriculum(
-                phases=(
-                    Phase(
-                        steps=settings.steps,
-                        optimizer=Optimizer(kind="sgd", rate=rate, weight_decay=0.0),
-                    ),
-                )
+                phases=(Phase(steps=settings.steps, optimizer=Optimizer(kind="sgd", rate=rate)),)
             ),
         )
         for members, told in settings.cells
@@ -154,13 +149,7 @@ RECIPE = PAPER.recipe(
         "a value, and compares what they conclude and their nuclear and Frobenius norms."
     ),
     scales={
-        "smoke": Settings(
-            groups=2,
-            cells=((8, 1), (8, 3), (16, 1), (16, 3)),
-            width=48,
-            rates=(1.0, 10.0),
-            steps=400,
-        ),
+        "smoke": Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
         "cpu": Settings(),
         "paper": Settings(groups=20, width=400),
     },

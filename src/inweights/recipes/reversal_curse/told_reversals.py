@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from inweights import lab
@@ -39,29 +38,30 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """Every number of told reversals with every choice of identities."""
-
-    def part(
-        told: Sequence[int], identities: Sequence[str], undecayed: float | None = None
-    ) -> lab.Plan:
-        """Worlds whose identities are phrased where another program forecasts them."""
-        phrased = undecayed is not None
-        worlds: list[tuple[dict[str, lab.Value], lab.WorldConfig]] = [
-            (
-                {"identities": PHRASED if phrased else identity, "told": count, "phrased": phrased},
-                Reversal(n=settings.n, told=count, identity=identity, phrased=phrased),  # type: ignore[arg-type]
-            )
-            for identity in identities
-            for count in told
-        ]
-        return kinds.plan(worlds, settings.training, undecayed)
-
-    bare = part(settings.told, settings.identities)
-    phrased = part(settings.told_phrased, ("both",), settings.undecayed)
+    n, training = settings.n, settings.training
+    ends = [(which, told) for which in settings.identities for told in settings.told]
+    bare = kinds.plan([_world(n, told, which) for which, told in ends], training)
+    phrased = kinds.plan(
+        [_world(n, told, "both", phrased=True) for told in settings.told_phrased],
+        training,
+        settings.undecayed,
+    )
     return lab.Plan(
         trials=[*bare.trials, *phrased.trials],
         computations=[*bare.computations, *phrased.computations],
         measures=bare.measures,
     )
+
+
+def _world(
+    n: int, told: int, identity: str, *, phrased: bool = False
+) -> tuple[dict[str, lab.Value], lab.WorldConfig]:
+    world = Reversal(n=n, told=told, identity=identity, phrased=phrased)  # type: ignore[arg-type]
+    return {
+        "identities": PHRASED if phrased else identity,
+        "told": told,
+        "phrased": phrased,
+    }, world
 
 
 state = PAPER.stating("told-reversals", "§3")
