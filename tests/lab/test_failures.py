@@ -80,13 +80,16 @@ def test_errors_of_other_processes_leave_the_others_at_work(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
 def test_random_kills_of_workers(tmp_path) -> None:
-    """The short form; ``worker_kills.py FOLDER 50 100`` is the long one."""
+    """The short form, with short pauses, as its few runs are soon done; 50 kills are the long one.
+
+    ``python tests/lab/worker_kills.py FOLDER 50 100``.
+    """
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "OMP_NUM_THREADS": "1",
     }
     done = subprocess.run(
-        [sys.executable, PROGRAM, tmp_path, "5", "12"],
+        [sys.executable, PROGRAM, tmp_path, "5", "12", "0", "0.4"],
         env=environment,
         capture_output=True,
         text=True,
