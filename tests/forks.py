@@ -24,8 +24,6 @@ ROOT = Path(__file__).parents[1]
 
 def start(work: Callable[[], object]) -> int:
     """Do something in a process of its own; return its number."""
-    if "torch" in sys.modules:
-        importlib.import_module("torch._dynamo")  # which else every process that trains imports
     child = os.fork()
     if child == 0:
         try:

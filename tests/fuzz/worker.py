@@ -51,7 +51,7 @@ LATE = (
     "polars._utils.parquet", "rdflib.plugins.stores.memory", "rdflib.plugins.parsers.notation3",
     "sqlalchemy", "sqlite3", "scipy.optimize",
     "scipy.sparse.linalg", "scipy.stats", "networkx", "cyclopts.help", "transformers",
-    "transformers.models.auto.modeling_auto", "torch._dynamo",
+    "transformers.models.auto.modeling_auto",
 )  # fmt: skip
 
 

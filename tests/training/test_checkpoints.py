@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ def learn(folder: str) -> None:
     phases = (Phase(steps=200, random_offset=True), more)
     checkpoint = Checkpoint(f"{folder}/state", key="k", every_steps=3)
     train(model, world, Curriculum(phases=phases), seeds=[0, 1], checkpoint=checkpoint)
+    assert "torch._dynamo" not in sys.modules, "half of a start is spent on a compiler not used"
     end = {name: p.detach().contiguous() for name, p in model.named_parameters()}
     save_file(end, f"{folder}/end")
 

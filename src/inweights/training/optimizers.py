@@ -5,7 +5,9 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -116,9 +118,24 @@ def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"])
 
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
     if one.kind == "sgd":
-        return torch.optim.SGD(groups, lr=one.rate, momentum=one.momentum, fused=True)
-    kind = torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam
+        sgd = _uncompiled(torch.optim.SGD)
+        return sgd(groups, lr=one.rate, momentum=one.momentum, fused=True)
+    kind = _uncompiled(torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam)
     return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
+
+
+@cache
+def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
+    """Return an optimizer that does not import PyTorch's compiler, half of a process's start.
+
+    PyTorch wraps these methods to keep its compiler out of them, and imports it (2.6 s) for that.
+    """
+    own: dict[str, object] = {
+        name: inspect.unwrap(getattr(kind, name))
+        for name in ("add_param_group", "state_dict", "load_state_dict")
+    }
+    own["step"] = torch.no_grad()(inspect.unwrap(kind.step))
+    return type(kind.__name__, (kind,), own)
 
 
 def state_of(
