@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from inweights import progress
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
+from inweights.lab.collect import Effort
 from inweights.lab.settle import settle
 from inweights.lab.sweep import grid, sweep, worth
 from inweights.runs import RunStore
@@ -277,3 +279,19 @@ def test_a_budget_is_kept(tmp_path) -> None:
     assert done.left == done.before
     assert len(done.outcome.seeds) == 4
     assert "more seeds take about" in done.why
+
+
+def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatch) -> None:
+    """Later seeds may take longer than those whose pace was seen, or were stored before."""
+    clock = [0.0]
+    monkeypatch.setattr("inweights.lab.settle.time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def later(*_: object) -> None:
+        clock[0] += 100.0
+
+    effort = Effort(progress=later)
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, effort=effort)
+    assert (len(done.outcome.seeds), done.left) == (4, done.before)
+    assert "8 seeds took longer" in done.why
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
+    assert done.left == ("mine/coin/edge",)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inweights.lab.collect import Effort
@@ -26,6 +26,10 @@ __all__ = ["Settled", "settle"]
 
 #: The most that seeds are multiplied with.
 MOST = 64
+
+
+class _SpentError(KeyboardInterrupt):
+    """The time is spent in the middle of a look: no error of a task, so it stops them all."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ def settle(
     """Double the seeds of a recipe until no claim is undecided, or the time is spent.
 
     Only the new seeds are trained. A look whose training would take longer than what is left, at
-    the pace so far, is not begun.
+    the pace so far, is not begun; one that takes longer all the same is stopped as by Ctrl-C, and
+    goes on from there the next time.
 
     Args:
         recipe: What to run.
@@ -69,12 +74,20 @@ def settle(
     """
     started = time.monotonic()
     own = recipe.seeds[scale]
+    effort = effort or Effort()
+    told = effort.progress
 
-    def run(seeds: int) -> Outcome:
+    def heed(done: int, total: int, what: str) -> None:
+        if time.monotonic() - started > seconds:
+            raise _SpentError
+        if told:
+            told(done, total, what)
+
+    def run(seeds: int, effort: Effort) -> Outcome:
         return execute(recipe, scale, seeds=seeds, store=store, effort=effort, publish=publish)
 
     count = own
-    outcome = run(count)
+    outcome = run(count, effort)
     before = left = _undecided(outcome)
     pace = outcome.seconds / count
     while left:
@@ -85,7 +98,11 @@ def settle(
             more = f"{count} more seeds take about {pace * count:.0f} s"
             return Settled(outcome, before, left, f"{more}, {max(0.0, seconds - spent):.0f} s left")
         began = time.monotonic()
-        outcome = run(2 * count)
+        try:
+            outcome = run(2 * count, replace(effort, progress=heed))
+        except _SpentError:
+            why = f"{2 * count} seeds took longer; they go on where they were"
+            return Settled(outcome, before, left, why)
         pace = max(pace, (time.monotonic() - began) / count) if not outcome.cached else pace
         count *= 2
         left = _undecided(outcome)
