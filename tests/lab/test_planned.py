@@ -297,8 +297,7 @@ def worker(place: str, lease: str, steps: str = "inf") -> None:
 
 
 WORKER = "tests.lab.test_planned:worker"
-#: It was tried with 200, too.
-RUNS = 60
+RUNS = 200
 
 
 @pytest.mark.slow

@@ -18,13 +18,14 @@ from typing import Any
 import msgspec
 
 from inweights.errors import ConfigError, RunError
+from inweights.lab.bare_cluster import bare
 from inweights.lab.executors import PAUSE
 from inweights.lab.job import Job
 from inweights.lab.plan import Task
 from inweights.lab.schedule import End, Schedule
 from inweights.lab.store import LEASE
 
-__all__ = ["Ray", "bare"]
+__all__ = ["Ray"]
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
@@ -69,7 +70,11 @@ class _Connection:
             options |= {"_node_ip_address": "127.0.0.1"}
             # Processes that work are no nicer than those of a local run, and nobody reads metrics.
             options |= {
-                "_system_config": {"worker_niceness": 0, "enable_metrics_collection": False}
+                "_system_config": {
+                    "worker_niceness": 0,
+                    "enable_metrics_collection": False,
+                    "worker_register_timeout_seconds": 200,
+                }
             }
         self.mine = not self.ray.is_initialized()
         if not self.mine:
@@ -100,26 +105,6 @@ def _as_path(folders: Iterable[str]) -> Iterator[None]:
         del os.environ["PYTHONPATH"]
         if before is not None:
             os.environ["PYTHONPATH"] = before
-
-
-@contextmanager
-def bare() -> Iterator[None]:
-    """Let a cluster that begins in the block do without what watches over machines and people.
-
-    Ray waits for the server of its dashboard even where that is left out, and has no setting for
-    the others. A version of it that names them otherwise begins them, and takes seconds longer.
-    """
-    from ray._private.node import Node
-
-    needless = ("start_api_server", "start_log_monitor", "start_monitor")
-    before = {name: getattr(Node, name) for name in needless if hasattr(Node, name)}
-    for name in before:
-        setattr(Node, name, lambda *_, **__: None)
-    try:
-        yield
-    finally:
-        for name, start in before.items():
-            setattr(Node, name, start)
 
 
 class _Driver:
