@@ -97,6 +97,7 @@ def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
     assert (solve(made).margins(made.queries) < 0).all()
     forecast = predict(made, advise=False)
     assert "phrased" in forecast.why
+    assert "does not apply to what phrased identities bring about" in trust(forecast)
     assert set(forecast.queries["verdict"]) == {"follows"}
     assert not predict(Reversal(n=10, told=5).build(), advise=False).why
 

@@ -33,8 +33,9 @@ from inweights.theory.parts_in_time import MOST_OF_REST, check_seconds, parts_wi
 from inweights.theory.prediction_tables import Solved, left_out, outvoted, query_table
 from inweights.theory.program import Answers, Program
 from inweights.theory.soft_program import solve_soft
+from inweights.theory.trust import has_phrased
 from inweights.worlds.registry import WorldConfig
-from inweights.worlds.world import Ids, Statements, World
+from inweights.worlds.world import Ids, World
 
 __all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
 
@@ -42,7 +43,7 @@ __all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
 #: without decay (docs/predict.md).
 DECAY = 3e-4
 #: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
-#: than training has learnt by then.
+#: than training has learnt by then, and this a little less (see :mod:`inweights.theory.trust`).
 PHRASED = 1e-2
 
 #: Verdicts, the one that surprises most first.
@@ -289,7 +290,7 @@ def _forecast(
     """Solve program (2), or the soft one where that is asked for or nothing else can be."""
     why, usual = "", DECAY
     began = time.perf_counter()
-    if decay is None and _phrased(world.facts):
+    if decay is None and has_phrased(world.facts):
         usual = PHRASED
         why = (
             "Identities are phrased, of which the limit of long training expects less than a "
@@ -312,13 +313,6 @@ def _forecast(
         iterations=iterations, progress=progress,
     )  # fmt: skip
     return soft, why
-
-
-def _phrased(facts: Statements) -> bool:
-    """Whether an identity is asked with more than its token."""
-    roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
-    lengths = np.diff(facts.prompt_ends, prepend=0)
-    return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())
 
 
 def predicted_queries(
