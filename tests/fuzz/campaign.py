@@ -190,8 +190,9 @@ def main() -> int:
                     sys.stdout.write(json.dumps({**vars(case), **answer}, default=repr) + "\n")
     finally:
         shutil.rmtree(home, ignore_errors=True)
+    first_one = {one["why"]: f"{one['kind']}:{one['number']}" for one in campaign.found[::-1]}
     for why, count in Counter(one["why"] for one in campaign.found).most_common():
-        sys.stdout.write(f"{count:5}  {why}\n")
+        sys.stdout.write(f"{count:5}  {first_one[why]}  {why}\n")
     sys.stdout.write(f"done: {campaign}\n")
     return int(bool(campaign.found))
 

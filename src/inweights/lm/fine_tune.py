@@ -57,14 +57,14 @@ class FineTune(Config):
         for name in ("rate", "epochs", "batch_tokens", "rank", "alpha"):
             if not 0 < getattr(self, name) <= 1e9:
                 raise ConfigError(
-                    f"{name} should be above 0 and at most 1e9, not {getattr(self, name):g}"
+                    f"{name} should be above 0 and at most 1e9, not {getattr(self, name)}"
                 )
         if not 0 <= self.replay <= 4:
-            raise ConfigError(f"replay is a share from 0 to 4 of the tokens, not {self.replay:g}")
+            raise ConfigError(f"replay is a share from 0 to 4 of the tokens, not {self.replay}")
         if not 0 <= self.until <= 1:
-            raise ConfigError(f"until is a share from 0 to 1 of the examples, not {self.until:g}")
+            raise ConfigError(f"until is a share from 0 to 1 of the examples, not {self.until}")
         if not 0 <= self.warmup < 1:
-            raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup:g}")
+            raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup}")
         if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
             raise ConfigError("clip and weight_decay should be from 0 to 1e9")
 
