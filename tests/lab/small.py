@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,28 @@ class Trainings(Config):
     kinds: int = 1
     rate: float = 1.0
     phases: int = 1
+    tickets: str = ""
 
 
 def hungry(model: Model, worlds: object, limit: int = 1) -> pl.DataFrame:
     """A probe that no memory is large enough for, if there are more replicas than its limit."""
     np.empty(max(0, model.replicas - limit) * 2**50, dtype=np.uint8)
     return pl.DataFrame({"replica": range(model.replicas)})
+
+
+def patient(model: Model, worlds: object, tickets: str) -> pl.DataFrame:
+    """A probe that waits until it can take one of the tickets in a folder."""
+    while not any(map(_taken, Path(tickets).iterdir())):
+        time.sleep(0.02)
+    return pl.DataFrame({"replica": range(model.replicas)})
+
+
+def _taken(ticket: Path) -> bool:
+    try:
+        ticket.unlink()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def trainings(settings: Trainings) -> Plan:
@@ -73,6 +90,9 @@ def trainings(settings: Trainings) -> Plan:
     measures = [Measure(name="accuracy", probe=accuracy)]
     if settings.hungry:
         measures.append(Measure(name="hungry", probe=hungry))
+    if settings.tickets:
+        options = {"tickets": settings.tickets}
+        measures.append(Measure(name="patient", probe=patient, options=options))
     return Plan(trials=trials, measures=measures)
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.errors import ConfigError, RunError
-from inweights.lab import executors
+from inweights.lab import Plan, executors
 from inweights.lab.bare_cluster import bare
 from inweights.lab.cluster import Ray
 from inweights.lab.collect import Effort, collect
@@ -26,7 +26,6 @@ from inweights.lab.store import Store
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)
 KINDS, LEASE = 3, 2.0
-PLAN = TRAININGS.plan(Trainings(kinds=KINDS, steps=1000))
 
 
 def test_where_work_can_be_done(monkeypatch) -> None:
@@ -65,9 +64,15 @@ def same(one, other) -> bool:
     return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
 
 
-def drive(place: str) -> None:
+def patient(tickets: Path) -> Plan:
+    """Tasks that end only while there are tickets, one for each."""
+    return TRAININGS.plan(Trainings(kinds=KINDS, tickets=str(tickets)))
+
+
+def drive(place: str, tickets: str) -> None:
     """What a command does that is killed."""
-    collect(PLAN, range(3), Store(place, lease=LEASE), Effort(on="ray", plugins=PLUGINS))
+    plan = patient(Path(tickets))
+    collect(plan, range(3), Store(place, lease=LEASE), Effort(on="ray", plugins=PLUGINS))
 
 
 def at_work(node: Any) -> list[Any]:
@@ -128,7 +133,9 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     from ray.cluster_utils import Cluster
 
     options: dict[str, Any] = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
-    store = Store(tmp_path / "a", lease=LEASE)
+    store, tickets = Store(tmp_path / "a", lease=LEASE), tmp_path / "tickets"
+    tickets.mkdir()
+    plan = patient(tickets)
     # Processes that work are else so nice that they never come to it beside other tests.
     head = options | {
         "_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}
@@ -141,29 +148,34 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
         home.setenv("RAY_ADDRESS", cluster.address)
         nodes = (cluster.head_node, second)
 
-        first = forks.start("tests.lab.test_cluster:drive", store.root)
+        first = forks.start("tests.lab.test_cluster:drive", store.root, tickets)
         wait(lambda: len(store.leases.live()) == 2 and all(map(at_work, nodes)))
-        assert [len(at_work(node)) for node in nodes] == [1, 1]
+        lost = [one for node in nodes for one in at_work(node)]
+        assert len(lost) == 2
         assert not store.listed()
         at_work(cluster.head_node)[0].kill()
         cluster.remove_node(second, allow_graceful=False)
+        wait(lambda: not any(one.is_running() for one in lost))
 
+        (tickets / "0").touch()
         wait(lambda: len(store.listed()) > 0)
         first.kill()
         assert first.wait() == -signal.SIGKILL
         wait(lambda: not at_work(cluster.head_node))
         done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
         dead = {lease.owner for lease in store.leases.live().values()}
-        mine = collect(PLAN, range(3), store, Effort(on="ray", plugins=PLUGINS))
+        for ticket in range(2 * KINDS):
+            (tickets / f"{ticket}").touch()
+        mine = collect(plan, range(3), store, Effort(on="ray", plugins=PLUGINS))
     finally:
         home.delenv("RAY_ADDRESS", raising=False)
         ray.shutdown()
         cluster.shutdown()
-    assert same(mine, collect(PLAN, range(3), Store(tmp_path / "b")))
+    assert same(mine, collect(plan, range(3), Store(tmp_path / "b")))
     # What the first driver had stored and was killed before giving back, nobody asks for again.
     assert {lease.owner for lease in store.leases.live().values()} <= dead
     now = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")}
-    assert len(now) == KINDS * 3 * 2
+    assert len(now) == KINDS * 3 * 3
     assert 0 < len(done) < len(now)
     assert done.items() <= now.items(), "what was done is done again"
 
