@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.verdict import ClaimResult, unjudged
+from inweights.lab.kept_board import kept, read_board
+from inweights.lab.verdict import ClaimResult
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written
@@ -171,7 +172,11 @@ def _own_runs(recipe: Recipe, scale: str, store: RunStore) -> Iterator[tuple[int
 
 
 def board(
-    scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    runs: str | Path | None = None,
+    onto: str | Path | None = None,
 ) -> tuple[ClaimResult, ...]:
     """Return every claim of every recipe with its verdict; ``not judged`` where there is no run.
 
@@ -181,7 +186,12 @@ def board(
         scale: Which run of each recipe.
         only: Recipes whose name contains this.
         runs: Folder of all runs.
+        onto: An earlier board, as JSON: of recipes that have no run, what it says is kept.
+
+    Raises:
+        DataError: The earlier board cannot be read.
     """
+    earlier = read_board(onto, scale) if onto else {}
     store = RunStore(runs)
     results: list[ClaimResult] = []
     for name in recipes_like(only):
@@ -194,7 +204,7 @@ def board(
         if outcome:
             results += _with_conditions(name, outcome.claims)
         else:
-            results += (unjudged(claim, why) for claim in entry_of(name).claims)
+            results += (kept(claim, why, earlier) for claim in entry_of(name).claims)
     return tuple(results)
 
 

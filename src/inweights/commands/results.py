@@ -164,6 +164,7 @@ def verify(
     store: Place = "",
     on: On = "",
     jobs: Whole = 0,
+    onto: Path | None = None,
     full: Flag = False,
     json: Json = False,
     markdown: Flag = False,
@@ -186,6 +187,8 @@ def verify(
         Where single runs are kept, if not below the folder of all runs.
     jobs
         Processes that work side by side; 0 takes the cores of this machine.
+    onto
+        An earlier board (--json): what it says of recipes without a run on this disk is kept.
     full
         Show every claim with intervals, seeds and deciding cases.
     markdown
@@ -214,7 +217,7 @@ def verify(
                 laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
             )
         console.settled(done)
-    claims = laboratory.board(scale, only=only, runs=runs)
+    claims = laboratory.board(scale, only=only, runs=runs, onto=onto)
     console.board(claims, scale, json=json, markdown=markdown, full=full)
     return code_of(claims, strict)
 
