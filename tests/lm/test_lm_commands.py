@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -54,7 +55,12 @@ def data(tmp_path_factory):
     return write_augmented(augment(read_knowledge(file)), file.parent / "data")
 
 
-def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
+def full(path: Path, text: str, **_: object) -> int:
+    path.write_bytes(text[:9].encode())  # as much as fitted
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> None:
     shown = []
     done = finetune_to(
         tmp_path / "model", "@tiny", data, SHORT, show=lambda *what: shown.append(what)
@@ -90,6 +96,12 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys) -> None:
     yaml = pytest.importorskip("yaml", reason="pip install pyyaml lifts this")
     assert yaml.safe_load(card.split("---\n")[1])["base_model"] == "@tiny"
     assert "Strategies: none, the facts alone." in card
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        with pytest.raises(DataError, match=r"README\.md: No space left.*as it was"):
+            add_scores(tmp_path / "model", made)
+    assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == card
+    assert not list((tmp_path / "model").glob("*.partial"))
     with pytest.raises(DataError, match="has no card"):
         card_of(tmp_path)
     assert "| composition | 2 |" in card

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from inweights.config import to_dict
 from inweights.errors import DataError
 from inweights.limits import read_text
 from inweights.lm.fine_tune import FineTune
+from inweights.worlds.new_folder import reason
 
 __all__ = ["add_scores", "card_of", "model_card"]
 
@@ -115,7 +118,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
         made: Of :func:`inweights.lm.evaluation`.
 
     Raises:
-        DataError: The folder has no card.
+        DataError: The folder has no card, or it cannot be written (a full disk, say).
     """
     card = card_of(folder)
     before = {test["role"]: test for test in made.get("paired", ())}
@@ -136,4 +139,11 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
         ]
         lines += ["", "Damage: " + ("; ".join(lost["damage"]) or "none was found") + "."]
     text = card.read_text(encoding="utf-8").partition(_SCORES)[0]
-    card.write_text(text + _SCORES + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    partial = card.with_name(f"{card.name}.partial")
+    try:
+        partial.write_text(text + _SCORES + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(partial, card)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"cannot write {card}: {reason(error)}; it is as it was") from None
