@@ -82,7 +82,7 @@ def board(
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
-    hidden, waiting = f"no run at scale '{scale}' yet", 0
+    hidden, waiting = _no_run(scale), 0
     for name, own in by_recipe.items():
         if all(claim.why == hidden for claim in own):
             waiting += 1
@@ -102,6 +102,10 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
     out.print(line((f"{marks}; more: verify RECIPE", "dim")))
+
+
+def _no_run(scale: str) -> str:
+    return f"no run at scale '{scale}' yet"
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
@@ -195,6 +199,7 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
 
 
 def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
+    hidden = _no_run(scale)
     print("# The board\n")
     print(
         "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
@@ -219,6 +224,7 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         more = f" Condition: {claim.condition}." if claim.condition else ""
         more += f" Deciding case: {claim.case}." if claim.case else ""
         more += f" About {claim.needed} seeds would settle it." if claim.needed else ""
+        more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
         print(
             f"| {MARKS[claim.verdict]} {claim.verdict} "
             f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
