@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from inweights.audit import Augmented, augment, failing_chains, write_augmented
 from inweights.audit.strategies import STRATEGIES
-from inweights.audit.strategies.measured import MEASURED, evidence
+from inweights.audit.strategies.measured import ASKED, MEASURED
 from inweights.errors import ConfigError, DataError
 from inweights.theory import predict
 from inweights.worlds import Knowledge, Triples, Wording, read_knowledge
@@ -253,41 +253,54 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
     """Of recipes, with their intervals; and the page on one's own facts has the same numbers."""
     root = Path(__file__).parents[2]
     stored = json.loads((root / "results" / "which-diet-teaches.json").read_text())
-    board = json.loads((root / "results" / "board-cpu.json").read_text())["claims"]
-    gains = {row["what"]: (row["gain"], row["low"], row["high"]) for row in stored["gains"]}
-    claims = {claim["id"]: claim for claim in [*stored["claims"], *board] if claim["replicates"]}
-    bounds = {name: (c["measured"], c["low"], c["high"]) for name, c in claims.items()}
-    diet, bridge = "beyond/which-diet-teaches", "beyond/does-the-bridge-help"
+    gains = {
+        (row["condition"], row["what"]): (row["gain"], row["low"], row["high"])
+        for row in stored["gains"]
+    }
+    claims = {c["id"].rpartition("/")[2]: c for c in stored["claims"]}
     for claim, what in (("are-answered", "told"), ("teach-no-skill", "held")):
-        found = gains[f"composition, {what}"]
-        assert bounds[f"{diet}/derived-facts-{claim}"] == pytest.approx(found, abs=1e-3)
+        judged = claims[f"derived-facts-{claim}"]
+        found = gains["derive", f"composition, {what}"]
+        assert (judged["measured"], judged["low"], judged["high"]) == pytest.approx(found, abs=1e-3)
     asked = {"composition": "composition, told", "steps": "steps, held"}
-    helps = {"identities": "identity", "reversals": "reverse", "paraphrases": "paraphrase"}
+    assert {(row.strategy, row.asked) for row in MEASURED} == {
+        (s, a) for s in STRATEGIES for a in ASKED
+    }
     for row in MEASURED:
-        if diet in row.source:
-            found = gains[asked.get(row.asked, row.asked)]
-        elif bridge in row.source and row.asked == "composition":
-            found = bounds[f"{bridge}/{helps[row.strategy]}-helps"]
-        else:
-            continue
+        found = gains[row.strategy, asked.get(row.asked, row.asked)]
         assert (row.gain, row.low, row.high) == pytest.approx(found, abs=1e-3)
     page = (root / "docs" / "own-facts.md").read_text()
     for name in STRATEGIES:
-        assert f"| {evidence(name)} |" in page
+        rows = [row for row in MEASURED if row.strategy == name]
+        cells = (f"{short(r.gain, '+')} ({short(r.low)} to {short(r.high)})" for r in rows)
+        assert f"| `{name}` |" in page
+        assert f"| {' | '.join(cells)} |" in page
+    kept = {row["condition"]: row["rise"]["mean"] for row in stored["kept"]}
+    columns = ("told", "recall", "composition, told", "composition, held", "steps, held")
+    accuracy = {(row["condition"], row["what"]): row["accuracy"] for row in stored["gains"]}
+    for name, rise in kept.items():
+        cells = (short(accuracy[name, what]) for what in (*columns, "reverse", "general"))
+        first = "nothing (control)" if name == "control" else name
+        assert f"| {first} | {' | '.join(cells)} | × {2**rise:.1f} |" in page
+
+
+def short(number: float, sign: str = "") -> str:
+    return f"{number:{sign}.2f}".replace("0.", ".", 1)
 
 
 def test_auto_takes_what_the_measurements_speak_for() -> None:
     known = knowledge([(0, 2, 1), (1, 0, 2), (3, 2, 4), (4, 0, 5)])
-    made = augment(known, strategies=["auto"], want=["composition", "reverse", "steps"])
-    assert made.strategies == ("derive", "reversals", "paraphrases")
-    for choice in made.choices:
+    made = augment(known, strategies=["auto"], want=["composition", "reverse", "recall"])
+    assert made.strategies == ("derive", "paraphrases")
+    assert [choice.strategy for choice in made.choices] == ["derive", "", "paraphrases"]
+    assert made.choices[1].why.startswith("nothing measured helps")
+    for choice in (made.choices[0], made.choices[2]):
         rows = [row for row in MEASURED if row.asked == choice.asked]
         (best,) = (row for row in rows if row.strategy == choice.strategy)
-        assert all((best.gain or 0) >= (row.gain or 0) for row in rows)
+        assert all(best.gain >= row.gain for row in rows)
         assert best.source in choice.why
     # What is taken for one kind of question may cost another.
-    for cost in ("but derive, taken for others, -.40", "but reversals, taken for others, -.24"):
-        assert [cost in choice.why for choice in made.choices] == [False, False, True]
+    cost = "but derive, taken for others, -.13"
+    assert [cost in choice.why for choice in made.choices] == [False, False, True]
     with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
         augment(known, strategies=["auto"], want=["step"])
-    assert {row.strategy for row in MEASURED} <= set(STRATEGIES)

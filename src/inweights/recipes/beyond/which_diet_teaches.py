@@ -245,7 +245,6 @@ FIGURES = (
         axis="what",
         value="condition",
         y="accuracy",
-        series="condition",
         y_limits=(0.0, 1.0),
         columns=3,
     ),
