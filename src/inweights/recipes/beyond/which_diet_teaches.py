@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import field, structs
 
 from inweights.errors import unknown_name
-from inweights.lab import Computation, Plan, Score, cosine, number, share, sweeps
+from inweights.lab import Computation, Plan, Score, cosine, heatmaps, number, share, sweeps
 from inweights.lm.fine_tune import FineTune
 from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.language.invented import Invented, InventedSettings
@@ -235,10 +235,22 @@ CLAIMS = (
     ),
 )
 FIGURES = (
+    heatmaps(
+        "told",
+        "shown",
+        "What a model can do, by what it was told besides the facts",
+        "Accuracy among the candidates after fine-tuning on as many tokens in every condition; the "
+        "darker, the more. A row is what was told, a column what is asked.",
+        row="condition",
+        column="what",
+        value="accuracy",
+        limit=1.0,
+        value_label="accuracy",
+    ),
     sweeps(
         "accuracy",
         "shown",
-        "What a model can do, by what it was told besides the facts",
+        "The same, with intervals",
         "Accuracy among the candidates after fine-tuning on as many tokens in every condition. Of "
         "half of the bridges ('held out') nothing is told but the two facts. Chance is one in six; "
         "of what it knew one in four.",
@@ -246,7 +258,7 @@ FIGURES = (
         value="condition",
         y="accuracy",
         y_limits=(0.0, 1.0),
-        columns=3,
+        columns=1,
     ),
 )
 
