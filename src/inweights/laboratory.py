@@ -9,7 +9,6 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,12 @@ from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.lab.comparison import compare
 from inweights.lab.kept_board import kept, read_board
 from inweights.lab.verdict import ClaimResult
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.index import entry_of
-from inweights.runs import RunFolder, RunStore, remembered, written
+from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
     from inweights.lab.collect import Effort
@@ -353,49 +353,3 @@ def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
-
-
-def compare(first: Outcome, second: Outcome) -> Comparison:
-    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
-    own = [_flat(one.settings) | _about(one) for one in (first, second)]
-    keys = dict.fromkeys([*own[0], *own[1]])
-    settings = {
-        key: (own[0].get(key), own[1].get(key))
-        for key in keys
-        if own[0].get(key) != own[1].get(key)
-    }
-    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
-    ids = dict.fromkeys([*by_id[0], *by_id[1]])
-    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
-    return Comparison((first, second), settings, claims)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs side by side.
-
-    Attributes:
-        runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where there is
-            none.
-        claims: Every claim of either, by its id, with both results.
-    """
-
-    runs: tuple[Outcome, Outcome]
-    settings: Mapping[str, tuple[Any, Any]]
-    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
-
-
-def _about(outcome: Outcome) -> dict[str, Any]:
-    seeds = outcome.seeds
-    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
-
-
-def _flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted path."""
-    if not isinstance(values, Mapping) or not values:
-        return {path: values}
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{path}.{key}" if path else key)
-    return flat

@@ -16,9 +16,9 @@ from inweights.progress import plural
 from inweights.runs import about, when, written
 
 if TYPE_CHECKING:
+    from inweights.lab.comparison import Comparison
     from inweights.lab.engine import Outcome
     from inweights.lab.verdict import ClaimResult
-    from inweights.laboratory import Comparison
     from inweights.runs import RunFolder
 
 __all__ = ["compared", "exported", "outcome", "runs"]
