@@ -192,7 +192,7 @@ def evaluate(
             forecast=foreseen,
             progress=progress,
         )
-    if card:
-        add_scores(Path(model), made)
     console.evaluated(made, why=why, json=json)
+    if card:  # last: what was measured is not lost with it
+        add_scores(Path(model), made)
     return 0
