@@ -100,6 +100,9 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
         disk.setattr(Path, "write_text", full)
         with pytest.raises(DataError, match=r"README\.md: No space left.*as it was"):
             add_scores(tmp_path / "model", made)
+        capsys.readouterr()
+        assert main(["evaluate", str(tmp_path / "model"), str(data), "--card", "--json"]) == 2
+        assert '"summary"' in capsys.readouterr().out, "scores are lost with the card"
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == card
     assert not list((tmp_path / "model").glob("*.partial"))
     with pytest.raises(DataError, match="has no card"):
