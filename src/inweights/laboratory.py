@@ -149,26 +149,12 @@ def _publish(outcome: Outcome, folder: Path) -> None:
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
     """Return the finished run of a recipe's own config at a scale, if there is one.
 
-    Where it ran with more seeds, counted from the same first one, that run is taken.
+    Where it ran with more seeds, counted from the same first one, that run is taken; and of each
+    claim the verdict with the most seeds, where :func:`settle` added some.
     """
-    from inweights.lab.engine import load
+    from inweights.lab.looks import standing
 
-    chosen = get_recipe(recipe)
-    best = max(_own_runs(chosen, scale, RunStore(runs)), default=None, key=lambda f: f[0])
-    return load(chosen, best[1]) if best else None
-
-
-def _own_runs(recipe: Recipe, scale: str, store: RunStore) -> Iterator[tuple[int, Any]]:
-    """Complete runs of a recipe with its own settings and at least its own seeds."""
-    if scale not in recipe.scales:
-        return
-    _, own, config = recipe.resolve(scale)
-    for folder in store.of(recipe.name):
-        seeds = folder.seeds
-        if folder.complete and {**folder.config, "seeds": []} == {**config, "seeds": []}:
-            counted = seeds == list(range(own[0], own[0] + len(seeds)))
-            if counted and len(seeds) >= len(own):
-                yield len(seeds), folder
+    return standing(get_recipe(recipe), scale, RunStore(runs))
 
 
 def board(
@@ -312,13 +298,14 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
     from inweights.lab.engine import load, refresh
+    from inweights.lab.looks import of_folder
 
     if home.startswith(_STUDY):
         from inweights.lab.study import study_recipe
 
         recipe = study_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():
-        recipe = get_recipe(home)
+        recipe = of_folder(get_recipe(home), folder)
     else:
         raise _of_a_plugin(home, folder)
     return refresh(recipe, folder, _publish) if again else load(recipe, folder)

@@ -270,14 +270,14 @@ def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
     assert verdicts["close"].level > 0.99
     # A mean on the edge is never settled, but for chance; the most that is tried is 64 times.
     assert done.left == ("mine/coin/edge",)
-    assert len(done.outcome.seeds) == 256
+    assert done.seeds == 256
     assert "256 seeds are the most" in done.why
 
 
 def test_a_budget_is_kept(tmp_path) -> None:
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=0.0)
     assert done.left == done.before
-    assert len(done.outcome.seeds) == 4
+    assert done.seeds == 4
     assert "more seeds take about" in done.why
 
 
@@ -291,7 +291,7 @@ def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatc
 
     effort = Effort(progress=later)
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, effort=effort)
-    assert (len(done.outcome.seeds), done.left) == (4, done.before)
+    assert (done.seeds, done.left) == (4, done.before)
     assert "8 seeds took longer" in done.why
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
     assert done.left == ("mine/coin/edge",)

@@ -172,7 +172,7 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 def settled(done: Sequence[Settled]) -> None:
     """Say on the error stream what more seeds gave."""
     for one in done:
-        name, seeds = one.outcome.recipe.name, plural(len(one.outcome.seeds), "seed")
+        name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
         told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds}"
         err.print(told + (f"; {one.why}" if one.why else ""))

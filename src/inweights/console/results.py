@@ -47,6 +47,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
                 "state": folder.state,
                 "when": when(folder),
                 "changed": list(said.overrides),
+                "claims": folder.claims,
                 "chosen": written(folder.seeds),
                 "seconds": said.seconds,
                 "plugins": list(said.plugins),
@@ -66,6 +67,8 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
         cells = (row["hash"], recipe, row["scale"], row["seeds"], row["when"])
         listed.add_row(*(cut(str(cell), 30) for cell in cells), state)
         changes = [*row["changed"], *(f"from {p}" for p in row["plugins"])]
+        if row["claims"]:
+            changes.insert(0, f"more seeds for {' and '.join(row['claims'])}")
         if changes:
             text = ", ".join(changes)
             listed.add_row("", Text(text if full else cut(text, 30), style="dim"))

@@ -49,6 +49,7 @@ class Recipe:
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
+        part: Last parts of its claims' names, if it is a part of a recipe (:mod:`.looks`).
     """
 
     name: str
@@ -66,6 +67,7 @@ class Recipe:
     first_seed: int = 100
     root_seeds: tuple[int, ...] = ()
     version: int = 1
+    part: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
@@ -109,6 +111,8 @@ class Recipe:
             "seeds": list(chosen),
             "settings": identity(settings),
         }
+        if self.part:
+            config["claims"] = list(self.part)
         return settings, chosen, config
 
     def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:

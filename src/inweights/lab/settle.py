@@ -8,6 +8,9 @@ simplest way of spending an error over looks (Lan and DeMets, *Discrete sequenti
 clinical trials*, Biometrika 70, 1983). With the first look at ``α = .05`` a verdict against a
 target with one edge is wrong with a probability of at most .0375, as an interval misses on both
 sides alike.
+
+A look trains the trials alone that undecided claims are about (:mod:`inweights.lab.looks`), and
+what is settled is not looked at again.
 """
 
 from __future__ import annotations
@@ -17,8 +20,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inweights.lab.collect import Effort
-from inweights.lab.engine import Outcome, execute
+import polars as pl
+
+from inweights.errors import InweightsError
+from inweights.lab.collect import Effort, collect
+from inweights.lab.engine import Outcome, execute, judge_all
+from inweights.lab.looks import narrowed, share_of, standing
 from inweights.lab.recipe import Recipe
 from inweights.runs import RunStore
 
@@ -37,13 +44,15 @@ class Settled:
     """What more seeds gave.
 
     Attributes:
-        outcome: The run with the most seeds.
+        outcome: The whole run, and of each claim the verdict with the most seeds.
+        seeds: How many the last look had.
         before: Claims that were undecided at first.
         left: Claims that still are.
         why: Why it stopped, where some are left.
     """
 
     outcome: Outcome
+    seeds: int
     before: tuple[str, ...]
     left: tuple[str, ...]
     why: str = ""
@@ -58,11 +67,11 @@ def settle(
     effort: Effort | None = None,
     publish: Callable[[Outcome, Path], None] | None = None,
 ) -> Settled:
-    """Double the seeds of a recipe until no claim is undecided, or the time is spent.
+    """Double the seeds of undecided claims until none is left, or the time is spent.
 
-    Only the new seeds are trained. A look whose training would take longer than what is left, at
-    the pace so far, is not begun; one that takes longer all the same is stopped as by Ctrl-C, and
-    goes on from there the next time.
+    Only new seeds are trained, and of those trials alone that the claims left are about. A look
+    whose training would take longer than what is left, at the pace so far, is not begun; one that
+    takes longer all the same is stopped as by Ctrl-C, and goes on from there the next time.
 
     Args:
         recipe: What to run.
@@ -83,31 +92,62 @@ def settle(
         if told:
             told(done, total, what)
 
-    def run(seeds: int, effort: Effort) -> Outcome:
-        return execute(recipe, scale, seeds=seeds, store=store, effort=effort, publish=publish)
-
+    timed = replace(effort, progress=heed)
+    whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
+    now = standing(recipe, scale, store) or whole
+    before = left = _undecided(now)
     count = own
-    outcome = run(count, effort)
-    before = left = _undecided(outcome)
-    pace = outcome.seconds / count
+    while left and 2 * count <= min(c.replicates for c in now.claims if c.id in left):
+        count *= 2
+    pace = 0.0
     while left:
-        spent = time.monotonic() - started
         if 2 * count > MOST * own:
-            return Settled(outcome, before, left, f"{count} seeds are the most that are tried")
-        if spent + pace * count > seconds:
-            more = f"{count} more seeds take about {pace * count:.0f} s"
-            return Settled(outcome, before, left, f"{more}, {max(0.0, seconds - spent):.0f} s left")
-        began = time.monotonic()
+            return Settled(now, count, before, left, f"{count} seeds are the most that are tried")
         try:
-            outcome = run(2 * count, replace(effort, progress=heed))
+            part = _part(recipe, whole, left, store, timed)
+            share = share_of(part, recipe, scale)
+            takes = max(pace, whole.seconds / own) * share * count
+            spare = max(0.0, seconds - (time.monotonic() - started))
+            if takes > spare:
+                why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
+                return Settled(now, count, before, left, why)
+            began = time.monotonic()
+            look = execute(
+                part, scale, seeds=2 * count, store=store, effort=timed, publish=publish,
+                command=("verify", recipe.name, "--scale", scale, "--settle"),
+            )  # fmt: skip
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
-            return Settled(outcome, before, left, why)
-        pace = max(pace, (time.monotonic() - began) / count) if not outcome.cached else pace
+            return Settled(now, count, before, left, why)
+        if not look.cached:
+            pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
         count *= 2
-        left = _undecided(outcome)
-    return Settled(outcome, before, left)
+        now = standing(recipe, scale, store) or now
+        left = _undecided(now)
+    return Settled(now, count, before, left)
 
 
 def _undecided(outcome: Outcome) -> tuple[str, ...]:
     return tuple(claim.id for claim in outcome.claims if claim.verdict == "undecided")
+
+
+def _part(
+    recipe: Recipe, whole: Outcome, left: tuple[str, ...], store: RunStore, effort: Effort
+) -> Recipe:
+    """What undecided claims are about, if that alone says of the own seeds what the whole run says.
+
+    Else a derived table draws on more than its labels tell, and the whole recipe is looked at.
+    """
+    part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
+    plan = part.plan(recipe.scales[whole.scale])
+    if not plan.trials and not plan.computations:
+        return recipe
+    place = effort.open_store(store.root)
+    tables = collect(plan, whole.seeds, place, effort, version=recipe.version)
+    try:
+        tables |= recipe.derive(tables) if recipe.derive else {}
+        alone = judge_all(part, tables, whole.scale, seeds=whole.seeds)
+    except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):
+        return recipe
+    said = judge_all(part, whole.tables, whole.scale, seeds=whole.seeds)
+    return part if alone == said else recipe

@@ -91,6 +91,12 @@ class RunFolder:
         return seeds if isinstance(seeds, list) else []
 
     @property
+    def claims(self) -> list[str]:
+        """Last parts of the claims' names, where the run is a part of a recipe that has them."""
+        claims = self.config.get("claims")
+        return [str(claim) for claim in claims] if isinstance(claims, list) else []
+
+    @property
     def leftovers(self) -> bool:
         """Whether there is more than a complete run: one at work, or what a kill left behind."""
         return self.work.exists() or self.old.exists()
