@@ -275,7 +275,10 @@ def open_run(
                 f"{whole} has not run at scale '{scale}' yet; "
                 f"'inweights run {whole} --scale {scale}'"
             )
-        return refresh(outcome.recipe, outcome.folder, _publish) if again else outcome
+        if again:
+            refresh(outcome.recipe, outcome.folder, _publish)
+            return find(name, scale, runs=runs) or outcome
+        return outcome
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")

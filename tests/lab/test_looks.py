@@ -80,7 +80,8 @@ COINS_RECIPE = PAPER.recipe(
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr("inweights.lab.settle.MOST", 8)
     TOSSED.clear()
     return RunStore(tmp_path)
 
@@ -159,6 +160,7 @@ def test_a_part_measures_what_its_trials_have() -> None:
 def known(monkeypatch):
     """The coins are the library's only recipe."""
     monkeypatch.setattr(laboratory, "recipe_names", lambda: (COINS_RECIPE.name,))
+    monkeypatch.setattr(laboratory, "full_name", lambda name: name)
     monkeypatch.setattr(laboratory, "get_recipe", lambda _name: COINS_RECIPE)
 
 
@@ -178,6 +180,8 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     assert sum(row["claims"] == ["edge"] for row in listed) == len(looks)
     again = laboratory.open_run(one.path.name, runs=store.root, again=True)
     assert verdicts(again) == verdicts(opened)
+    whole = laboratory.open_run(COINS_RECIPE.name, runs=store.root, again=True)
+    assert verdicts(whole)["edge"][1] == max(len(folder.seeds) for folder in looks)
 
 
 @pytest.mark.parametrize("claims", [["edgy"], "edge", [7], {}, []])
