@@ -44,6 +44,18 @@ def test_only_sealed_folders_are_complete(tmp_path) -> None:
     assert [f.config for f in RunStore(tmp_path)] == [CONFIG]
 
 
+def test_a_run_is_at_work_as_long_as_somebody_holds_it(tmp_path) -> None:
+    mine, seen = (RunStore(tmp_path).folder("tests/tiny", {"n": 3}) for _ in range(2))
+    states = [seen.state]
+    with mine.held():
+        mine.begin()
+        states += [mine.state, seen.state]
+    states.append(seen.state)
+    mine.seal()
+    assert states == ["interrupted", "at work", "at work", "interrupted"]
+    assert seen.state == "complete"
+
+
 def test_edits_and_losses_are_noticed(tmp_path) -> None:
     folder = sealed(tmp_path)
     folder.verify()

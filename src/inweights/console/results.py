@@ -60,15 +60,16 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
     if not rows:
         out.print("no runs yet; 'inweights demo' makes one in a minute")
         return
-    listed = table("hash", "recipe", "scale", "n", "when", "state")
+    listed = table("hash", "recipe", "scale", "n", "when")
     for row in rows:
-        state = "" if row["state"] == "complete" else str(row["state"])
         recipe = cut(str(row["recipe"]), 30)
         cells = (row["hash"], recipe, row["scale"], row["seeds"], row["when"])
-        listed.add_row(*(cut(str(cell), 30) for cell in cells), state)
+        listed.add_row(*(cut(str(cell), 30) for cell in cells))
         changes = [*row["changed"], *(f"from {p}" for p in row["plugins"])]
         if row["claims"]:
             changes.insert(0, f"more seeds for {' and '.join(row['claims'])}")
+        if row["state"] != "complete":
+            changes.insert(0, str(row["state"]))
         if changes:
             text = ", ".join(changes)
             listed.add_row("", Text(text if full else cut(text, 30), style="dim"))

@@ -72,7 +72,7 @@ class RunFolder:
         return (self.path / _MANIFEST).exists()
 
     @property
-    def state(self) -> Literal["complete", "interrupted", "damaged"]:
+    def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
         """What can be said of the run without reading all of it."""
         try:
             self._refuse_links()
@@ -82,7 +82,21 @@ class RunFolder:
             return "damaged"
         if digest(self.config) != self.path.name:
             return "damaged"
-        return "complete" if self.complete else "interrupted"
+        if self.complete:
+            return "complete"
+        return "at work" if self._taken() else "interrupted"
+
+    def _taken(self) -> bool:
+        """Whether a process holds the run's lock."""
+        if self._lock.is_locked or not Path(self._lock.lock_file).exists():
+            return self._lock.is_locked
+        with suppress(OSError):  # on a disk that only reads, nobody writes
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                return True
+            self._lock.release()
+        return False
 
     @property
     def seeds(self) -> list[Any]:
