@@ -11,9 +11,13 @@ from tests.recipes.stated import PLANS, RECORD, planned, stated
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lab import judge
+from inweights.lab.collect import collect
 from inweights.lab.describe import is_ours, split_ours
 from inweights.lab.describe import settings as settings_of
+from inweights.lab.engine import judge_all
+from inweights.lab.looks import narrowed
 from inweights.lab.plan import asked_of
+from inweights.lab.store import Store
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.index import index
 
@@ -203,3 +207,24 @@ def test_a_plan_that_changes_has_a_new_version() -> None:
     changed = [recipe for recipe, plan in then.items() if now.get(recipe, plan) != plan]
     assert not changed, "raise 'version' of these recipes"
     assert set(now) == set(then), "'python -m tests.recipes.stated' records the new ones"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("beyond/where-the-bridge-holds", marks=pytest.mark.slow),
+        "beyond/real-graphs",
+        "geometric-memory/fig32",
+        "feature-resemblance/theorems",
+    ],
+)
+def test_the_part_that_a_claim_is_about_says_of_it_what_the_whole_recipe_says(name, smoke) -> None:
+    whole = smoke(name)
+    store = Store(whole.folder.path.parents[2] / "store")
+    seeds, before = whole.seeds, [*store.root.rglob("*.parquet")]
+    for claim, said in zip(whole.recipe.claims, whole.claims, strict=True):
+        part = narrowed(whole.recipe, [claim.id.rpartition("/")[2]])
+        tables = collect(part.plan(part.scales["smoke"]), seeds, store, version=part.version)
+        tables |= part.derive(tables) if part.derive else {}
+        assert judge_all(part, tables, "smoke", seeds=seeds) == (said,), claim.id
+    assert [*store.root.rglob("*.parquet")] == before  # nothing was trained
