@@ -203,3 +203,13 @@ def test_a_look_from_elsewhere_that_is_none(store, known, claims) -> None:
     assert verdicts(after)["edge"][1] == len(best.seeds) // 2
     with pytest.raises(ConfigError, match="claim"):
         laboratory.open_run(forged.path.name, runs=store.root)
+
+
+def test_a_table_that_others_are_derived_from_keeps_rows() -> None:
+    """The soft program's answers are no trial of a GPT, and the table of both needs them."""
+    whole = get_recipe("reversal-curse/told-reversals")
+    part = narrowed(whole, ["two-phrased"]).plan(whole.scales["cpu"])
+    assert len(part.trials) == 1
+    every = {one.name for one in whole.plan(whole.scales["cpu"]).computations}
+    assert [one.name for one in part.computations] == sorted(every)
+    assert share_of(narrowed(whole, ["two-phrased"]), whole, "cpu") < 0.1

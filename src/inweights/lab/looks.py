@@ -25,10 +25,10 @@ __all__ = ["narrowed", "of_folder", "share_of", "standing"]
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe of those trials alone that some of its claims are about.
 
-    A trial belongs to a claim unless one of its labels has another value than the claim asks for. A
-    table that is derived may still draw on trials that its labels do not name: whoever narrows
-    compares the verdicts on seeds that are there already, as :func:`inweights.lab.settle.settle`
-    does.
+    A trial belongs to a claim unless one of its labels has another value than the claim asks for;
+    where a table would be left without rows, the quickest of its trials stays. A derived table may
+    still draw on trials that its labels do not name: whoever narrows compares the verdicts on seeds
+    that are there already, as :func:`inweights.lab.settle.settle` does.
 
     Args:
         recipe: The whole one.
@@ -49,8 +49,8 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
         if name not in known:
             raise unknown_name("claim", name, known, hint=f"Recipe {recipe.name}.")
     chosen = {name: claim for name, claim in known.items() if name in claims}
-    plan = _Part(recipe, tuple(chosen.values()))
-    return replace(recipe, plan=plan, claims=tuple(chosen.values()), figures=(), part=tuple(chosen))
+    part = tuple(chosen.values())
+    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), part=tuple(chosen))
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
@@ -120,11 +120,21 @@ class _Part:
             return any(_agree(one.labels, where) for where in rows)
 
         trials = [trial for trial in plan.trials if asked(trial)]
-        return Plan(
-            trials=trials,
-            measures=[m for m in plan.measures if any(m.fits(trial) for trial in trials)],
-            computations=[one for one in plan.computations if asked(one)],
-        )
+        computations = [one for one in plan.computations if asked(one)]
+        if not trials and not computations:
+            return plan
+        # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
+        for name in dict.fromkeys(m.name for m in plan.measures):
+            looks = [m for m in plan.measures if m.name == name]
+            if not any(m.fits(trial) for m in looks for trial in trials):
+                seen = [trial for trial in plan.trials if any(m.fits(trial) for m in looks)]
+                trials += sorted(seen, key=lambda trial: trial.learner.steps)[:1]
+        for name in dict.fromkeys(one.name for one in plan.computations):
+            if name not in {one.name for one in computations}:
+                same = [one for one in plan.computations if one.name == name]
+                computations += sorted(same, key=lambda one: one.effort)[:1]
+        measures = [m for m in plan.measures if any(m.fits(trial) for trial in trials)]
+        return Plan(trials=trials, measures=measures, computations=computations)
 
 
 def _agree(labels: Mapping[str, Any], where: Mapping[str, Any]) -> bool:

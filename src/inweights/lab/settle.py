@@ -139,10 +139,7 @@ def _part(
     Else a derived table draws on more than its labels tell, and the whole recipe is looked at.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
-    plan = part.plan(recipe.scales[whole.scale])
-    if not plan.trials and not plan.computations:
-        return recipe
-    place = effort.open_store(store.root)
+    plan, place = part.plan(recipe.scales[whole.scale]), effort.open_store(store.root)
     tables = collect(plan, whole.seeds, place, effort, version=recipe.version)
     try:
         tables |= recipe.derive(tables) if recipe.derive else {}
