@@ -136,7 +136,7 @@ def _part(
 ) -> Recipe:
     """What undecided claims are about, if that alone says of the own seeds what the whole run says.
 
-    Else a derived table draws on more than its labels tell, and the whole recipe is looked at.
+    Else a derived table draws on more than its labels tell, and all trials are looked at.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
     plan, place = part.plan(recipe.scales[whole.scale]), effort.open_store(store.root)
@@ -145,6 +145,6 @@ def _part(
         tables |= recipe.derive(tables) if recipe.derive else {}
         alone = judge_all(part, tables, whole.scale, seeds=whole.seeds)
     except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):
-        return recipe
+        return replace(part, plan=recipe.plan)
     said = judge_all(part, whole.tables, whole.scale, seeds=whole.seeds)
-    return part if alone == said else recipe
+    return part if alone == said else replace(part, plan=recipe.plan)
