@@ -38,6 +38,7 @@ class PageContent:
         ours: Settings that are our choice: dotted names, or sentences.
         command: How to run it again.
         cite: BibTeX entries of the paper and of the project.
+        part: Names of its claims, if the run is a part of a recipe.
     """
 
     title: str
@@ -57,3 +58,4 @@ class PageContent:
     ours: Sequence[str]
     command: str
     cite: Sequence[str] = ()
+    part: tuple[str, ...] = ()

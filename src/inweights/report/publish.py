@@ -40,6 +40,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         ours=recipe.ours,
         command=command_of(outcome),
         cite=cite,
+        part=recipe.part,
     )
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 

@@ -41,11 +41,16 @@ def header(content: PageContent) -> str:
     ]
     links = [("verdict", "Verdict"), ("figures", "Figures"), ("numbers", "Numbers"),
              ("settings", "Settings"), ("again", "Run it again")]  # fmt: skip
+    if not content.figures:
+        links.remove(("figures", "Figures"))
+    names = " and ".join(f"`{name}`" for name in content.part)
+    part = f"This is a part of it: more seeds of the trials behind {names}."
     return tag(
         "header",
         tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
         tag("h1", escape(content.title)),
         tag("p", prose(content.summary), class_="summary"),
+        tag("p", prose(part), class_="summary") if content.part else "",
         meta(facts),
         nav(links),
     )
