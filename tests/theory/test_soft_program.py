@@ -137,8 +137,10 @@ def test_one_output_is_no_error() -> None:
 
 
 def test_symmetry_of_the_world_is_kept() -> None:
+    """The one optimum is symmetric; on the way there a descent may amplify what is rounded."""
     made = TwoHop(n=6, complexity=2).build()
-    assert np.abs(solve_soft(Program.of(made), 1e-3).margins(made.queries)).max() < 1e-6
+    solution = solve_soft(Program.of(made), 1e-3, gap=1e-6)
+    assert np.abs(solution.margins(made.queries)).max() < 1e-6
 
 
 def test_it_ends_when_it_is_told() -> None:
