@@ -203,8 +203,8 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
     print("# The board\n")
     print(
         "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
-        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside, "
-        "\nor across its edge (undecided)."
+        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside,"
+        "\nor across its edge (undecided). Where seeds were added the interval is a wider one."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
     for counted in counts(results):
