@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.theory.another_solver import cvxpy, solved, told
 
 import inweights as iw
 from inweights.errors import ConfigError
@@ -38,19 +39,11 @@ def kinds(seed: int) -> World:
 @pytest.mark.parametrize("seed", range(60))
 def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     """20 random worlds of each kind."""
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     program = Program.of(kinds(seed))
     w = cp.Variable(program.shape)
-    logits = program.counts.toarray() @ w
-    constraints: list[Any] = []
-    for m, right in enumerate(program.right):
-        own, wrong = int(right.argmax()), np.flatnonzero(~right)
-        constraints.append(logits[m, own] - logits[m, wrong] >= 1)
-    problem = cp.Problem(cp.Minimize(cp.normNuc(w)), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    assert problem.status == "optimal"
-    ours = solve(program, gap=1e-5)
-    assert ours.optimum == pytest.approx(problem.value, rel=2e-5)
+    best = solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w)))
+    assert solve(program, gap=1e-5).optimum == pytest.approx(best, rel=2e-5)
 
 
 @pytest.mark.parametrize(

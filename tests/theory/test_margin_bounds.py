@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.theory.another_solver import cvxpy, solved, told
 from tests.theory.test_nuclear_norm import sampled
 
 from inweights.errors import ConfigError
@@ -44,25 +45,16 @@ def functionals(solution: Solution, query: int) -> list[Array]:
 
 def least_by_cvxpy(program: Program, functional: Array, norm: float) -> float:
     """Least value of a functional over all feasible matrices of at most this norm."""
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     w = cp.Variable(program.shape)
-    logits = program.counts.toarray() @ w
-    facts = [cp.normNuc(w) <= norm]
-    for m, k in zip(*np.nonzero(~program.right), strict=True):
-        facts.append(logits[m, int(program.right[m].argmax())] - logits[m, k] >= 1)
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(functional, w))), facts)
-    return float(problem.solve(solver=cp.CLARABEL))
+    least = cp.Minimize(cp.sum(cp.multiply(functional, w)))
+    return solved(cp.Problem(least, [cp.normNuc(w) <= norm, *told(program, w)]))
 
 
 def optimum_by_cvxpy(program: Program) -> Array:
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     w = cp.Variable(program.shape)
-    logits = program.counts.toarray() @ w
-    facts = [
-        logits[m, int(program.right[m].argmax())] - logits[m, k] >= 1
-        for m, k in zip(*np.nonzero(~program.right), strict=True)
-    ]
-    cp.Problem(cp.Minimize(cp.normNuc(w)), facts).solve(solver=cp.CLARABEL)
+    solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w)))
     return np.asarray(w.value)
 
 

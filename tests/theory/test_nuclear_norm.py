@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theory.another_solver import cvxpy, told
 from tests.theory.test_program import world
 
 from inweights.errors import ConfigError, SolverError
@@ -67,15 +68,10 @@ def test_certificate_of_random_worlds(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_optimum_is_that_of_cvxpy(seed: int) -> None:
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     program = Program.of(sampled(seed))
     w = cp.Variable(program.shape)
-    logits = program.counts.toarray() @ w
-    constraints: list[Any] = []
-    for m, right in enumerate(program.right):
-        wrong = np.flatnonzero(~right)
-        constraints += [logits[m, int(y)] - logits[m, wrong] >= 1 for y in np.flatnonzero(right)]
-    problem = cp.Problem(cp.Minimize(cp.normNuc(w)), constraints)
+    problem = cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))
     problem.solve(solver=cp.SCS, eps=1e-6, max_iters=20_000)
     assert problem.status == "optimal"
     ours = solve(program, gap=2e-4)

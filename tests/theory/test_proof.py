@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
+from tests.theory.another_solver import cvxpy, solved
 
 from inweights.theory import proof, proof_kkt
 from inweights.theory.closed_form import closed_form
@@ -186,11 +187,11 @@ def conditions(p: Parameters, n: int, active: float) -> tuple[float, float, floa
     objective, g, h = torch.autograd.functional.jacobian(lambda y: printed(y, n), x)
     g, h = g.numpy()[slack < active], h.numpy()
     residual = nnls(np.vstack([g, h, -h]).T, objective.numpy())[1] / float(objective.norm())
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     move, slope = cp.Variable(11), cp.Variable()
     leave = cp.Problem(cp.Maximize(slope), [g @ move >= slope, h @ move == 0, cp.abs(move) <= 1])
     joint = np.vstack([g, h])
-    return residual, len(joint) - np.linalg.matrix_rank(joint), leave.solve(solver=cp.CLARABEL)
+    return residual, len(joint) - np.linalg.matrix_rank(joint), solved(leave)
 
 
 @pytest.mark.parametrize("active", [10.0, 1.0, 0.0, -1.0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.theory.another_solver import cvxpy, solved
 
 from inweights.theory import proof, proof_kkt
 from inweights.theory.symmetric import Parameters, average
@@ -25,7 +26,7 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
 
 def optimum(n: int, identity: bool, balanced: bool = False) -> tuple[float, np.ndarray[Any, Any]]:
     """Program (2) by another solver, over whole matrices and without any symmetry."""
-    cp = pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    cp = cvxpy()
     # Rows that sum to 0 have 2n - 1 coordinates in an orthonormal basis.
     basis = np.linalg.svd(np.ones((1, 2 * n)))[2][1:] if balanced else np.eye(2 * n)
     inner = cp.Variable((2 * n + 2, len(basis)))
@@ -36,8 +37,7 @@ def optimum(n: int, identity: bool, balanced: bool = False) -> tuple[float, np.n
     for rows, right in told:
         logits = cp.sum(w[rows], axis=0)
         margins += [logits[right] - logits[j] >= 1 for j in range(2 * n) if j != right]
-    best = cp.Problem(cp.Minimize(cp.normNuc(inner)), margins).solve(solver=cp.CLARABEL)
-    return float(best), w.value
+    return solved(cp.Problem(cp.Minimize(cp.normNuc(inner)), margins)), w.value
 
 
 @pytest.mark.parametrize("n", [3, 4])
