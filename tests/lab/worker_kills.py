@@ -2,10 +2,11 @@
 
 ``python tests/lab/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three workers do a plan,
 each on its own as on three machines, kills one with SIGKILL after a random time (1 second at most,
-or PAUSE), again and again, and begins another in its place. In the end every run has to be stored
-once, and the tables have to be those of a sweep that nothing disturbed. It prints how many were
-killed. Workers are forked, so that torch is imported once; this process never touches polars, whose
-threads would not survive that.
+or PAUSE), again and again, and begins another in its place. Runs end only while there are tickets,
+which are spread over the kills, so that there is something to do for as long as workers are killed,
+however fast the machine. In the end every run has to be stored once, and the tables have to be
+those of a sweep that nothing disturbed. It prints how many were killed. Workers are forked, so that
+torch is imported once; this process never touches polars, whose threads would not survive that.
 """
 
 from __future__ import annotations
@@ -29,11 +30,18 @@ from inweights.lab.trial import Plan
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 
-def disturb(place: str, kills: int, draw: random.Random, pause: float) -> int:
+def disturb(
+    place: str, tickets: Path, kinds: int, kills: int, draw: random.Random, pause: float
+) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
     begin = lambda: start(lambda: work(open_plan(place, LEASE)))  # noqa: E731
-    workers, done = [begin() for _ in range(WORKERS)], 0
+    workers, done, given = [begin() for _ in range(WORKERS)], 0, 0
     while workers:
+        # Before the last kill fewer than there are kinds, each of which takes one or more.
+        due = done * kinds // kills if done < kills else given + WORKERS
+        while given < due:
+            (tickets / f"{given}").touch()
+            given += 1
         time.sleep(draw.uniform(0, pause))
         for worker in list(workers):
             gone, status = os.waitpid(worker, os.WNOHANG)
@@ -49,8 +57,10 @@ def disturb(place: str, kills: int, draw: random.Random, pause: float) -> int:
     return done
 
 
-def look(folder: str, place: str, plan: Plan, runs: int) -> None:
+def look(folder: str, place: str, tickets: Path, plan: Plan, runs: int) -> None:
     """Compare what is stored with what one process makes."""
+    for ticket in range(runs):
+        (tickets / f"alone-{ticket}").touch()
     store = open_plan(place).store
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     tables = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
@@ -62,11 +72,12 @@ def look(folder: str, place: str, plan: Plan, runs: int) -> None:
 
 
 def main(folder: str, kills: str, runs: str, seed: str = "0", pause: str = "1") -> None:
-    place = str(Path(folder) / "plan")
-    plan = TRAININGS.plan(Trainings(kinds=int(runs) // SEEDS, steps=300))
+    place, tickets, kinds = str(Path(folder) / "plan"), Path(folder) / "tickets", int(runs) // SEEDS
+    tickets.mkdir()
+    plan = TRAININGS.plan(Trainings(kinds=kinds, steps=300, tickets=str(tickets)))
     write_plan(plan, range(SEEDS), place, plugins=["tests.lab.small"])
-    done = disturb(place, int(kills), random.Random(int(seed)), float(pause))
-    assert forked(lambda: look(folder, place, plan, int(runs))) == 0
+    done = disturb(place, tickets, kinds, int(kills), random.Random(int(seed)), float(pause))
+    assert forked(lambda: look(folder, place, tickets, plan, int(runs))) == 0
     sys.stdout.write(f"{done} kills\n")
 
 
