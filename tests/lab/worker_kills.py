@@ -30,17 +30,15 @@ from inweights.lab.trial import Plan
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 
-def disturb(
-    place: str, tickets: Path, kinds: int, kills: int, draw: random.Random, pause: float
-) -> int:
+def disturb(folder: Path, kinds: int, kills: int, draw: random.Random, pause: float) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
-    begin = lambda: start(lambda: work(open_plan(place, LEASE)))  # noqa: E731
+    begin = lambda: start(lambda: work(open_plan(str(folder / "plan"), LEASE)))  # noqa: E731
     workers, done, given = [begin() for _ in range(WORKERS)], 0, 0
     while workers:
         # Before the last kill fewer than there are kinds, each of which takes one or more.
         due = done * kinds // kills if done < kills else given + WORKERS
         while given < due:
-            (tickets / f"{given}").touch()
+            (folder / "tickets" / f"{given}").touch()
             given += 1
         time.sleep(draw.uniform(0, pause))
         for worker in list(workers):
@@ -57,27 +55,28 @@ def disturb(
     return done
 
 
-def look(folder: str, place: str, tickets: Path, plan: Plan, runs: int) -> None:
+def look(folder: Path, plan: Plan, runs: int) -> None:
     """Compare what is stored with what one process makes."""
     for ticket in range(runs):
-        (tickets / f"alone-{ticket}").touch()
-    store = open_plan(place).store
+        (folder / "tickets" / f"alone-{ticket}").touch()
+    store = open_plan(str(folder / "plan")).store
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     tables = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
     assert set(tables.values()) == {1}, "a table is stored twice"
     assert len({owner for owner, _ in tables}) == runs, "a run is lost"
-    mine, alone = (collect(plan, range(SEEDS), s) for s in (store, Store(f"{folder}/alone")))
+    mine, alone = (collect(plan, range(SEEDS), s) for s in (store, Store(folder / "alone")))
     assert all(mine[name].equals(alone[name], null_equal=True) for name in alone)
     assert len(store.listed()) == len(tables), "something was missing"
 
 
 def main(folder: str, kills: str, runs: str, seed: str = "0", pause: str = "1") -> None:
-    place, tickets, kinds = str(Path(folder) / "plan"), Path(folder) / "tickets", int(runs) // SEEDS
+    here, kinds = Path(folder), int(runs) // SEEDS
+    tickets = here / "tickets"
     tickets.mkdir()
     plan = TRAININGS.plan(Trainings(kinds=kinds, steps=300, tickets=str(tickets)))
-    write_plan(plan, range(SEEDS), place, plugins=["tests.lab.small"])
-    done = disturb(place, tickets, kinds, int(kills), random.Random(int(seed)), float(pause))
-    assert forked(lambda: look(folder, place, tickets, plan, int(runs))) == 0
+    write_plan(plan, range(SEEDS), str(here / "plan"), plugins=["tests.lab.small"])
+    done = disturb(here, kinds, int(kills), random.Random(int(seed)), float(pause))
+    assert forked(lambda: look(here, plan, int(runs))) == 0
     sys.stdout.write(f"{done} kills\n")
 
 

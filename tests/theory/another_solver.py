@@ -9,6 +9,8 @@ import pytest
 
 from inweights.theory import Program
 
+Array = np.ndarray[Any, Any]
+
 # Clarabel asks for 1e-8 of itself; on some processors it stalls just short of that and warns. No
 # test here tells optima apart more finely than 1e-6.
 ACCURACY = 1e-7
@@ -26,6 +28,13 @@ def told(program: Program, w: Any) -> list[Any]:
         wrong = np.flatnonzero(~right)
         constraints += [logits[m, int(y)] - logits[m, wrong] >= 1 for y in np.flatnonzero(right)]
     return constraints
+
+
+def least_norm(program: Program) -> tuple[float, Array]:
+    """Optimum of program (2), and a matrix that reaches it."""
+    cp = cvxpy()
+    w = cp.Variable(program.shape)
+    return solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))), np.asarray(w.value)
 
 
 def solved(problem: Any) -> float:

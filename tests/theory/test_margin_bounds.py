@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.theory.another_solver import cvxpy, solved, told
+from tests.theory.another_solver import Array, cvxpy, least_norm, solved, told
 from tests.theory.test_nuclear_norm import sampled
 
 from inweights.errors import ConfigError
@@ -25,8 +25,6 @@ from inweights.theory import (
 from inweights.theory.margin_bounds import EVERY, lower_bound, prove
 from inweights.theory.program import count_tokens
 from inweights.worlds import Triples, TwoHop, World
-
-Array = np.ndarray[Any, Any]
 
 
 def functionals(solution: Solution, query: int) -> list[Array]:
@@ -49,13 +47,6 @@ def least_by_cvxpy(program: Program, functional: Array, norm: float) -> float:
     w = cp.Variable(program.shape)
     least = cp.Minimize(cp.sum(cp.multiply(functional, w)))
     return solved(cp.Problem(least, [cp.normNuc(w) <= norm, *told(program, w)]))
-
-
-def optimum_by_cvxpy(program: Program) -> Array:
-    cp = cvxpy()
-    w = cp.Variable(program.shape)
-    solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w)))
-    return np.asarray(w.value)
 
 
 def small(seed: int) -> World:
@@ -84,7 +75,7 @@ def test_bounds_are_the_extremes_that_another_solver_finds(seed: int, slack: flo
 @pytest.mark.parametrize("seed", range(4))
 def test_intervals_hold_the_margins_of_another_solver(seed: int) -> None:
     solution = solve(small(seed), gap=1e-3)
-    other = optimum_by_cvxpy(solution.program)
+    _, other = least_norm(solution.program)
     margins = replace(solution, templates=other).margins(solution.program.world.queries)
     for query, _, lower, upper, _ in margin_bounds(solution, accuracy=0.05).iter_rows():
         assert lower - 1e-3 <= margins[query] <= upper + 1e-3
