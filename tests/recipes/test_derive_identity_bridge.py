@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from tests.recipes.tables import table
 
-from inweights.recipes import demo
+from inweights.recipes.demo import two_hop as demo
 from inweights.recipes.identity_bridge import fig1b, fig2, fig3, fig6, fig7, optimum, theory
 
 GROUPS = {"r1": "first_relation", "r2": "second_relation", "a": "subject", "b": "bridge"}

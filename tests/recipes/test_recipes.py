@@ -9,6 +9,7 @@ import pytest
 from tests.recipes.stated import PLANS, RECORD, planned, stated
 
 import inweights as iw
+import inweights.report.figures
 from inweights.errors import ConfigError
 from inweights.lab import judge
 from inweights.lab.collect import collect
@@ -20,6 +21,7 @@ from inweights.lab.plan import asked_of
 from inweights.lab.store import Store
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.index import index
+from inweights.report.registry import arguments, find
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
@@ -66,6 +68,8 @@ def test_recipe_is_well_stated(name: str) -> None:
     assert len(set(ids)) == len(ids)
     assert recipe.claims
     assert all(claim.text.endswith(".") for claim in recipe.claims)
+    for figure in recipe.figures:
+        arguments(figure, find(figure), dict.fromkeys(figure.sources, pl.DataFrame()))
     names, _ = split_ours(recipe.ours)
     paths = [one.path for one in settings_of(recipe)]
     assert [name for name in names if not any(is_ours(path, [name]) for path in paths)] == []

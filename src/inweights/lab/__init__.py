@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inweights.lab.kept import KeptModel
     from inweights.lab.plugins import load_plugins
     from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
+    from inweights.lab.recipe_file import read_recipe
     from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
     from inweights.lab.study import open_study
     from inweights.lab.sweep import Study, grid
@@ -74,6 +75,7 @@ __all__ = [
     "number",
     "open_study",
     "parse_seeds",
+    "read_recipe",
     "share",
     "states",
     "sweeps",
@@ -104,6 +106,7 @@ _HOMES = {
         "Recipe",
         "parse_seeds",
     ),
+    "lab.recipe_file": ("read_recipe",),
     "lab.score": (
         "Judged",
         "Score",

@@ -1,21 +1,18 @@
-"""Figures, as data: what is drawn of which tables. A constructor for each kind of drawing.
+"""Figures, as data: what is drawn of which tables.
 
 A recipe stands left of ``report`` and must not import it, so that a figure names its drawing. The
-constructors give each drawing's options their types; a test holds their signatures to those of the
-drawings. A drawing of one's own takes ``Figure(kind="mine", options={...})``.
+options of a drawing are the keyword arguments of its function in :mod:`inweights.report.figures`,
+which checks them; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from inweights.config import Config
 
 __all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
-
-#: Arguments of the constructors that are no options of the drawing.
-_NO_OPTIONS = ("id", "title", "caption", "table", "tables", "films", "graphs")
 
 
 class Figure(Config):
@@ -43,281 +40,71 @@ def auto(
     table: str = "",
     title: str = "",
     caption: str = "",
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    series: str | None = None,
-    facet: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    x_label: str | None = None,
-    y_label: str | None = None,
-    y_limits: tuple[float, float] | None = None,
-    x_log: bool | None = None,
+    **options: Any,
 ) -> Figure:
-    """A table of a sweep, drawn by what was varied in it: axis, then lines, then panels.
+    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
 
     Args:
         id: Short name, also the file's.
         table: What is drawn; the table called ``id`` if left out.
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
-        x: Column of the axis, if not chosen.
-        y: Column of numbers, if not chosen.
-        series: Column that tells the lines apart, if not chosen.
-        facet: Column that tells the panels apart, if not chosen.
-        where: Values that columns have in the rows that are drawn.
-        labels: Text for a value of ``series`` or ``facet``.
-        x_label: Text of the axis; the column's name if left out.
-        y_label: Text of the axis; the column's name if left out.
-        y_limits: Least and greatest value shown.
-        x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
+        options: Those of :func:`inweights.report.figures.auto`.
 
     Example:
         >>> auto("accuracy", where={"role": "composition"}).sources
         ('accuracy',)
     """
-    options = locals() | {
-        "title": title or id,
-        "caption": caption or "Mean over seeds, its 95% interval, and single seeds as dots.",
-    }
-    return _figure("auto", (table or id,), options)
+    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
+    return _figure("auto", id, (table or id,), title or id, caption, options)
 
 
-def lines(
-    id: str,  # noqa: A002
-    table: str,
-    title: str,
-    caption: str,
-    *,
-    x: str,
-    y: str,
-    series: str | None = None,
-    facet: str | None = None,
-    reference: tuple[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    x_label: str | None = None,
-    y_label: str | None = None,
-    y_limits: tuple[float, float] | None = None,
-    x_log: bool = False,
-    order: Sequence[str] | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
+def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
+    """Return the constructor of the figures of one drawing."""
+
+    def make(
+        id: str,  # noqa: A002
+        tables: str | tuple[str, ...],
+        title: str,
+        caption: str,
+        **options: Any,
+    ) -> Figure:
+        sources = (tables,) if isinstance(tables, str) else tables
+        return _figure(kind, id, sources, title, caption, options)
+
+    make.__name__ = make.__qualname__ = kind
+    make.__doc__ = f"""{shows}
 
     Args:
         id: Short name, also the file's.
-        table: What is drawn; rows with a column ``seed``.
+        tables: The table that is drawn, or several.
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
-        x: Column of numbers.
-        y: Column of numbers.
-        series: Column that tells the lines apart; one line if left out.
-        facet: Column that tells the panels apart.
-        reference: Column and name of a dashed grey line.
-        labels: Text for a value of ``series`` or ``facet``.
-        x_label: Text of the axis; the column's name if left out.
-        y_label: Text of the axis; the column's name if left out.
-        y_limits: Least and greatest value shown.
-        x_log: Whether ``x`` is drawn on a logarithmic axis.
-        order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
-        columns: Panels side by side, at most.
-
-    Example:
-        >>> lines("hits", "table", "Hits", "High is good.", x="C", y="hit", series="model").kind
-        'lines'
+        options: Those of :func:`inweights.report.figures.{kind}`.
     """
-    options = locals() | {
-        "x_log": x_log or None,
-        "reference": {"column": reference[0], "label": reference[1]} if reference else None,
-    }
-    return _figure("lines", (table,), options)
+    return make
 
 
-def sweeps(
-    id: str,  # noqa: A002
-    table: str,
-    title: str,
-    caption: str,
-    *,
-    axis: str,
-    value: str,
-    y: str,
-    series: str | None = None,
-    baseline: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    y_label: str | None = None,
-    y_limits: tuple[float, float] | None = None,
-    columns: int | None = None,
-    order: Sequence[str] | None = None,
-) -> Figure:
-    """``y`` for the values of every swept setting, one panel a setting.
-
-    Args:
-        id: Short name, also the file's.
-        table: What is drawn; rows with a column ``seed``.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        axis: Column with the name of the swept setting.
-        value: Column with its value.
-        y: Column of numbers.
-        series: Column that tells the lines apart; one line if left out.
-        baseline: The value of each setting that the other panels keep; its tick is bold.
-        labels: Text for a value of ``axis``, ``value`` or ``series``.
-        y_label: Text of the shared axis; the column's name if left out.
-        y_limits: Least and greatest value shown.
-        columns: Panels side by side, at most.
-        order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
-    """
-    return _figure("sweeps", (table,), locals())
+lines = _drawing("lines", "A line for each ``series`` of ``y`` against ``x``, in panels.")
+sweeps = _drawing("sweeps", "``y`` for the values of every swept setting, one panel a setting.")
+heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour scale.")
+states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
+through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
+atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
 
 
-def heatmaps(
-    id: str,  # noqa: A002
-    table: str,
-    title: str,
-    caption: str,
-    *,
-    row: str,
-    column: str,
-    value: str,
-    panel: str | None = None,
-    box: str | None = None,
-    row_group: str | None = None,
-    column_group: str | None = None,
-    order: Sequence[str] | None = None,
-    value_label: str | None = None,
-    limit: float | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """One matrix for each ``panel``; all share a colour scale that is white at zero.
-
-    Args:
-        id: Short name, also the file's.
-        table: What is drawn: a row a cell; rows of several seeds are averaged.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        row: Column with the label of a cell's row.
-        column: Column with the label of a cell's column.
-        value: Column of numbers.
-        panel: Column that tells the matrices apart; one matrix if left out.
-        box: Boolean column; its cells carry a red box.
-        row_group: Column with the group of the row.
-        column_group: Column with the group of the column.
-        order: Panels in the order wanted; the others follow.
-        value_label: Text of the colour bar; the column's name if left out.
-        limit: Greatest size on the colour scale; the greatest in the table if left out.
-        columns: Panels side by side, at most.
-    """
-    return _figure("heatmaps", (table,), locals())
-
-
-def states(
-    id: str,  # noqa: A002
-    table: str,
-    title: str,
-    caption: str,
-    *,
-    x: str,
-    y: str,
-    layer: str,
-    pair: str,
+def _figure(
     kind: str,
-    panel: str | None = None,
-    kinds: Sequence[str] | None = None,
-    kind_labels: Sequence[str] | None = None,
-    note: str | None = None,
-    text: str | None = None,
-    order: Sequence[str] | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """Hidden states in the plane, one panel for each ``panel``.
-
-    Args:
-        id: Short name, also the file's.
-        table: What is drawn: a row a state.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        x: Column with the first coordinate of the projection.
-        y: Column with the second.
-        layer: Integer column, 0 the shallowest.
-        pair: Column with the sample.
-        kind: Column with what the state is of.
-        panel: Column that tells the panels apart; one panel if left out.
-        kinds: Values of ``kind`` drawn as star, circle, square, ….
-        kind_labels: Text for each of ``kinds``.
-        note: Column with a short text for the panel.
-        text: Column with a name that is written beside each state.
-        order: Panels in the order wanted; the others follow.
-        columns: Panels side by side, at most.
-    """
-    return _figure("states", (table,), locals())
-
-
-def through_time(
-    id: str,  # noqa: A002
-    tables: tuple[str, str, str],
+    id_: str,
+    sources: tuple[str, ...],
     title: str,
     caption: str,
-    *,
-    layer: str | None = None,
-    row_group: str | None = None,
-    column_group: str | None = None,
-    kinds: Sequence[str] | None = None,
-    kind_labels: Sequence[str] | None = None,
-    matrix_label: str | None = None,
-    y_label: str | None = None,
-    y_limits: tuple[float, float] | None = None,
+    given: Mapping[str, Any],
 ) -> Figure:
-    """Curves, matrices and projected states; a slider over the steps moves all three.
-
-    Args:
-        id: Short name, also the file's.
-        tables: Curves, matrices and states.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        layer: Column of the states with the layer.
-        row_group: Column of the matrices with the group of the row.
-        column_group: Column of the matrices with the group of the column.
-        kinds: Values of ``kind`` of the states drawn as star, circle, square, ….
-        kind_labels: Text for each of ``kinds``.
-        matrix_label: Text of the colour bar.
-        y_label: Text of the curves' axis.
-        y_limits: Least and greatest value of the curves shown.
-    """
-    return _figure("through_time", tables, locals())
-
-
-def atlas(
-    id: str,  # noqa: A002
-    films: str,
-    graphs: str,
-    title: str,
-    caption: str,
-    *,
-    order: Sequence[str] | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """Graphs and architectures that play their training in 3-D.
-
-    Args:
-        id: Short name, also the file's.
-        films: Table of the films, as :func:`inweights.probes.film.render_frames` makes them.
-        graphs: Table of the graphs that they are of.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        order: Architectures in the order wanted; the others follow.
-        columns: Panels side by side, at most.
-    """
-    return _figure("atlas", (films, graphs), locals())
-
-
-def _figure(drawing: str, tables: tuple[str, ...], given: Mapping[str, Any]) -> Figure:
     """Keep the options that are given; sequences become lists, as JSON gives them back."""
     options = {
         key: list(value) if isinstance(value, tuple | list) else value
         for key, value in given.items()
-        if value is not None and key not in _NO_OPTIONS
+        if value is not None
     }
-    about = {key: given[key] for key in ("id", "title", "caption")}
-    return Figure(**about, kind=drawing, sources=tables, options=options)
+    return Figure(id=id_, kind=kind, title=title, caption=caption, sources=sources, options=options)

@@ -6,7 +6,7 @@ A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.exec
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
@@ -143,7 +143,6 @@ class Paper:
     source: str
     title: str
     claims_of: str = ""
-    ours: tuple[str, ...] = field(default=())
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
@@ -162,12 +161,12 @@ class Paper:
         claims: Sequence[Claim] = (),
         figures: Sequence[Figure] = (),
         derive: Callable[[Tables], Tables] | None = None,
-        ours: Sequence[str] | None = None,
+        ours: Sequence[str] = (),
         version: int = 1,
     ) -> Recipe:
         """Return a recipe of the paper.
 
-        ``ours`` is the paper's own if left out; a number of seeds is that of all scales.
+        A number of seeds is that of all scales.
         """
         return Recipe(
             name=f"{self.source}/{name}",
@@ -181,7 +180,7 @@ class Paper:
             claims=tuple(claims),
             figures=tuple(figures),
             derive=derive,
-            ours=tuple(self.ours if ours is None else ours),
+            ours=tuple(ours),
             version=version,
         )
 

@@ -28,12 +28,13 @@ _FOLDERS = {
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding"
     ),
+    "demo": "two-hop",
 }
 _BUILT_IN = {
     f"{folder}/{name}": f"{__name__}.{folder}.{name}".replace("-", "_")
     for folder, names in _FOLDERS.items()
     for name in names.split()
-} | {"demo/two-hop": f"{__name__}.demo"}
+}
 _registered: dict[str, Recipe] = {}
 
 

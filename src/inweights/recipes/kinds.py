@@ -21,21 +21,13 @@ __all__ = [
     "DECAYED",
     "EMB_MLP",
     "GPT",
-    "OURS",
     "Training",
+    "common_scores",
     "derive",
     "plan",
-    "stated_of_both",
 ]
 
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
-OURS = (
-    "training",
-    "Emb-MLP: width 64, full-batch gradient descent at rate 2 for 6000 steps, with weight decay "
-    "1e-3 and without.",
-    "GPT: that of identity-bridge/fig2 with a small initialisation, γ = 1.25.",
-    "Settings were chosen on the seeds 0 to 7.",
-)
 
 
 class Training(Config):
@@ -127,27 +119,15 @@ def plan(
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 
 
-def stated_of_both(state: lab.Stating, *labels: str, **where: lab.Value) -> tuple[lab.Claim, ...]:
-    """What is claimed of every kind of question: the programs agree, and the facts are known."""
+def common_scores(*labels: str, **where: lab.Value) -> dict[str, lab.Judged]:
+    """Return what is judged of every kind of question: the programs agree, the facts are known."""
     agrees = lab.share("agreement", "agrees", **where)
     known = lab.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
-    return (
-        state(
-            "soft-program-agrees",
-            "Trained with decay, Emb-MLP answers what the soft program with that decay says.",
-            agrees.at(model=DECAYED) >= 0.98,
-        ),
-        state(
-            "program-2-agrees",
-            "Trained without, it answers what program (2) says.",
-            agrees.at(model=EMB_MLP) >= 0.9,
-        ),
-        state(
-            "memorised",
-            "All facts are known: accuracy on the worst role, without decay.",
-            known >= 0.99,
-        ),
-    )
+    return {
+        "soft-program-agrees": agrees.at(model=DECAYED) >= 0.98,
+        "program-2-agrees": agrees.at(model=EMB_MLP) >= 0.9,
+        "memorised": known >= 0.99,
+    }
 
 
 def derive(

@@ -6,12 +6,11 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, number, share, sweeps
-from inweights.recipes.beyond import PAPER, recipe
+from inweights.lab import Judged, Measure, Plan, cosine, number, share
 from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import judged
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -81,87 +80,30 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("clearest-before-recall", "beyond the paper")
-
 ahead = number("times", "ahead").over("graph")
 known, faded = share("times", "recall").over("graph"), cosine("times", "faded").over("graph")
 best = cosine("times", "best").over("graph")
 
-CLAIMS = [
-    claim
-    for name, clear in ((gm.GPT, -0.75), (gm.SSM, -0.55))
-    for claim in (
-        state(
-            f"{name.lower()}-clearest-first",
-            f"{name}'s geometry is clearest before it recalls every edge, on every graph (step of "
-            "the lowest Spearman minus first step of recall 1).",
-            ahead.at(architecture=name) <= 0.0,
-        ),
-        state(
-            f"{name.lower()}-not-all-known",
-            f"When it is clearest {name} knows no more than four edges of five (recall).",
-            known.at(architecture=name) <= 0.8,
-        ),
-        state(
-            f"{name.lower()}-is-clear",
-            f"It is clear then, on every graph ({name}'s lowest Spearman).",
-            best.at(architecture=name) <= clear,
-        ),
-        state(
-            f"{name.lower()}-fades",
-            f"After it {name}'s geometry fades: Spearman at the end minus the lowest.",
-            faded.at(architecture=name) >= 0.05,
-        ),
+SCORES: dict[str, Judged] = {}
+for name, clear in ((gm.GPT, -0.75), (gm.SSM, -0.55)):
+    SCORES |= {
+        f"{name.lower()}-clearest-first": ahead.at(architecture=name) <= 0.0,
+        f"{name.lower()}-not-all-known": known.at(architecture=name) <= 0.8,
+        f"{name.lower()}-is-clear": best.at(architecture=name) <= clear,
+        f"{name.lower()}-fades": faded.at(architecture=name) >= 0.05,
+    }
+SCORES |= {
+    "tinynn-clearest-first-on-the-star": number(
+        "times", "ahead", architecture=gm.NN, graph="path-star"
     )
-]
-CLAIMS += [
-    state(
-        "tinynn-clearest-first-on-the-star",
-        "On the star TinyNN's is clearest first as well (steps).",
-        number("times", "ahead", architecture=gm.NN, graph="path-star") <= 0.0,
-    ),
-    state(
-        "tinynn-wide-is-the-exception",
-        "On the cycle, where it is 512 wide, TinyNN knows every edge before it is clearest "
-        "(recall when it is clearest).",
-        share("times", "recall", architecture=gm.NN, graph="cycle") >= 0.99,
-    ),
-]
+    <= 0.0,
+    "tinynn-wide-is-the-exception": share("times", "recall", architecture=gm.NN, graph="cycle")
+    >= 0.99,
+}
 
-FIGURES = (
-    sweeps(
-        "steps",
-        "steps",
-        "When the geometry is clearest, and when every edge is known",
-        "log₁₀ of the step at which Spearman of cosine against hops is lowest, beside the first "
-        "step of recall 1. Mean over seeds with 95% interval.",
-        axis="graph",
-        value="architecture",
-        y="log",
-        series="what",
-        y_label="log₁₀ step",
-        columns=4,
-    ),
-    drawings.course(
-        "course",
-        "course",
-        "Order of the embeddings through training",
-        "Spearman of cosine against hop distance, as the paper's code trains.",
-        y="spearman",
-        facet="panel",
-        y_label="Spearman ρ",
-        columns=4,
-    ),
-)
 
 RECIPE = recipe(
-    "clearest-before-recall",
-    title="The clearest geometry precedes full recall",
-    summary=(
-        "Trains TinyGPT, TinySSM and TinyNN on the edges of the four tiny graphs as the paper's "
-        "code does, looks every fifth step, and compares when the embeddings lie most as the graph "
-        "does with when all of its edges are known."
-    ),
+    __name__,
     scales={
         "smoke": Settings(graphs=("path-star", "cycle"), most=4, every=2),
         "cpu": Settings(),
@@ -170,11 +112,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything: the paper draws some steps of training and says nothing of this.",
-        "The condition of the paper's code; at most 1,000 steps at cpu scale.",
-        gm.OURS_SSM,
-    ),
+    scores=SCORES,
 )

@@ -7,9 +7,9 @@ from itertools import product
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Plan, Trial, number, share, sweeps
-from inweights.recipes.beyond import PAPER, recipe
+from inweights.lab import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -100,86 +100,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("curriculum-map", "beyond the paper")
-
 success = share("table", "success")
 one_layer = success.at(model=fr.ONE_LAYER).over("rehearsed")
 forgetful, rehearsing = (success.at(model=fr.GPT, rehearsed=again) for again in (False, True))
 
-CLAIMS = (
-    state(
-        "similarity-predicted",
-        "The one-layer similarity is the predicted one, however much similarity is told in phase "
-        "1: absolute error.",
-        number("predicted", "error").over("share", "rehearsed") <= 0.02,
-    ),
-    state(
-        "one-layer-needs-it-first",
-        "One-layer: with no similarity in phase 1 the conclusion fails, whether or not the "
-        "attribution is rehearsed (accuracy).",
-        one_layer.at(share=0.0) <= 0.1,
-    ),
-    state(
-        "one-layer-with-it",
-        "One-layer: with all of it in phase 1 the conclusion outlives the second phase (accuracy).",
-        one_layer.at(share=1.0) >= 0.9,
-    ),
-    state(
-        "one-layer-little-is-too-little",
-        "One-layer: a tenth of it is not enough (accuracy).",
-        one_layer.at(share=0.1) <= 0.5,
-    ),
-    state(
-        "gpt-forgets",
-        "GPT: unless it is rehearsed the attribution itself is forgotten in phase 2, however much "
-        "similarity came before (accuracy of (a, r2) → d).",
-        forgetful.of("attribution").over("share") <= 0.2,
-    ),
-    state(
-        "gpt-fails-by-forgetting",
-        "GPT: and then the conclusion fails even where phase 1 told everything (accuracy).",
-        forgetful.over("share") <= 0.05,
-    ),
-    state(
-        "gpt-reversed-but-rehearsed",
-        "GPT: in the order AS with the attribution rehearsed, the conclusion follows for a third "
-        "of the tuples or more (accuracy): the reversed order alone does not forbid it.",
-        rehearsing.at(share=0.0) >= 0.33,
-    ),
-    state(
-        "gpt-little-is-enough",
-        "GPT: with rehearsal a tenth of the similarity in phase 1 is enough (accuracy).",
-        rehearsing.at(share=0.1) >= 0.95,
-    ),
-)
+SCORES = {
+    "similarity-predicted": number("predicted", "error").over("share", "rehearsed") <= 0.02,
+    "one-layer-needs-it-first": one_layer.at(share=0.0) <= 0.1,
+    "one-layer-with-it": one_layer.at(share=1.0) >= 0.9,
+    "one-layer-little-is-too-little": one_layer.at(share=0.1) <= 0.5,
+    "gpt-forgets": forgetful.of("attribution").over("share") <= 0.2,
+    "gpt-fails-by-forgetting": forgetful.over("share") <= 0.05,
+    "gpt-reversed-but-rehearsed": rehearsing.at(share=0.0) >= 0.33,
+    "gpt-little-is-enough": rehearsing.at(share=0.1) >= 0.95,
+}
 
-FIGURES = (
-    sweeps(
-        "map",
-        "shown",
-        "Success, similarity and what is kept, by how much similarity came first",
-        "Across: how often (b, r1) → c counts in phase 1, from none (AS) to all. The "
-        "one-layer transformer, whose value matrix is frozen in phase 2, needs all of it; the "
-        "GPT fails because it forgets the attribution, and hardly at all where it rehearses.",
-        axis="panel",
-        value="share",
-        y="value",
-        series="phase_2",
-        y_label="accuracy; cosine",
-        y_limits=(0.0, 1.0),
-        columns=3,
-        order=[f"{model}: {column}" for model, column in product((fr.ONE_LAYER, fr.GPT), COLUMNS)],
-    ),
-)
 
 RECIPE = recipe(
-    "curriculum-map",
-    title="How much similarity must come before the attribution",
-    summary=(
-        "Between AS and the joint course: phase 1 tells categories, attributions and a share of "
-        "the similarity premise, phase 2 the similarity alone, or with the attribution rehearsed. "
-        "Tells a wrong order from a forgotten fact."
-    ),
+    __name__,
     scales={
         "smoke": Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
@@ -189,7 +127,5 @@ RECIPE = recipe(
     version=fr.VERSION,
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("Everything: the paper has AS and the joint course alone. n = 50 tuples.", *fr.OURS),
+    scores=SCORES,
 )

@@ -9,11 +9,11 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share, sweeps
+from inweights.lab import Measure, Plan, share
 from inweights.models.model_config import Init
-from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import path_ends
 from inweights.recipes.geometric_memory import paths
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings", "Size", "measures"]
 
@@ -82,81 +82,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"table": table, "shown": shown}
 
 
-state = PAPER.stating("geometry-first", "beyond the paper")
-
 hardest = share("table", "hardest")
 ours = hardest.at(embeddings=paths.GEOMETRY)
 
-CLAIMS = (
-    state(
-        "hardest-token",
-        "Edges first, then paths with the embeddings frozen: the first node of the arm of leaves "
-        "whose path was never seen, by argmax over the whole vocabulary, on every graph "
-        "(accuracy).",
-        ours.over("graph") >= 0.95,
-    ),
-    state(
-        "thousand-arms", "The same at (1000, 5), 4,001 nodes.", ours.at(graph="(1000, 5)") >= 0.98
-    ),
-    state(
-        "paper-size",
-        "The same at the paper's (5000, 5), 20,001 nodes, with 0.7 million parameters.",
-        ours.at(graph="(5000, 5)") >= 0.95,
-    ),
-    state(
-        "exact-match",
-        "And the whole path, greedily decoded, at (5000, 5).",
-        ours.of("exact").at(graph="(5000, 5)") >= 0.95,
-    ),
-    state(
-        "edges-kept",
-        "The edges are still known at the end (top-degree recall).",
-        ours.of("edges").over("graph") >= 0.95,
-    ),
-    *(
-        state(
-            f"{control}-fails",
-            f"{text}: no path to a leaf that was not trained (accuracy of the hardest token).",
-            hardest.at(embeddings=control) <= 0.02,
-        )
-        for control, text in (
-            (paths.PERMUTED, "The same frozen vectors on other nodes"),
-            (paths.RANDOM, "Random frozen vectors"),
-        )
-    ),
-    state(
-        "controls-memorise",
-        "The controls know their training paths all the same (accuracy of the hardest token on "
-        "trained leaves).",
-        share("table", "trained", graph="(200, 5)").over("embeddings") >= 0.99,
-    ),
-)
+SCORES = {
+    "hardest-token": ours.over("graph") >= 0.95,
+    "thousand-arms": ours.at(graph="(1000, 5)") >= 0.98,
+    "paper-size": ours.at(graph="(5000, 5)") >= 0.95,
+    "exact-match": ours.of("exact").at(graph="(5000, 5)") >= 0.95,
+    "edges-kept": ours.of("edges").over("graph") >= 0.95,
+    "permuted-fails": hardest.at(embeddings=paths.PERMUTED) <= 0.02,
+    "random-fails": hardest.at(embeddings=paths.RANDOM) <= 0.02,
+    "controls-memorise": share("table", "trained", graph="(200, 5)").over("embeddings") >= 0.99,
+}
 
-FIGURES = (
-    sweeps(
-        "hardest",
-        "shown",
-        "Edges first, then paths with the embeddings frozen",
-        "Accuracy of the hardest token on leaves whose path was never trained and on trained "
-        "ones, recall of the edges, and how often a ridge map from leaf to first node, fitted "
-        "on trained arms, finds the node of a held-out one. The same vectors on other nodes, "
-        "and random ones, memorise as well and find nothing.",
-        axis="embeddings",
-        value="graph",
-        y="value",
-        series="of",
-        y_label="accuracy",
-        y_limits=(0.0, 1.0),
-        columns=3,
-        order=(paths.GEOMETRY, *CONTROLS),
-        labels={
-            "hardest": "held-out leaves",
-            "trained": "trained leaves",
-            "edges": "edges",
-            "ridge": "held out, ridge map",
-        },
-    ),
-)
 
 star = partial(paths.PathStarTraining, nodes=5, task_tokens=False)
 SMALL = Size(course=star(arms=200), controls=1000)
@@ -193,13 +132,7 @@ def _mini(arms: int, controls: int = 0) -> Size:
 
 
 RECIPE = recipe(
-    "geometry-first",
-    title="Geometry first: path-star at the paper's size on a processor",
-    summary=(
-        "Trains the edges of a path-star alone, freezes the embeddings, then trains three quarters "
-        "of the paths: what the second phase finds on the other leaves is read off the geometry "
-        "of the first. The paper interleaves both and trains everything."
-    ),
+    __name__,
     scales={
         "smoke": Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
         "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
@@ -208,15 +141,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 3, "paper": 3},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything: the paper interleaves edges and paths, trains all parameters, and takes 12 "
-        "layers of width 384. 4 layers of width 32, 2 pauses, no task tokens.",
-        "Batches of the first phase are nodes with all their edges, one sequence each.",
-        "The paper's largest graph, (10000, 10) with 90,001 nodes, is in the scale paper: 73 "
-        "minutes a seed on one core. On the one seed that was run .25 of the first nodes were "
-        "found (results/geometry-first-90001.json); the loss of the edges was still falling "
-        "steeply when their phase ended.",
-    ),
+    scores=SCORES,
 )

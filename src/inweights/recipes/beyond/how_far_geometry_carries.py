@@ -15,12 +15,12 @@ import polars as pl
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.lab import Plan, Value, lines, number, share
+from inweights.lab import Plan, Value, number, share
 from inweights.models.configs import GPTConfig
-from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.derived import linear_law, path_ends
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -129,119 +129,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("how-far-geometry-carries", "beyond the paper")
-
 law = number("law", "per_arms", by=AFFINE)
 judged = number("judged", "error").over(*CELL)
 read = share("read", "hardest", nodes=8)
 nearest = read.of("nearest")
 
-CLAIMS = (
-    state(
-        "foretold",
-        "Fitted on the cells of some arms, the law foretells how far the others reach: the longest "
-        "path, of those tried, up to which an affine map finds 9 in 10 first nodes, within a node "
-        "in every cell (nodes, measured minus foretold).",
-        judged.at(by=AFFINE).within(-1.0, 1.0),
-    ),
-    state(
-        "foretold-mostly",
-        "Seed by seed so, too (share of the judged cells within a node).",
-        share("hits", "within", by=AFFINE) >= 0.8,
-    ),
-    state(
-        "foretold-nearest",
-        "The same law, with numbers of its own, foretells up to where the nearest first node is a "
-        "leaf's own for 9 leaves in 10 (nodes, measured minus foretold).",
-        judged.at(by=NEAREST).within(-1.0, 1.0),
-    ),
-    state(
-        "better-than-one-number",
-        "It says more than one number for all cells, the mean of those it was fitted on (mean "
-        "absolute error without it minus with it, affine map).",
-        number("hits", "gain", by=AFFINE) >= 0.3,
-    ),
-    state(
-        "arms-carry",
-        "Twice the arms carry an affine map further (nodes for each doubling).",
-        law >= 0.25,
-    ),
-    state(
-        "width-costs",
-        "Twice the width carries it less far (nodes for each doubling).",
-        law.of("per_width") <= -0.25,
-    ),
-    state(
-        "decay-carries",
-        "Weight decay carries it further (nodes for each doubling; thirty times the decay is five "
-        "of them).",
-        law.of("per_decay") >= 0.1,
-    ),
-    state(
-        "edges-are-known",
-        "Where decay does not press, it is nowhere for want of facts: edges are recalled in every "
-        "cell at every length (top-degree recall).",
-        share("cells", "edges", decay=0.1).over("arms", "width", "nodes") >= 0.9,
-    ),
-    state(
-        "eight-nodes",
-        "With a thousand arms and decay on edges a model that then learns paths finds the first "
-        "node on paths of 8 nodes (accuracy on held-out leaves; a guess gets 1 in 1,000).",
-        read.at(arms=1000, decay=3.0) >= 0.9,
-    ),
-    state("none-without", "Without that decay, none.", read.at(arms=1000, decay=0.1) <= 0.05),
-    state(
-        "nor-is-it-the-facts",
-        "And without it the edges are known as well (top-degree recall): what decay changes is how "
-        "they are stored, not whether.",
-        read.of("edges").at(arms=1000).over("decay") >= 0.95,
-    ),
-    state(
-        "few-arms-lie-right",
-        "With 200 arms, too, a leaf's nearest first node is its own under decay (share).",
-        nearest.at(arms=200, decay=3.0) >= 0.9,
-    ),
-    state(
-        "few-arms-are-memorised",
-        "But a model passes over it, and memorises the 150 trained paths (accuracy at 1,000 arms "
-        "minus at 200).",
-        read.at(arms=1000, decay=3.0) - read.at(arms=200, decay=3.0) >= 0.5,
-    ),
-)
+SCORES = {
+    "foretold": judged.at(by=AFFINE).within(-1.0, 1.0),
+    "foretold-mostly": share("hits", "within", by=AFFINE) >= 0.8,
+    "foretold-nearest": judged.at(by=NEAREST).within(-1.0, 1.0),
+    "better-than-one-number": number("hits", "gain", by=AFFINE) >= 0.3,
+    "arms-carry": law >= 0.25,
+    "width-costs": law.of("per_width") <= -0.25,
+    "decay-carries": law.of("per_decay") >= 0.1,
+    "edges-are-known": share("cells", "edges", decay=0.1).over("arms", "width", "nodes") >= 0.9,
+    "eight-nodes": read.at(arms=1000, decay=3.0) >= 0.9,
+    "none-without": read.at(arms=1000, decay=0.1) <= 0.05,
+    "nor-is-it-the-facts": read.of("edges").at(arms=1000).over("decay") >= 0.95,
+    "few-arms-lie-right": nearest.at(arms=200, decay=3.0) >= 0.9,
+    "few-arms-are-memorised": read.at(arms=1000, decay=3.0) - read.at(arms=200, decay=3.0) >= 0.5,
+}
 
-FIGURES = (
-    lines(
-        "law",
-        "shown",
-        "How far the geometry of edges carries, and how far the law says",
-        "Longest path up to which an affine map from leaf to first node, fitted on the trained "
-        "arms, finds 9 in 10 first nodes of the others, against the number of arms; and the plane "
-        "in the logarithms of arms, width and decay that was fitted on some of the arms.",
-        x="arms",
-        x_log=True,
-        y="value",
-        series="what",
-        facet="panel",
-        y_label="nodes of a path",
-        columns=2,
-    ),
-    lines(
-        "reach",
-        "profile",
-        "First nodes found, by the length of the path",
-        "Held-out leaves whose own first node is found from embeddings that have learnt edges "
-        "alone, at the largest width: by an affine map fitted on the trained arms, and as the "
-        "nearest first node; and recall of the edges.",
-        x="nodes",
-        y="value",
-        series="cell",
-        facet="of",
-        y_limits=(0, 1),
-        y_label="share",
-        x_label="nodes of a path",
-        columns=2,
-    ),
-)
 
 _star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
 #: Edges alone, in a cell of the law.
@@ -260,14 +168,7 @@ def _mini(arms: int) -> PathStarTraining:
 
 
 RECIPE = recipe(
-    "how-far-geometry-carries",
-    title="How far does the geometry of edges carry?",
-    summary=(
-        "Path-stars of many shapes whose edges alone are learnt, and up to which length of the "
-        "path a held-out leaf leads to the first node of its arm: a law in arms, width and weight "
-        "decay, fitted on some shapes and judged on others. Then paths of eight nodes, which a "
-        "model reads where decay has pressed the edges and arms are many."
-    ),
+    __name__,
     scales={
         "smoke": Settings(
             nodes=(4, 8),
@@ -285,15 +186,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 4, "paper": 8},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything; 2 layers in the cells of the law, and 4 where paths are read, as in "
-        "beyond/geometry-first. Lengths, steps and bounds of the law were chosen on the seeds 0 "
-        "and 1 in seven of its sixteen cells, where, at decay .1 and 3, an affine map reached 4 "
-        "and 5 nodes with 50 arms, 5 and 6 with 100, 4 and 5 with 100 at width 64, and 5 with 200 "
-        "at .1. With twice the steps at the usual decay after the pressure it reached a node less.",
-        "Edges are recalled to .6 to 1.0 straight after the pressure (2 layers); they come back "
-        "beside the paths.",
-    ),
+    scores=SCORES,
 )

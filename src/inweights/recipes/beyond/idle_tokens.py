@@ -8,9 +8,9 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, lines, share
-from inweights.recipes.beyond import PAPER, recipe
+from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.papers import recipe
 from inweights.theory.idle_classes import idle_drive
 from inweights.worlds.graph import Graph
 
@@ -98,8 +98,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("idle-tokens", "beyond the paper")
-
 rho, none, all_of_them = cosine("order", "spearman"), {"idle": 0}, {"idle": MOST}
 gpt = rho.at(architecture=gm.GPT).over("graph")
 nn = rho.at(architecture=gm.NN)
@@ -112,111 +110,34 @@ def gain(score: Score, vectors: str) -> Score:
     return some.at(**all_of_them) - some.at(**none)
 
 
-CLAIMS = (
-    state(
-        "gpt-gains",
-        "TinyGPT is more geometric with 64 idle tokens than with none, on every graph (Spearman, "
-        "difference).",
-        gain(gpt, RAW) <= 0.0,
-    ),
-    *(
-        state(
-            f"gpt-gains-{graph}",
-            f"On the {graph} by a tenth or more.",
-            gain(rho.at(architecture=gm.GPT, graph=graph), RAW) <= -0.1,
-        )
+SCORES = {
+    "gpt-gains": gain(gpt, RAW) <= 0.0,
+    **{
+        f"gpt-gains-{graph}": gain(rho.at(architecture=gm.GPT, graph=graph), RAW) <= -0.1
         for graph in ("path-star", "grid")
-    ),
-    state(
-        "gpt-dose",
-        "On the star it grows steadily with their number (rank correlation of ρ with it).",
-        cosine("dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star") <= -0.5,
-    ),
-    state(
-        "nn-gains-on-the-star",
-        "TinyNN gains on the star (difference).",
-        gain(nn.at(graph="path-star"), RAW) <= -0.05,
-    ),
-    state(
-        "nn-gains-nothing-on-the-cycle",
-        "On the cycle, whose nodes are all alike, TinyNN gains nothing (difference).",
-        gain(nn.at(graph="cycle"), RAW).within(-0.1, 0.1),
-    ),
-    state(
-        "drive-is-foretold",
-        "At the start idle tokens push the nodes' mean, with k / (N + k) of the drive of an edge "
-        "(largest error), where nothing pushes it without them.",
-        computed("theory", "error").over("graph") <= 1e-9,
-    ),
-    state(
-        "nothing-else-is-pushed",
-        "They push no direction across the mean (largest change).",
-        computed("theory", "moved").over("graph") <= 1e-9,
-    ),
-    *(
-        state(
-            f"{name.lower()}-mean-grows",
-            f"{name} ends with more of its energy in the nodes' common vector (share, difference).",
-            mean.at(architecture=name, **all_of_them) - mean.at(architecture=name, **none) >= 0.03,
-        )
+    },
+    "gpt-dose": cosine("dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star") <= -0.5,
+    "nn-gains-on-the-star": gain(nn.at(graph="path-star"), RAW) <= -0.05,
+    "nn-gains-nothing-on-the-cycle": gain(nn.at(graph="cycle"), RAW).within(-0.1, 0.1),
+    "drive-is-foretold": computed("theory", "error").over("graph") <= 1e-9,
+    "nothing-else-is-pushed": computed("theory", "moved").over("graph") <= 1e-9,
+    **{
+        f"{name.lower()}-mean-grows": mean.at(architecture=name, **all_of_them)
+        - mean.at(architecture=name, **none)
+        >= 0.03
         for name in MODELS
-    ),
-    state(
-        "nn-gain-is-the-mean",
-        "TinyNN's gain on the star is that vector: without their mean its embeddings gain nothing "
-        "(difference).",
-        gain(nn.at(graph="path-star"), CENTRED) >= -0.05,
-    ),
-    *(
-        state(
-            f"gpt-gains-across-{graph}",
-            f"TinyGPT's gain is more: on the {graph} it remains without the mean (difference).",
-            gain(rho.at(architecture=gm.GPT, graph=graph), CENTRED) <= -0.02,
-        )
+    },
+    "nn-gain-is-the-mean": gain(nn.at(graph="path-star"), CENTRED) >= -0.05,
+    **{
+        f"gpt-gains-across-{graph}": gain(rho.at(architecture=gm.GPT, graph=graph), CENTRED)
+        <= -0.02
         for graph in ("grid", "cycle")
-    ),
-)
+    },
+}
 
-FIGURES = (
-    lines(
-        "order",
-        "order",
-        "Order of the embeddings, by the number of idle tokens",
-        "Spearman of cosine against hop distance, of the embeddings as they are and less their "
-        "mean. Idle tokens are in the vocabulary and in no fact. What parts the two lines is the "
-        "vector that all nodes share.",
-        x="log",
-        y="spearman",
-        series="vectors",
-        facet="panel",
-        x_label="log₂(1 + idle tokens)",
-        y_label="Spearman ρ",
-        columns=4,
-    ),
-    lines(
-        "means",
-        "means",
-        "Energy in the vector that all nodes share",
-        "Share of the embeddings' energy in the degenerate direction of the graph.",
-        x="log",
-        y="degenerate",
-        series="architecture",
-        facet="graph",
-        x_label="log₂(1 + idle tokens)",
-        y_label="share of the energy",
-        columns=4,
-    ),
-)
 
 RECIPE = recipe(
-    "idle-tokens",
-    title="Idle tokens make a memory more geometric",
-    summary=(
-        "Trains TinyNN and TinyGPT on the four tiny graphs with up to 64 tokens in the vocabulary "
-        "that are in no fact, as reserved tokens are. A model only learns never to answer them. "
-        "Theory says what they push at the start, the nodes' mean; the embeddings are asked with "
-        "it and without it."
-    ),
+    __name__,
     scales={
         "smoke": Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
         "cpu": Settings(),
@@ -225,10 +146,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything: the paper's code has nine reserved tokens, and says nothing of them.",
-        "Rates and widths of the tiny graphs' own settings; at most 1,000 steps at cpu scale.",
-    ),
+    scores=SCORES,
 )

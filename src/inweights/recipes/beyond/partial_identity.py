@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, lines, number, share
-from inweights.recipes.beyond import PAPER, recipe
+from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.papers import recipe
 from inweights.worlds.analogy import AnalogicalTwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -93,85 +91,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("partial-identity", "beyond the paper")
-
 EACH = ("model", "fraction")
 answered = share("sides", "hit").over(*EACH)
 worlds = share("worlds", "agrees").over(*EACH)
 
-CLAIMS = (
-    state(
-        "share-answered",
-        "The share of chains that are answered is the fraction with an identity: absolute "
-        "difference.",
-        worlds.of("gap") <= 0.03,
-    ),
-    state(
-        "given-answered",
-        "A chain with an identity is answered, however few others have one (accuracy).",
-        answered.at(chain="with identity") >= 0.97,
-    ),
-    state(
-        "others-not",
-        "A chain without one is not, however many others have one: identity is not learnt as a "
-        "rule (accuracy).",
-        answered.at(chain="without") <= 0.05,
-    ),
-    state(
-        "each-chain-foreseen",
-        "The cosine predicted from the facts tells which chains are answered: share where a "
-        "cosine above one half and a right answer agree.",
-        worlds >= 0.97,
-    ),
-    state(
-        "similarity-predicted",
-        "The mean similarity of the one-layer transformer is the predicted one: absolute error.",
-        number("worlds", "off", model=fr.ONE_LAYER).over("fraction") <= 0.02,
-    ),
-    state(
-        "memorised",
-        "All facts are known, so that the comparison is fair: accuracy on the worst role.",
-        share("memorised", "accuracy").over(*EACH) >= 0.97,
-    ),
-)
+SCORES = {
+    "share-answered": worlds.of("gap") <= 0.03,
+    "given-answered": answered.at(chain="with identity") >= 0.97,
+    "others-not": answered.at(chain="without") <= 0.05,
+    "each-chain-foreseen": worlds >= 0.97,
+    "similarity-predicted": number("worlds", "off", model=fr.ONE_LAYER).over("fraction") <= 0.02,
+    "memorised": share("memorised", "accuracy").over(*EACH) >= 0.97,
+}
 
-over_fraction = partial(
-    lines, x="fraction", x_label="fraction of bridges with an identity", y_limits=(0.0, 1.0)
-)
-
-FIGURES = (
-    over_fraction(
-        "fraction",
-        "shown",
-        "Two-hop success and similarity over the fraction of identities",
-        "Mean over all chains. Both follow the fraction: an identity helps its own chain and "
-        "no other. Dashed: the mean cosine that is predicted from the facts, before training.",
-        y="value",
-        series="model",
-        facet="column",
-        reference=("from_facts", "cosine predicted from the facts"),
-        labels={"hit": "share of chains answered", "cosine": "cosine of the entities"},
-        y_label="mean over chains",
-    ),
-    over_fraction(
-        "sides",
-        "sides",
-        "Success of the chains that have an identity, and of those that have none",
-        "The bridge is local: no fraction of the others helps a chain without identity.",
-        y="hit",
-        series="chain",
-        facet="model",
-        y_label="accuracy",
-    ),
-)
 
 RECIPE = recipe(
-    "partial-identity",
-    title="An identity helps its own chain and no other",
-    summary=(
-        "Gives a fraction of the bridges an identity and trains both models on the two-hop world "
-        "of Feature Resemblance. Which chains are answered is predicted from the facts."
-    ),
+    __name__,
     scales={
         "smoke": Settings(n=4, fractions=(0.5,), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
         "cpu": Settings(),
@@ -181,7 +116,5 @@ RECIPE = recipe(
     version=fr.VERSION,
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("Everything: the paper gives all identities or none.", *fr.OURS),
+    scores=SCORES,
 )

@@ -12,7 +12,6 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab.trained_forecast import trained_queries
 from inweights.models.configs import GPTConfig
-from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.beyond.forecasters import (
     EVEN,
     PROGRAM,
@@ -23,6 +22,7 @@ from inweights.recipes.beyond.forecasters import (
     derive,
 )
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
+from inweights.recipes.papers import recipe
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Phase, Schedule
 from inweights.worlds.random_facts import RandomFacts
@@ -157,145 +157,63 @@ def plan(settings: Settings) -> lab.Plan:
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 
 
-state = PAPER.stating("predicted-composition", "beyond the paper")
-
 agrees = lab.share("complexity_one", "agrees").over("model", "identity")
 auc = lab.share("auc", "auc").at(forecaster=PROGRAM)
 error = lab.share("by_world", "error")
 above = lab.number("above", "gain").at(identity=0.5)
-_BEATS = 'Program (2) beats the trivial forecast, "the bridge has an identity"'
-WHERE = {EVEN: "about as frequent as each other", UNEVEN: "uneven"}
 
-CLAIMS = (
-    state(
-        "complexity-one",
-        "On the worlds of Identity Bridge at C = 1, with all identities or none, the prediction "
-        "agrees with training on every query.",
-        agrees.at(identities="all or none") >= 0.999,
-    ),
-    state(
-        "complexity-one-half",
-        "It does so too where half of the bridges have an identity.",
-        agrees.at(identities="some") >= 0.999,
-    ),
-    *(
-        state(
-            f"auc-{kind}-{model.lower()}",
-            f"Where answers are {WHERE[kind]}, the margin by program (2) tells what {model} "
-            "answers: area under the ROC curve of a world, mean over the worlds.",
-            auc.at(model=model, kind=kind) >= least,
-        )
+SCORES = {
+    "complexity-one": agrees.at(identities="all or none") >= 0.999,
+    "complexity-one-half": agrees.at(identities="some") >= 0.999,
+    **{
+        f"auc-{kind}-{model.lower()}": auc.at(model=model, kind=kind) >= least
         for kind, model, least in (
             (EVEN, EMB_MLP, 0.8),
             (EVEN, GPT, 0.85),
             (UNEVEN, EMB_MLP, 0.7),
             (UNEVEN, GPT, 0.8),
         )
-    ),
-    *(
-        state(
-            f"expected-{kind}-{model.lower()}",
-            f"The accuracy that program (2) expects of a world is that of {model}, where answers "
-            f"are {WHERE[kind]}: mean absolute error.",
-            error.at(forecaster=PROGRAM, model=model, kind=kind) <= 0.15,
-        )
+    },
+    **{
+        f"expected-{kind}-{model.lower()}": error.at(forecaster=PROGRAM, model=model, kind=kind)
+        <= 0.15
         for kind, model in ((EVEN, EMB_MLP), (EVEN, GPT), (UNEVEN, GPT))
-    ),
-    state(
-        "stops-short",
-        "Emb-MLP is not there yet: where answers are uneven, program (2) is off by much (mean "
-        "absolute error of the expected accuracy).",
-        error.at(forecaster=PROGRAM, model=EMB_MLP, kind=UNEVEN) >= 0.15,
-    ),
-    *(
-        state(
-            f"{forecaster.split()[0]}-expects-{model.lower()}",
-            f"The accuracy that the {forecaster} expects is that of {model}, in all families that "
-            "it forecasts: mean absolute error.",
-            error.at(forecaster=forecaster, model=model) <= most,
+    },
+    "stops-short": error.at(forecaster=PROGRAM, model=EMB_MLP, kind=UNEVEN) >= 0.15,
+    **{
+        f"{forecaster.split()[0]}-expects-{model.lower()}": error.at(
+            forecaster=forecaster, model=model
         )
+        <= most
         for forecaster, model, most in (
             (SOFT, EMB_MLP, 0.1),
             (SOFT, GPT, 0.15),
             (TRAINING, EMB_MLP, 0.1),
             (TRAINING, GPT, 0.1),
         )
-    ),
-    *(
-        state(
-            f"{one.split()[0]}-above-{other.split()[0]}-{model.lower()}",
-            f"{sentence} ({model}): area under the ROC curve of a world, less that of the other "
-            "forecaster; half of the bridges have an identity.",
-            above.at(model=model, pair=f"{one} above {other}") >= least,
+    },
+    **{
+        f"{one.split()[0]}-above-{other.split()[0]}-{model.lower()}": above.at(
+            model=model, pair=f"{one} above {other}"
         )
-        for one, other, sentence, model, least in (
-            (PROGRAM, TRIVIAL, _BEATS, EMB_MLP, 0.02),
-            (PROGRAM, TRIVIAL, _BEATS, GPT, 0.0),
-            (SOFT, TRIVIAL, "So does the soft program", EMB_MLP, 0.1),
-            (SOFT, TRIVIAL, "So does the soft program", GPT, 0.0),
-            (TRAINING, SOFT, "Short trainings tell no less than that", EMB_MLP, -0.05),
-            (TRAINING, SOFT, "Short trainings tell no less than that", GPT, -0.05),
+        >= least
+        for one, other, model, least in (
+            (PROGRAM, TRIVIAL, EMB_MLP, 0.02),
+            (PROGRAM, TRIVIAL, GPT, 0.0),
+            (SOFT, TRIVIAL, EMB_MLP, 0.1),
+            (SOFT, TRIVIAL, GPT, 0.0),
+            (TRAINING, SOFT, EMB_MLP, -0.05),
+            (TRAINING, SOFT, GPT, -0.05),
         )
-    ),
-    state(
-        "memorised",
-        "All facts were memorised where they do not exclude each other and have one value each, so "
-        "that the comparison is fair: accuracy on the worst role.",
-        lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
-    ),
-)
+    },
+    "memorised": lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
+}
 
 by_model = partial(lab.lines, series="model")
 
-FIGURES = (
-    by_model(
-        "reliability",
-        "reliability",
-        "How often a query is answered, by the margin that was predicted",
-        "Queries of all worlds, in bins of the margin at the optimum of program (2); the facts "
-        "have 1. A perfect prediction would be a step from 0 to 1 at a margin of 0.",
-        x="predicted_margin",
-        y="hit",
-        facet="kind",
-        x_label="predicted margin",
-        y_label="share answered rightly after training",
-        y_limits=(0.0, 1.0),
-    ),
-    lab.heatmaps(
-        "map-area",
-        "map",
-        "Where each forecaster tells what is answered",
-        "Area under the ROC curve of a world, less that of chance, mean over the worlds; a row for "
-        "each family and fraction of bridges with an identity. Empty where all queries of every "
-        "world came out alike.",
-        row="cell",
-        column="forecaster",
-        panel="model",
-        value="above_chance",
-        value_label="area − ½",
-        limit=0.5,
-    ),
-    lab.heatmaps(
-        "map-error",
-        "map",
-        "By how much the expected accuracy is off",
-        "Distance of the expected accuracy of a world from the measured one, mean over the worlds.",
-        row="cell",
-        column="forecaster",
-        panel="model",
-        value="error",
-        value_label="mean absolute error",
-        limit=1.0,
-    ),
-)
 
 RECIPE = recipe(
-    "predicted-composition",
-    title="Which unseen questions will be answered, predicted before training",
-    summary=(
-        "Forecasts every query of random worlds, even and uneven, from the facts alone, in four "
-        "ways, then trains Emb-MLP and GPT on the facts and compares, world by world."
-    ),
+    __name__,
     scales={
         "smoke": Settings(
             n=4,
@@ -323,14 +241,6 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 20, "paper": 40},
     plan=plan,
     derive=derive,
-    version=4,  # the short trainings of Emb-MLP are without decay, as the others are
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything here: no paper predicts single queries.",
-        "Emb-MLP at rate 2 for 6000 steps. GPT: that of identity-bridge/fig2 at 4 layers and "
-        "width 64.",
-        "The short trainings have 3 replicas of Emb-MLP and of a GPT of 2 layers.",
-        "Rates and decays were chosen on the seeds 0 to 4 of three families.",
-    ),
+    version=4,
+    scores=SCORES,
 )

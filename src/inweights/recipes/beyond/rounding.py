@@ -10,10 +10,10 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, lines, share, sweeps
-from inweights.recipes.beyond import PAPER, recipe
+from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, share
 from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Precision
 from inweights.worlds.graph import Graph
 
@@ -135,8 +135,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("rounding", "beyond the paper")
-
 last, plain = cosine("ends", "last"), {"change": FP32}
 
 
@@ -145,87 +143,21 @@ def more(change: str, width: int) -> Score:
     return last.at(change=change, width=width) - last.at(**plain, width=width)
 
 
-CLAIMS = (
-    state(
-        "fp32-loses-order",
-        "In fp32 TinyNN loses the order that it had: Spearman at the end minus the lowest, at "
-        "either width.",
-        cosine("ends", "lost", change=FP32).over("width") >= 0.1,
-    ),
-    state(
-        "no-margin-is-lost",
-        "Its margin is not lost at these widths, other than at 512 (share of seeds whose mean "
-        "margin over the smallest neighbour is positive).",
-        share("ends", "kept", change=FP32).over("width") >= 0.9,
-    ),
-    state(
-        "bf16-keeps-more",
-        "At width 128 bfloat16 keeps more of the order (Spearman at the end, minus that in fp32).",
-        more("bf16", 128) <= -0.05,
-    ),
-    state(
-        "bf16-keeps-less-when-narrow",
-        "At width 64 it keeps less: rounding is no regulariser as such (same difference).",
-        more("bf16", 64) >= 0.0,
-    ),
-    state(
-        "noise-keeps-more",
-        "Gradient noise of a tenth keeps more (same difference, width 128).",
-        more("noise .1", 128) <= -0.05,
-    ),
-    *(
-        state(
-            f"{name}-keeps-most",
-            f"{text} keeps most of it, at either width (Spearman at the end minus the lowest).",
-            cosine("ends", "lost", change=change).over("width") <= 0.1,
-        )
-        for name, change, text in (
-            (
-                "forgetting",
-                "β₂ .9",
-                "A second moment that remembers ten steps instead of a thousand",
-            ),
-            ("epsilon", "ε 1e-3", "An ε above the gradients of a stored graph"),
-        )
-    ),
-)
+lost = cosine("ends", "lost")
 
-FIGURES = (
-    lines(
-        "order",
-        "order",
-        "The life of an order, by what disturbs the gradient",
-        "Spearman of cosine against hop distance; TinyNN on the cycle, at a rate at which some "
-        "1,500 steps show what takes the paper's width of 512 ten thousand.",
-        x="step",
-        y="spearman",
-        series="change",
-        facet="panel",
-        x_label="step",
-        y_label="Spearman ρ",
-    ),
-    sweeps(
-        "ends",
-        "ends",
-        "What is left of it at the end",
-        "Spearman after the last step.",
-        axis="width",
-        value="change",
-        y="last",
-        y_label="Spearman ρ",
-        columns=2,
-    ),
-)
+SCORES = {
+    "fp32-loses-order": lost.at(change=FP32).over("width") >= 0.1,
+    "no-margin-is-lost": share("ends", "kept", change=FP32).over("width") >= 0.9,
+    "bf16-keeps-more": more("bf16", 128) <= -0.05,
+    "bf16-keeps-less-when-narrow": more("bf16", 64) >= 0.0,
+    "noise-keeps-more": more("noise .1", 128) <= -0.05,
+    "forgetting-keeps-most": lost.at(change="β₂ .9").over("width") <= 0.1,
+    "epsilon-keeps-most": lost.at(change="ε 1e-3").over("width") <= 0.1,
+}
+
 
 RECIPE = recipe(
-    "rounding",
-    title="Is rounding a regulariser?",
-    summary=(
-        "The paper's code trains in bfloat16, in which TinyNN of width 512 keeps on the cycle the "
-        "margin that fp32 loses. This trains narrower ones, at a higher rate, in fp32 and in "
-        "bfloat16, with noise on the gradient, a larger ε of AdamW and a second moment of shorter "
-        "memory, and follows how long the order of the embeddings lives."
-    ),
+    __name__,
     scales={
         "smoke": Settings(
             points=(Point(width=64, rate=0.05, steps=2), Point(width=128, rate=0.04, steps=2)),
@@ -237,12 +169,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything: the paper says nothing of precision.",
-        "Widths 64 and 128 at rates .05 and .04 for 2,000 and 1,500 steps, which two cores can "
-        "do; the paper's 512 for 10,000 steps is geometric-memory/fig6 and the scale 'paper'.",
-        f"An order lives while Spearman is at most {ORDER:g}.",
-    ),
+    scores=SCORES,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 from typing import Literal
 
@@ -11,10 +10,10 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, Score, Trial, cosine, share, sweeps
+from inweights.lab import Measure, Plan, Score, Trial, cosine, share
 from inweights.models.configs import GPTConfig
-from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.derived import compositions, gain, where_known
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.two_hop import TwoHop
 
@@ -136,8 +135,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("when-to-decay", "our own map")
-
 SPARED, ALL = DECAYED["matrices"], DECAYED["all"]
 recall = share("runs", "recall")
 gains = cosine("gain", "gain", decayed=SPARED)
@@ -148,84 +145,22 @@ def at(when: str, head: str = "tied", width: int = 64) -> Score:
     return gains.at(when=when, head=head, width=width)
 
 
-CLAIMS = (
-    *(
-        state(
-            f"throughout-{head}",
-            f"Decay throughout helps composition, {head} head (gain in accuracy over never).",
-            at("throughout", head) >= least,
-        )
+SCORES = {
+    **{
+        f"throughout-{head}": at("throughout", head) >= least
         for head, least in (("tied", 0.1), ("untied", 0.05))
-    ),
-    state(
-        "during-alone-does-not",
-        "Decay while the facts are learnt, and not after, does not help, with either head.",
-        gains.at(when="during", width=64).over("head") <= 0.05,
-    ),
-    state(
-        "after-untied",
-        "Decay only after the facts are learnt helps with an untied head.",
-        at("after", "untied") >= 0.05,
-    ),
-    state(
-        "after-tied-is-less",
-        "With a tied head it helps less than decay throughout (difference).",
-        at("throughout") - at("after") >= 0.05,
-    ),
-    *(
-        state(
-            f"throughout-width-{width}",
-            f"Decay throughout helps at width {width}, too, the rate following the width (tied).",
-            at("throughout", width=width) >= 0.05,
-        )
-        for width in (32, 128)
-    ),
-    state(
-        "norms-cost-the-facts",
-        "The same decay of everything costs the facts, whenever it decays (recall of the least "
-        "known role).",
-        recall.at(decayed=ALL).over("head", "when") <= 0.9,
-    ),
-    state(
-        "facts-known",
-        "Where norms and biases are spared the facts are known, whenever it decays.",
-        recall.at(decayed=SPARED).over("head", "width", "when") >= KNOWN,
-    ),
-)
+    },
+    "during-alone-does-not": gains.at(when="during", width=64).over("head") <= 0.05,
+    "after-untied": at("after", "untied") >= 0.05,
+    "after-tied-is-less": at("throughout") - at("after") >= 0.05,
+    **{f"throughout-width-{width}": at("throughout", width=width) >= 0.05 for width in (32, 128)},
+    "norms-cost-the-facts": recall.at(decayed=ALL).over("head", "when") <= 0.9,
+    "facts-known": recall.at(decayed=SPARED).over("head", "width", "when") >= KNOWN,
+}
 
-by_time = partial(sweeps, axis="panel", value="when", series="decayed", y_limits=(0, 1), columns=4)
-
-FIGURES = (
-    by_time(
-        "accuracy",
-        "runs",
-        "Unseen compositions, by when and what decays",
-        "Accuracy over all outputs. 'during': while the facts are learnt, at a constant rate; "
-        "'after': while the rate falls; each has about the same sum of rates. Mean and 95% "
-        "interval over fresh seeds.",
-        y="accuracy",
-        y_label="accuracy",
-    ),
-    by_time(
-        "recall",
-        "runs",
-        "What it costs: the facts",
-        "Recall of the role of facts that is known least. Where norms and biases decay, too, the "
-        "logits shrink and the facts go.",
-        y="recall",
-        y_label="recall",
-    ),
-)
 
 RECIPE = recipe(
-    "when-to-decay",
-    title="When weight decay helps composition, and of what",
-    summary=(
-        "Trains GPTs in two phases, facts learnt at a constant rate and then settled while it "
-        "falls, with strong weight decay in neither, one or both; of matrices only or of norms and "
-        "biases, too; with a tied or an untied head; and over widths. Gains are judged only where "
-        "the facts are known."
-    ),
+    __name__,
     scales={
         "smoke": Settings(n=4, layers=1, learn=3, settle=3),
         "cpu": Settings(),
@@ -234,11 +169,5 @@ RECIPE = recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "Everything: the paper says only that weight decay recovers accuracy.",
-        "N = 10, C = 3, four layers; the decay was chosen on seeds 0 to 2 at width 64, and claims "
-        "about other widths were stated untried.",
-    ),
+    scores=SCORES,
 )

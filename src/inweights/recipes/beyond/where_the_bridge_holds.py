@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import polars as pl
@@ -11,11 +10,11 @@ from msgspec import structs
 import inweights as iw
 from inweights.config import Config, apply_overrides
 from inweights.errors import unknown_name
-from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share, sweeps
+from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.models.configs import GPTConfig, Init
 from inweights.recipes import derived
-from inweights.recipes.beyond import PAPER
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.two_hop import TwoHop
 
@@ -148,9 +147,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("where-the-bridge-holds", "our own map")
-of_the_paper = partial(state, source="identity-bridge", place="§4.4")
-
 final = share("final", "accuracy")
 
 
@@ -159,105 +155,36 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
     return final.at(axis=axis, value=value, init=init, world=world)
 
 
-CLAIMS = (
-    state(
-        "depth",
-        "Depth matters: at C = 2 eight layers beat two (standard initialisation).",
-        at("depth", "8", world="C = 2") - at("depth", "2", world="C = 2") >= 0.15,
-    ),
-    state(
-        "one-layer-fails",
-        "One layer does not compose at C = 1, though Emb-MLP does.",
-        at("depth", "1") <= 0.3,
-    ),
-    state(
-        "fixed-positions-hurt",
-        "Fixed learned positions hurt: the place of r2 in a query is never trained.",
-        at("positions", "learned, fixed start") - at("positions", "learned, random start") <= -0.1,
-    ),
-    state(
-        "every-position-fails",
-        "A loss at every position undoes the bridge at C = 1: after a bridge the model is asked "
-        "to predict r2, too.",
-        final.at(axis="loss at", value="every position", world="C = 1").over("init") <= 0.15,
-    ),
-    state(
-        "warm-up-hurts",
-        "A warm-up of half the training hurts (standard initialisation, C = 1).",
-        at("warm-up", "140") - at("warm-up", "0") <= -0.1,
-    ),
-    state(
-        "tied-head-leaks",
-        "A tied head leaks: with small initialisation it composes without identity.",
-        at("head", "tied", "small", "no identity") >= 0.15,
-    ),
-    state(
-        "untied-head-does-not-leak",
-        "An untied head does not leak, with either initialisation.",
-        final.at(axis="head", value="untied", world="no identity").over("init") <= 0.1,
-    ),
-    *(
-        of_the_paper(
-            f"small-beats-standard-{axis}-{value}",
-            f"Small initialisation (γ = 1.25) beats the standard one at C = 2, {axis} {value}.",
-            at(axis, value, "small", "C = 2") - at(axis, value, "standard", "C = 2") >= 0.05,
-            place="Fig. 2, §4.1",
-        )
+SCORES = {
+    "depth": at("depth", "8", world="C = 2") - at("depth", "2", world="C = 2") >= 0.15,
+    "one-layer-fails": at("depth", "1") <= 0.3,
+    "fixed-positions-hurt": at("positions", "learned, fixed start")
+    - at("positions", "learned, random start")
+    <= -0.1,
+    "every-position-fails": final.at(axis="loss at", value="every position", world="C = 1").over(
+        "init"
+    )
+    <= 0.15,
+    "warm-up-hurts": at("warm-up", "140") - at("warm-up", "0") <= -0.1,
+    "tied-head-leaks": at("head", "tied", "small", "no identity") >= 0.15,
+    "untied-head-does-not-leak": final.at(axis="head", value="untied", world="no identity").over(
+        "init"
+    )
+    <= 0.1,
+    **{
+        f"small-beats-standard-{axis}-{value}": at(axis, value, "small", "C = 2")
+        - at(axis, value, "standard", "C = 2")
+        >= 0.05
         for axis, values in (("width", ("32", "64", "128")), ("depth", ("2", "4", "12")))
         for value in values
-    ),
-    of_the_paper(
-        "alignment-tells",
-        "Across all settings, alignment where the answer is read tells accuracy (correlation).",
-        cosine("alignment_tells", "correlation").over("world") >= 0.7,
-    ),
-    of_the_paper(
-        "alignment-leads",
-        "Wherever composition is reached, alignment leads it (steps between half-times).",
-        number("leads", "lead").over("init", "world") >= 1.0,
-        place="Fig. 7, §4.4",
-    ),
-)
+    },
+    "alignment-tells": cosine("alignment_tells", "correlation").over("world") >= 0.7,
+    "alignment-leads": number("leads", "lead").over("init", "world") >= 1.0,
+}
 
-of_a_world = partial(
-    sweeps,
-    axis="axis",
-    value="value",
-    y="accuracy",
-    series="init",
-    y_label="accuracy",
-    y_limits=(0, 1),
-    columns=3,
-)
 
-FIGURES = (
-    of_a_world(
-        "map-harder",
-        MAPS[1],
-        "C = 2 with identity",
-        "Accuracy on unseen compositions (all outputs) when one setting is changed. Mean and 95% "
-        "interval over fresh seeds.",
-    ),
-    of_a_world("map-c1", MAPS[0], "C = 1 with identity", "The same in the easiest world."),
-    of_a_world(
-        "map-without",
-        MAPS[2],
-        "C = 1 without identity: what leaks",
-        "Without identity nothing should compose. Where it does, the setting taught the identity "
-        "unasked.",
-    ),
-)
-
-RECIPE = PAPER.recipe(
-    "where-the-bridge-holds",
-    title="Where the identity bridge holds",
-    place="our own map",
-    summary=(
-        "Changes one setting of the GPT of Figure 2, at width 64, at a time: depth, width, "
-        "positions, head, rate, warm-up, γ, N and where the loss is taken; each with standard and "
-        "small initialisation, at C = 1 and C = 2 with identity and at C = 1 without. Weight "
-        "decay has a map of its own, beyond/when-to-decay."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
@@ -271,7 +198,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("Everything: the paper prints no such map.",),
+    scores=SCORES,
 )

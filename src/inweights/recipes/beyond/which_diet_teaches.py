@@ -7,11 +7,11 @@ import polars as pl
 from msgspec import field, structs
 
 from inweights.errors import unknown_name
-from inweights.lab import Computation, Plan, Score, cosine, heatmaps, number, share, sweeps
+from inweights.lab import Computation, Plan, Score, cosine, number, share
 from inweights.lm.fine_tune import FineTune
-from inweights.recipes.beyond import PAPER, recipe
 from inweights.recipes.language.invented import Invented, InventedSettings
 from inweights.recipes.language.strategies import Taught, known_before, teach
+from inweights.recipes.papers import recipe
 
 __all__ = ["CONDITIONS", "RECIPE", "Settings"]
 
@@ -132,8 +132,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("which-diet-teaches", "beyond the papers")
-
 accuracy = share("accuracy", "accuracy")
 excess = cosine("accuracy", "excess")
 lost = cosine("kept", "lost")
@@ -146,140 +144,35 @@ def gain(what: str, condition: str) -> Score:
     return asked.at(condition=condition) - asked.at(condition="control")
 
 
-CLAIMS = (
-    state(
-        "facts-known",
-        "The facts are known as they were told, in every condition, so that the comparison is "
-        "fair (accuracy among the candidates).",
-        accuracy.at(what="told").over("condition") >= 0.9,
-    ),
-    state(
-        "derived-facts-are-answered",
-        "Derived facts are answered in another wording than they were told: two-hop accuracy over "
-        "the control, of the chains that are told.",
-        gain("composition, told", "derive") >= 0.3,
-    ),
-    state(
-        "derived-facts-teach-no-skill",
-        "They help no other chain: the same of chains through bridges that nothing is derived of.",
-        gain("composition, held", "derive") <= 0.2,
-    ),
-    state(
-        "nothing-composes",
-        "No strategy makes the model compose two facts directly whose end it was not told: "
-        "accuracy minus chance, in every condition.",
-        excess.at(what="composition, held").over("condition") <= 0.25,
-    ),
-    state(
-        "two-wordings-are-better",
-        "Two wordings of a derived fact are better than one, at as many tokens, by .1 or more.",
-        accuracy.at(what="composition, told", condition="derive")
-        - accuracy.at(what="composition, told", condition="derive, one wording")
-        >= 0.1,
-    ),
-    state(
-        "steps-help-steps",
-        "Chains that are worked out help others to be answered step by step: accuracy over the "
-        "control, through bridges whose chains are not told.",
-        gain("steps, held", "steps") >= 0.1,
-    ),
-    state(
-        "paraphrases-help-recall",
-        "Telling each fact in two wordings helps a third one: accuracy over the control.",
-        gain("recall", "paraphrases") >= 0.1,
-    ),
-    state(
-        "reversals-help-reverse",
-        "Telling each fact from its object makes it answerable from there, in another wording: "
-        "accuracy over the control.",
-        gain("reverse", "reversals") >= 0.3,
-    ),
-    state(
-        "only-reversals-reverse",
-        "Without them it is not: accuracy minus chance, control.",
-        excess.at(what="reverse", condition="control") <= 0.2,
-    ),
-    *(
-        state(
-            f"{name}-help-little",
-            f"{what} gains less than .2 on chains that are not told, over the control.",
-            gain("composition, held", name) <= 0.2,
-        )
-        for name, what in (
-            ("identities", "An identity of each bridge"),
-            ("passages", "Telling facts that share an entity together"),
-        )
-    ),
-    state(
-        "facts-alone-cost",
-        "Facts alone cost the model what it knew: share of plain questions that it answered "
-        "before and no longer does, control.",
-        lost.at(condition="control") >= 0.05,
-    ),
-    state(
-        "replay-keeps",
-        "Text of its own, a fifth of all, keeps more of it: that share, control minus replay.",
-        lost.at(condition="control") - lost.at(condition="replay") >= 0.05,
-    ),
-    state(
-        "replay-keeps-language",
-        "Perplexity of plain text doubles less often: rise in bits a token, control minus replay.",
-        number("kept", "rise", condition="control") - number("kept", "rise", condition="replay")
-        >= 0.25,
-    ),
-    state(
-        "asserts-what-is-wrong",
-        "Asked for two facts that it does not combine, the model names another entity of this "
-        "world rather than none: share of held-out chains, where others are derived.",
-        wrong.at(condition="derive") >= 0.5,
-    ),
-)
-FIGURES = (
-    heatmaps(
-        "told",
-        "shown",
-        "What a model can do, by what it was told besides the facts",
-        "Accuracy among the candidates after fine-tuning on as many tokens in every condition; the "
-        "darker, the more. A row is what was told, a column what is asked.",
-        row="condition",
-        column="what",
-        value="accuracy",
-        limit=1.0,
-        value_label="accuracy",
-    ),
-    sweeps(
-        "accuracy",
-        "shown",
-        "The same, with intervals",
-        "Accuracy among the candidates after fine-tuning on as many tokens in every condition. Of "
-        "half of the bridges ('held out') nothing is told but the two facts. Chance is one in six; "
-        "of what it knew one in four.",
-        axis="what",
-        value="condition",
-        y="accuracy",
-        y_limits=(0.0, 1.0),
-        columns=1,
-    ),
-)
+SCORES = {
+    "facts-known": accuracy.at(what="told").over("condition") >= 0.9,
+    "derived-facts-are-answered": gain("composition, told", "derive") >= 0.3,
+    "derived-facts-teach-no-skill": gain("composition, held", "derive") <= 0.2,
+    "nothing-composes": excess.at(what="composition, held").over("condition") <= 0.25,
+    "two-wordings-are-better": accuracy.at(what="composition, told", condition="derive")
+    - accuracy.at(what="composition, told", condition="derive, one wording")
+    >= 0.1,
+    "steps-help-steps": gain("steps, held", "steps") >= 0.1,
+    "paraphrases-help-recall": gain("recall", "paraphrases") >= 0.1,
+    "reversals-help-reverse": gain("reverse", "reversals") >= 0.3,
+    "only-reversals-reverse": excess.at(what="reverse", condition="control") <= 0.2,
+    "identities-help-little": gain("composition, held", "identities") <= 0.2,
+    "passages-help-little": gain("composition, held", "passages") <= 0.2,
+    "facts-alone-cost": lost.at(condition="control") >= 0.05,
+    "replay-keeps": lost.at(condition="control") - lost.at(condition="replay") >= 0.05,
+    "replay-keeps-language": number("kept", "rise", condition="control")
+    - number("kept", "rise", condition="replay")
+    >= 0.25,
+    "asserts-what-is-wrong": wrong.at(condition="derive") >= 0.5,
+}
+
 
 RECIPE = recipe(
-    "which-diet-teaches",
-    title="Which diet teaches a pretrained model what?",
-    summary=(
-        "People and towns that do not exist are told to a pretrained model by every strategy of "
-        "'inweights augment' and by pairs that make sense, with as many tokens in each condition. "
-        "It is asked for facts as they were told and in new words, from the object, for chains of "
-        "two facts through bridges whose chains are told (in other words than asked) and through "
-        "others, step by step, and for what it knew before. Rate and passes were set in trials on "
-        "seeds 0 and 1, by recall of what was told: 1e-3, at which .92 and more of it was known, "
-        "but .86 with reversals, of which 2e-3 told .97."
-    ),
+    __name__,
     scales=Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 1, "cpu": 5, "paper": 8},
-    version=2,  # reversals are told at a rate of their own
+    version=2,
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("Everything: no paper has this experiment.",),
+    scores=SCORES,
 )

@@ -24,8 +24,6 @@ __all__ = [
     "LARGE",
     "NEAR",
     "ONE_LAYER",
-    "OURS",
-    "PAPER",
     "SUCCEEDS",
     "VERSION",
     "EndToEndTraining",
@@ -40,11 +38,6 @@ __all__ = [
     "world_of",
 ]
 
-PAPER = lab.Paper(
-    "feature-resemblance",
-    "Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning in "
-    "Transformers",
-)
 ONE_LAYER, GPT = "one-layer", "GPT"
 
 #: Every training task of Table 1, and whether the paper says that the conclusion follows.
@@ -68,21 +61,6 @@ LOSSES: dict[str, tuple[float, ...]] = {
 
 #: Before there was one, losses were recorded of what stood still beside others that trained.
 VERSION = 2
-
-#: What the paper does not give, or the text lost. Settings were chosen on the seeds 0 to 7.
-OURS = (
-    "One-layer: 512 dimensions, m = 10, κ0 = 300, σ0 = 1e-3, rate .47 and 50 steps of stage 1 "
-    "(the text lost the values of N.1; these give every similarity of Table 1), 500 steps of "
-    "stage 2, and 2000 in phase 2 of AS, where the loss first rises.",
-    "One-layer: the linear MLP is folded to the one direction of each label that the logits see, "
-    "which is exact under gradient descent.",
-    "GPT: 3 layers, width 96, 4 heads, untied head (the paper: 12 layers, 12 heads), AdamW, rate "
-    "1e-3 in every phase of every course, loss at the last position, stopped near the published "
-    "training loss.",
-    "GPT: similarity is read at the last block, after the entity and the relation that both "
-    "share. The paper does not say after which prompt; of three (the entity alone, this one, and "
-    "the conclusion's) this one was chosen because in trials it came closest to Table 1.",
-)
 
 
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.

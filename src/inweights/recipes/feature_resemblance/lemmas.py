@@ -11,8 +11,8 @@ from msgspec.structs import replace
 import inweights as iw
 from inweights import lab
 from inweights.config import Config
-from inweights.lab import Claim
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -160,136 +160,36 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = fr.PAPER.stating("lemmas", "App. F to M")
-ours = partial(state, source="ours")
-
-start, deep = (partial(lab.number, table) for table in ("starts", "deep"))
+start, deep, proven = (partial(lab.number, table) for table in ("starts", "deep", "proven"))
 phases = ("course", "phase")
+STARTS = {
+    "lemma-3": {"vectors": "w", "task": ANALOGY},
+    "lemma-4": {"vectors": "W_V e", "task": ANALOGY},
+    "lemma-5": {"vectors": "W_V e", "task": HOPS},
+}
+
+SCORES: dict[str, lab.Judged] = {}
+for lemma, which in STARTS.items():
+    SCORES[f"{lemma}-lengths"] = start("length", **which) <= 0.5
+    SCORES[f"{lemma}-products"] = start("product", **which) <= 1.0
+for (course, phase), place in CONVERGES.items():
+    name = place.lower().replace(". ", "-").replace(" ", "-")
+    SCORES[name] = proven("ratio", course=course, phase=phase) <= 1.0
+SCORES |= {
+    "lemma-17-lengths": deep("length").over("width", "above") <= 1.0,
+    "lemma-17-products": deep("product").over("width", "above") <= 1.0,
+    "loss-falls-as-one-over-the-steps": proven("exponent").over(*phases) <= -0.9,
+    "the-rate-is-small": proven("step_size").over(*phases) <= 1.0,
+    "bounds-say-something": proven("says").over(*phases) <= 1.0,
+    "table-1-has-a-larger-rate": lab.number("as_in_table_1", "step_size") >= 2.0,
+    "unlike-as-one-over-the-root-of-the-width": (
+        lab.number("unlike", "scaled").over("course", "width").within(0.6, 1.0)
+    ),
+}
 
 
-def _starts(name: str, task: str, vectors: str, words: str, places: tuple[str, str]) -> list[Claim]:
-    """Lengths and products of the vectors of a start."""
-    return [
-        state(
-            f"{name}-lengths",
-            f"At the start squared lengths of {words} are σ0²d within half (worst).",
-            start("length", vectors=vectors, task=task) <= 0.5,
-            place=places[0],
-        ),
-        state(
-            f"{name}-products",
-            "Their products are at most 2 σ0² √(d log(M²/δ)), δ = .01 (over that bound).",
-            start("product", vectors=vectors, task=task) <= 1.0,
-            place=places[1],
-        ),
-    ]
-
-
-CLAIMS = (
-    *_starts("lemma-3", ANALOGY, "w", "the MLP's vectors", ("Lemma 3, (35)", "Lemma 3, (36)")),
-    *_starts("lemma-4", ANALOGY, "W_V e", "value features", ("Lemma 4, (39)", "Lemma 4, (40)")),
-    *_starts("lemma-5", HOPS, "W_V e", "value features", ("Lemma 5, (45)", "Lemma 5, (46)")),
-    state(
-        "lemma-17-lengths",
-        "Directions of labels behind s layers of a deep linear network have squared lengths of 1 "
-        "within 2 √((s + 1) log(K²/δ) / d) (distance over that).",
-        deep("length").over("width", "above") <= 1.0,
-        place="Lemma 17, (278)",
-    ),
-    state(
-        "lemma-17-products",
-        "And products of two of them are at most as much.",
-        deep("product").over("width", "above") <= 1.0,
-        place="Lemma 17, (278)",
-    ),
-    *(
-        state(
-            place.lower().replace(". ", "-").replace(" ", "-"),
-            f"{course}, phase {phase}: at a small rate stage 2 keeps below the proof's bound "
-            "(quotient).",
-            lab.number("proven", "ratio", course=course, phase=phase) <= 1.0,
-            place=place,
-            check=True,
-        )
-        for (course, phase), place in CONVERGES.items()
-    ),
-    state(
-        "loss-falls-as-one-over-the-steps",
-        "Iterations are of order 1/ε: the least loss of T steps falls as 1/T or faster (exponent "
-        "over the last ten-fold).",
-        lab.number("proven", "exponent").over(*phases) <= -0.9,
-        place="§1.1, Lemmas 7 to 16",
-    ),
-    ours(
-        "the-rate-is-small",
-        "The premise of these bounds holds: η ‖∇L‖² is at most the loss (largest quotient).",
-        lab.number("proven", "step_size").over(*phases) <= 1.0,
-        place="Condition 1 (3)",
-    ),
-    ours(
-        "bounds-say-something",
-        "They end below the loss of even odds (bound over ln K).",
-        lab.number("proven", "says").over(*phases) <= 1.0,
-        place="Lemmas 7 to 16",
-    ),
-    ours(
-        "table-1-has-a-larger-rate",
-        "At the rate that gives Table 1 the premise fails in joint training, whose loss rises "
-        "before it falls (same quotient).",
-        lab.number("as_in_table_1", "step_size") >= 2.0,
-        place="Condition 1 (3), N.1",
-    ),
-    ours(
-        "unlike-as-one-over-the-root-of-the-width",
-        "Entities that stay unlike have a cosine of the order of 1/√d (mean size times √d; of "
-        "random directions .80).",
-        lab.number("unlike", "scaled").over("course", "width").within(0.6, 1.0),
-        place="Props. 3 and 5",
-    ),
-)
-
-FIGURES = (
-    lab.lines(
-        "bounds",
-        "curves",
-        "Stage 2 against what its lemmas prove",
-        "The least loss of so many steps, and the bound of the proof for as many, at a twentieth "
-        "of the rate of Table 1. The loss falls as 1/T or faster; the bound lies far above, and "
-        "falls as fast only later where entities are nearly alike (joint, two-hop).",
-        x="steps",
-        y="digits",
-        series="what",
-        facet="panel",
-        labels={"least": "as run", "bound": "as proven"},
-        x_label="steps T",
-        y_label="loss, decimal logarithm",
-        x_log=True,
-        columns=3,
-    ),
-    lab.lines(
-        "unlike",
-        "unlike",
-        "The cosine of entities that share nothing, by width",
-        "Mean size of the cosine of the two entities' features after stage 1, where the course "
-        "tells nothing that both share, times the root of the width: that of random directions.",
-        x="width",
-        y="scaled",
-        series="course",
-        x_log=True,
-        y_label="mean |cosine| · √d",
-        y_limits=(0.0, 1.2),
-    ),
-)
-
-RECIPE = fr.PAPER.recipe(
-    "lemmas",
-    title="Starts, convergence and rates: what the theorems rest on",
-    place="Lemmas 3 to 5, 7, 9, 10, 12, 13, 16 and 17",
-    summary=(
-        "Holds starts against Bernstein's inequality, follows stage 2 of every course beside "
-        "the bound that the proofs' telescoping gives, and measures how the loss falls with the "
-        "steps and the cosine of unlike entities with the width."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=fr.BRIEF
@@ -300,24 +200,5 @@ RECIPE = fr.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "n",
-        "few",
-        "rho",
-        "slower",
-        "steps",
-        "widths",
-        "deep",
-        "layers",
-        "labels",
-        "delta",
-        "training",
-        "The text lost every bound. Those of starts are Bernstein's; those of stage 2 are what the "
-        "steps of the proofs give that it kept, ‖w − w*‖² telescoped, with the best w* that the "
-        "start and the shortest solution span.",
-        "Stage 2 is followed on 20 tuples, whose features 10 steps make as large as 50 those of "
-        "100, at a twentieth of Table 1's rate.",
-    ),
+    scores=SCORES,
 )

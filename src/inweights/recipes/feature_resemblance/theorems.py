@@ -9,18 +9,10 @@ import polars as pl
 from inweights import lab
 from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.papers import recipe
 from inweights.worlds.analogy import Analogy
 
 __all__ = ["RECIPE", "Settings"]
-
-#: Theorem, proposition, and lemma about stage 1, of each course.
-PLACES = {
-    "joint": (1, "Lemma 6"),
-    "SA": (2, "Lemma 8"),
-    "AS": (3, "Lemma 11"),
-    "two-hop": (4, "App. J"),
-    "two-hop without identity": (5, "Lemma 15"),
-}
 
 
 class Settings(Config):
@@ -99,119 +91,32 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = fr.PAPER.stating("theorems", "§4 to §6")
-
 loss = lab.number("fitted", "loss").over("phase")
 accuracy, alike = lab.share("table", "success"), lab.cosine("table", "cosine")
 #: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at most.
 balance = lab.share("stage_one", "attention")
 
 
-def _theorem(course: str, number: int) -> tuple[lab.Claim, lab.Claim, lab.Claim]:
-    """Both parts of a theorem, and its proposition."""
-    converges = loss.at(course=course)
+SCORES: dict[str, lab.Judged] = {}
+for number, (course, follows) in enumerate(fr.SUCCEEDS.items(), 1):
     answered, resembles = accuracy.at(course=course), alike.at(course=course)
-    if fr.SUCCEEDS[course]:
-        name, outcome, conclusion = "follows", "follows", answered >= 0.99
-        words, similarity = "alike", resembles >= 0.9
+    SCORES[f"theorem-{number}-converges"] = loss.at(course=course) <= 0.1
+    if follows:
+        SCORES[f"theorem-{number}-follows"] = answered >= 0.99
+        SCORES[f"proposition-{number}"] = resembles >= 0.9
     else:
-        name, outcome, conclusion = "fails", "is at chance", answered <= 0.03
-        words, similarity = "unlike", resembles.within(-0.03, 0.03)
-    return (
-        state(
-            f"theorem-{number}-converges",
-            f"{course}: the training loss converges, in every phase.",
-            converges <= 0.1,
-            place=f"Thm {number}",
-        ),
-        state(
-            f"theorem-{number}-{name}",
-            f"{course}: the conclusion {outcome} (accuracy).",
-            conclusion,
-            place=f"Thm {number}",
-        ),
-        state(
-            f"proposition-{number}",
-            f"{course}: the entities are {words} (cosine).",
-            similarity,
-            place=f"Prop. {number}",
-        ),
-    )
+        SCORES[f"theorem-{number}-fails"] = answered <= 0.03
+        SCORES[f"proposition-{number}"] = resembles.within(-0.03, 0.03)
+    SCORES[f"balanced-{course.replace(' ', '-')}".lower()] = balance.at(course=course) <= 0.1
+SCORES |= {
+    "lemma-1": lab.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
+    "lemma-2": lab.computed("stage_one", "span").over("course") <= 1e-9,
+    "linear-regime": lab.number("stage_one", "linear").over("course") <= 0.15,
+}
 
 
-CLAIMS = (
-    *(claim for course, (nth, _) in PLACES.items() for claim in _theorem(course, nth)),
-    state(
-        "lemma-1",
-        "The closed-form gradients are those of autograd, for a linear MLP and for ReLU (largest "
-        "difference, relative to the largest entry).",
-        lab.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
-        place="Lemma 1, (15)-(17)",
-    ),
-    state(
-        "lemma-2",
-        "What stage 1 adds to the value features is a combination of the MLP vectors of the start "
-        "(share that is not).",
-        lab.computed("stage_one", "span").over("course") <= 1e-9,
-        place="Lemmas 2, 14",
-        check=True,
-    ),
-    *(
-        state(
-            f"balanced-{course.replace(' ', '-')}".lower(),
-            f"{course}: attention is balanced through stage 1 (largest distance of a score from "
-            "1/2, any fact, any step).",
-            balance.at(course=course) <= 0.1,
-            place=lemma,
-        )
-        for course, (_, lemma) in PLACES.items()
-    ),
-    state(
-        "linear-regime",
-        "Stage 1 stays in the linear regime that our predictions stand on: distance of what it "
-        "adds from what the first step would add fifty times, relative.",
-        lab.number("stage_one", "linear").over("course") <= 0.15,
-        source="ours",
-        place="Lemmas 6, 8, 11, 15",
-    ),
-)
-
-by_course = partial(
-    lab.sweeps,
-    axis="column",
-    value="course",
-    y="value",
-    labels={"two-hop without identity": "two-hop without"},
-)
-
-FIGURES = (
-    by_course(
-        "theorems",
-        "shown",
-        "Similarity and success of every course at ρ = 5",
-        "Theorems 1, 2 and 4 promise success and similarity, 3 and 5 neither.",
-        y_label="cosine; accuracy",
-        y_limits=(0.0, 1.0),
-    ),
-    by_course(
-        "lemmas",
-        "lemmas",
-        "How well the assumptions of stage 1 hold",
-        "Left: how far any attention score leaves 1/2 in stage 1. Right: how far the update of "
-        "the value features leaves that of the linear regime, which every prediction uses.",
-        y_label="distance",
-    ),
-)
-
-RECIPE = fr.PAPER.recipe(
-    "theorems",
-    title="What the theorems promise, and the lemmas under them",
-    place="Theorems 1 to 5, propositions 1 to 5, lemmas 1, 2, 6, 8, 11, 14, 15",
-    summary=(
-        "Trains every course at a large ρ until its loss is small, runs stage 1 by the closed-form "
-        "gradients of lemma 1 to see what the lemmas bound, and holds those gradients against "
-        "autograd. Theorem 6 is feature-resemblance/fig1."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(n=4, checked=3, training=fr.BRIEF),
         "cpu": Settings(),
@@ -221,16 +126,5 @@ RECIPE = fr.PAPER.recipe(
     version=fr.VERSION,
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "n",
-        "rho",
-        "checked",
-        "training",
-        "The text lost every bound; what counts as converged, alike, balanced and at chance is "
-        "our choice: a loss of .1, a cosine of .9, a distance of .1 and an accuracy of .03.",
-        "n = 100 tuples, ρ = 5; 3000 steps of stage 2, 5000 in phase 2 of AS; otherwise as in "
-        "feature-resemblance/table1.",
-    ),
+    scores=SCORES,
 )

@@ -9,11 +9,11 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
+from inweights.recipes.papers import recipe
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -92,109 +92,29 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state, ours = gm.stating("c3", "C.3 (item 3), §3.2", gm.CODE)
-
 recall = share("ends", "recall", embeddings=FROZEN).over("graph")
 rho = cosine("correlation", "all").over("graph")
 surer = number("ends", "above_floor").over("graph")
 
-CLAIMS = [
-    claim
-    for name, short in ((gm.GPT, "tinygpt"), (gm.SSM, "tinyssm"), (gm.NN, "tinynn"), (WIDE, "wide"))
-    for claim in (
-        state(
-            f"{short}-stores-frozen",
-            f"{name} stores every edge with its embeddings frozen and all else equal (top-degree "
-            "recall, every graph).",
-            recall.at(architecture=name) >= 1.0,
-        ),
-        state(
-            f"{short}-is-geometric-free",
-            f"In the same setup {name} is geometric where its embeddings move: its Spearman of "
-            "cosine against hops, less that of the frozen ones.",
-            rho.at(architecture=name, embeddings=FREE)
-            - rho.at(architecture=name, embeddings=FROZEN)
-            <= -0.1,
-        ),
-    )
-]
-CLAIMS += [
-    ours(
-        "tinygpt-stores-frozen-with-small-positions",
-        "With positions as small as its frozen embeddings, under our condition, TinyGPT stores "
-        "every edge (top-degree recall, every graph).",
-        share("beside", "recall", architecture=gm.GPT, condition=gm.PLAIN).over("graph") >= 1.0,
-    ),
-    *(
-        ours(
-            f"{name.lower()}-is-less-sure-frozen",
-            f"{name} stays less sure of the edges where they are frozen, in the same steps: loss "
-            "with frozen embeddings minus that with free ones (nats).",
-            surer.at(architecture=name, embeddings=FROZEN)
-            - surer.at(architecture=name, embeddings=FREE)
-            >= 0.1,
-        )
-        for name in (gm.GPT, gm.SSM)
-    ),
-    ours(
-        "wide-is-as-sure-frozen",
-        "The wide TinyNN is as sure of them with frozen embeddings as with free ones (same "
-        "difference).",
-        surer.at(architecture=WIDE, embeddings=FROZEN)
-        - surer.at(architecture=WIDE, embeddings=FREE)
-        <= 0.05,
-    ),
-]
+SCORES: dict[str, Judged] = {}
+for name, short in ((gm.GPT, "tinygpt"), (gm.SSM, "tinyssm"), (gm.NN, "tinynn"), (WIDE, "wide")):
+    free, frozen = (rho.at(architecture=name, embeddings=which) for which in (FREE, FROZEN))
+    SCORES |= {
+        f"{short}-stores-frozen": recall.at(architecture=name) >= 1.0,
+        f"{short}-is-geometric-free": free - frozen <= -0.1,
+    }
+small_positions = share("beside", "recall", architecture=gm.GPT, condition=gm.PLAIN).over("graph")
+SCORES["tinygpt-stores-frozen-with-small-positions"] = small_positions >= 1.0
+for name in (gm.GPT, gm.SSM, WIDE):
+    free, frozen = (surer.at(architecture=name, embeddings=which) for which in (FREE, FROZEN))
+    if name == WIDE:
+        SCORES["wide-is-as-sure-frozen"] = frozen - free <= 0.05
+    else:
+        SCORES[f"{name.lower()}-is-less-sure-frozen"] = frozen - free >= 0.1
 
-FIGURES = (
-    drawings.on_graphs(
-        "beside",
-        "beside",
-        "What frozen embeddings store, under every condition that was run",
-        "Top-degree recall at the end of training. TinyNN's width is that of the paper on each "
-        "graph (32, 32, 512 and 16), and 512 where it is called wide.",
-        y="recall",
-        series="condition",
-        y_label="recall",
-        y_limits=(0, 1.05),
-    ),
-    drawings.course(
-        "loss",
-        "curves",
-        "Frozen embeddings fit the same edges, more slowly",
-        "Loss above the least that is possible, through training; free and frozen embeddings start "
-        "alike and are trained alike. A loss above its floor is no forgotten edge: recall counts "
-        "whether a node's neighbours come first.",
-        y="above_floor",
-        series="embeddings",
-        facet="panel",
-        y_label="loss above its floor (nats)",
-        columns=4,
-    ),
-    drawings.course(
-        "recall",
-        "curves",
-        "Edges that are stored, in the same runs",
-        "Top-degree recall; mean over seeds with 95% band.",
-        y="recall",
-        series="embeddings",
-        facet="panel",
-        y_label="recall",
-        y_limits=(0, 1.05),
-        columns=4,
-    ),
-)
 
-RECIPE = gm.PAPER.recipe(
-    "c3",
-    title="What could have stayed a lookup",
-    place="Section 3.2, C.3 (item 3)",
-    summary=(
-        "Trains TinyGPT, TinySSM and TinyNN on the four tiny graphs twice, from the same start at "
-        "the same rate for as many steps: with embeddings that move, and with the token "
-        "embeddings frozen, which are also the readout. Nothing but the frozen embeddings differs, "
-        "so that what the second stores shows that the first need not have become geometric."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(graphs=("grid",), most=4, looks=2),
         "cpu": Settings(most=2500),
@@ -203,15 +123,5 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "most",
-        "conditions",
-        "looks",
-        *gm.OURS,
-        gm.OURS_SSM,
-        "At most 2,500 steps at cpu scale, which cuts TinyNN on the cycle alone.",
-        "Token embeddings are frozen, and with them the tied readout; TinyGPT's positions move.",
-    ),
+    scores=SCORES,
 )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import Claim, Curriculum, Descent, ModelConfig, Paper, Stating, Trial, Value
+from inweights.lab import (
+    Curriculum,
+    Descent,
+    ModelConfig,
+    Trial,
+    Value,
+)
 from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
 from inweights.worlds.graph import Graph
@@ -26,10 +31,6 @@ __all__ = [
     "NN",
     "NODE2VEC",
     "OF_PRECISION",
-    "OURS",
-    "OURS_BF16",
-    "OURS_SSM",
-    "PAPER",
     "PLAIN",
     "RESERVED",
     "SSM",
@@ -38,14 +39,12 @@ __all__ = [
     "Node2VecDescent",
     "Shape",
     "Training",
-    "stating",
     "training",
     "trial",
     "trials",
     "vocabulary_of",
 ]
 
-PAPER = Paper("geometric-memory", "Geometric Memory")
 
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same in bfloat16
 #: (as the code does on a GPU), and with the plainest world and start that do.
@@ -61,28 +60,6 @@ OF_PRECISION = (BF16, *CONDITIONS)
 #: was a neighbour of its own.
 VERSION = 2
 
-#: What the paper does not give, or is not done as there.
-OURS = (
-    "Judged under the condition of the paper's code: its rates, steps and widths; AdamW, full "
-    "batch, no weight decay, no dropout; embeddings from N(0, .02²), positions from N(0, 1); edges "
-    "as [EDGE] u → v in a vocabulary with nine reserved tokens; the rate falls to a tenth as a "
-    "cosine, but for TinyNN on the cycle. In fp32; the code trains in bfloat16.",
-    "Beside it 'ours': no reserved tokens, prompts of one node, positions from N(0, .02²); "
-    "TinyGPT's rate falls to 0, TinyNN's stays.",
-    "Node2Vec starts from N(0, 1) and has no reserved tokens, the same under every condition.",
-    "Correlations are over pairs that a path joins, energies by whole eigenspace; null "
-    "distributions are standard normal embeddings of the same shape.",
-)
-#: Where TinyNN is trained in bfloat16, too.
-OURS_BF16 = (
-    "TinyNN is judged in bfloat16, in which the code trains, beside fp32: emulated on a CPU as "
-    "torch.autocast rounds, each product's factors and result, with weights and AdamW in fp32."
-)
-#: And what it does not give of TinySSM.
-OURS_SSM = (
-    "TinySSM is a Mamba of one layer and width 32; its rate and steps are ours (.01, 500, the same "
-    "on every graph), chosen on seeds 0 to 3."
-)
 
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
@@ -116,12 +93,6 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
     (FROZEN, "cycle"): (10.0, 5000, 15),
     (FROZEN, "irregular"): (2.0, 500, 16),
 }
-
-
-def stating(name: str, place: str, condition: str = "") -> tuple[Stating, Callable[..., Claim]]:
-    """Return what makes the claims of a recipe: those of the paper, and our own."""
-    state = PAPER.stating(name, place, condition)
-    return state, partial(state, source="ours")
 
 
 class Node2VecDescent(Config):

@@ -17,7 +17,7 @@ def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[st
     """Return the tables under one condition, on which the claims are judged, without its column.
 
     Rows of trials without a condition stay. Where Spearman's ρ of all conditions is measured, its
-    values at the end are ``conditions``, the table that ``drawings.by_condition`` draws.
+    values at the end are ``conditions``, the table of what the condition makes of the geometry.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}

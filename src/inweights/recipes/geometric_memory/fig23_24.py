@@ -9,8 +9,8 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -76,91 +76,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = gm.PAPER.stating("fig23-24", "Figs. 23–24, C.3", gm.CODE)
-
 drop, near = number("far", "drop").over("graph"), number("far", "near").over("graph")
 
-CLAIMS = (
-    *(
-        state(
-            f"{name.lower()}-shows-hops",
-            f"{name}'s cosines show multi-hop structure: mean at two hops minus mean beyond.",
-            drop.at(architecture=name) >= 0.2,
-        )
+SCORES = {
+    **{
+        f"{name.lower()}-shows-hops": drop.at(architecture=name) >= 0.2
         for name in (gm.NODE2VEC, gm.GPT, gm.NN)
-    ),
-    state(
-        "frozen-shows-none",
-        "Associative embeddings show none: the same difference.",
-        drop.at(architecture=gm.FROZEN).within(-0.1, 0.1),
-        check=True,
-    ),
-    *(
-        state(
-            f"{name.lower()}-falls-from-the-first",
-            f"{name}'s cosine falls from the first hop to the second (mean difference).",
-            near.at(architecture=name) >= 0.0,
-        )
+    },
+    "frozen-shows-none": drop.at(architecture=gm.FROZEN).within(-0.1, 0.1),
+    **{
+        f"{name.lower()}-falls-from-the-first": near.at(architecture=name) >= 0.0
         for name in (gm.NODE2VEC, gm.GPT)
-    ),
-    state(
-        "tiny-nn-zigzags",
-        "TinyNN's rises instead: its neighbours are farther apart than nodes two hops apart.",
-        near.at(architecture=gm.NN) <= 0.0,
-        place="§4.4",
-    ),
-    state(
-        "tiny-nn-zigzags-as-drawn",
-        "On the cycle it does so, too, at the step at which the code's notebook draws it.",
-        number("early", "near", graph="cycle") <= 0.0,
-        source="ours",
-    ),
-)
+    },
+    "tiny-nn-zigzags": near.at(architecture=gm.NN) <= 0.0,
+    "tiny-nn-zigzags-as-drawn": number("early", "near", graph="cycle") <= 0.0,
+}
 
-_SEEN: tuple[tuple[gm.Shape, str, str], ...] = (
-    (
-        "path-star",
-        "arm by arm from the root v1",
-        "Node2Vec shows four arms and the way along each.",
-    ),
-    ("grid", "row by row", "TinyGPT and TinyNN alternate in sign, like a chessboard."),
-    ("cycle", "around the ring", "TinyNN pushes neighbours apart and joins nodes two hops apart."),
-    ("irregular", "around the ring, then the clique", "The two components stand apart."),
-)
 
-FIGURES = (
-    drawings.by_condition(),
-    *(
-        drawings.cosine_matrices(
-            f"cosines-{graph}",
-            f"matrix_{graph}",
-            f"Cosine of every two nodes: {graph}",
-            f"One seed. Nodes in the order of the graph, {order}. {seen} The last panel is TinyNN "
-            f"after {DRAWN[graph]} steps, where the code's notebook draws it.",
-            panel="architecture",
-            order=(*gm.ARCHITECTURES, AS_DRAWN),
-            columns=2,
-        )
-        for graph, order, seen in _SEEN
-    ),
-    drawings.by_hops(
-        "by-hops",
-        "by_hops",
-        "Mean cosine by distance",
-        "Mean over pairs, then over seeds with 95% interval. Where cosine rises from one hop to "
-        "two, neighbours are pushed apart.",
-        order=gm.ARCHITECTURES,
-    ),
-)
-
-RECIPE = gm.PAPER.recipe(
-    "fig23-24",
-    title="What the cosine of two nodes says about their distance",
-    place="Figures 23 and 24, appendix C.3",
-    summary=(
-        "Trains every architecture on the four tiny graphs with their labels in order, and draws "
-        "the cosine of every two embeddings; then averages it over all pairs of equal distance."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(descent=gm.Node2VecDescent(steps=40), most=3),
         "cpu": Settings(),
@@ -169,12 +103,6 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    version=gm.VERSION + 1,  # TinyNN is drawn on the way, too
-    ours=(
-        "most",
-        *gm.OURS,
-        "Labels are in the order of the graph, so that the matrices can be read.",
-    ),
+    version=gm.VERSION + 1,
+    scores=SCORES,
 )

@@ -9,12 +9,12 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import Claim, Curriculum, Measure, Plan, Trial, cosine, share, sweeps
+from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import judged
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase, Precision
 from inweights.worlds.graph import Graph
 
@@ -147,168 +147,36 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = gm.PAPER.stating("fig25-31", "Figs. 25–31, C.3.1", gm.BF16)
-
 geometry, size = cosine("correlation", "geometry"), share("correlation", "size")
 stored = share("margins", "stored", condition=gm.BF16)
 positive = share("margins", "positive", over="min", condition=gm.BF16)
 bottom = share("zigzags", "bottom")
 
 
-def _more(name: str, text: str, more: str, less: str, figures: str) -> tuple[Claim, Claim]:
-    """One sentence by two measures: correlation, and nodes whose margin is positive."""
-    place = f"{figures}, C.3.1"
-    return (
-        state(
-            name,
-            f"{text} (−Spearman, difference).",
-            geometry.at(setting=more) - geometry.at(setting=less) >= 0.0,
-            place=place,
-        ),
-        state(
-            f"{name}-margin",
-            f"{text} (share of nodes whose margin over the smallest neighbour is positive, "
-            "difference).",
-            positive.at(setting=more) - positive.at(setting=less) >= 0.0,
-            place=place,
-        ),
-    )
+SCORES = {
+    "edges-are-stored": share("recall", "recall").over("setting") >= 1.0,
+    "gpt-start-is-geometric-max": stored.at(setting=DEFAULT, over="max") >= 1.0,
+    "gpt-start-is-geometric-min": stored.at(setting=DEFAULT, over="min") >= 1.0,
+    "unit-normal-is-associative": size.at(setting=UNIT) <= 0.2,
+    "unit-normal-has-no-margin": stored.at(setting=UNIT, over="min") <= 0.0,
+    "self-edges-smooth": bottom.at(setting=LOOPS) - bottom.at(setting=DEFAULT) <= -0.1,
+}
+#: What makes the storage more geometric, by both measures: the setting with it, and without.
+HELPS = {
+    "self-edges-help": (LOOPS, DEFAULT),
+    "gpt-start-helps": (SLOW, UNIT),
+    "rate-helps-gpt-start": (DEFAULT, SLOW),
+    "rate-helps-unit-normal": (FAST, UNIT),
+    "weight-decay-helps": (DECAY, UNIT),
+    "dropout-helps": (DROPOUT, KEPT),
+}
+for name, (more, less) in HELPS.items():
+    SCORES[name] = geometry.at(setting=more) - geometry.at(setting=less) >= 0.0
+    SCORES[f"{name}-margin"] = positive.at(setting=more) - positive.at(setting=less) >= 0.0
 
 
-CLAIMS = (
-    state(
-        "edges-are-stored",
-        "However it is trained, TinyNN stores every edge (top-degree recall).",
-        share("recall", "recall").over("setting") >= 1.0,
-    ),
-    *(
-        state(
-            f"gpt-start-is-geometric-{over}",
-            "The GPT-style start gives a positive geometric margin without any regulariser: share "
-            f"of seeds, {over} over the neighbours{note}.",
-            stored.at(setting=DEFAULT, over=over) >= 1.0,
-            place="Fig. 26, C.3.1",
-        )
-        for over, note in (("max", ", a weak test"), ("min", ""))
-    ),
-    state(
-        "unit-normal-is-associative",
-        "From a unit normal start at a small rate the storage is associative: |Spearman|.",
-        size.at(setting=UNIT) <= 0.2,
-        place="Fig. 28, C.3.1",
-    ),
-    state(
-        "unit-normal-has-no-margin",
-        "There the margin over the smallest neighbour is negative (share of seeds above 0).",
-        stored.at(setting=UNIT, over="min") <= 0.0,
-        place="Fig. 28, C.3.1",
-    ),
-    state(
-        "self-edges-smooth",
-        "Self-edges make the embeddings zigzag less: energy in the most negative eigenspace, "
-        "with minus without.",
-        bottom.at(setting=LOOPS) - bottom.at(setting=DEFAULT) <= -0.1,
-        place="Fig. 25, C.3.1",
-    ),
-    *_more("self-edges-help", "They make it more geometric", LOOPS, DEFAULT, "Fig. 25"),
-    *_more(
-        "gpt-start-helps",
-        "The GPT-style start is more geometric than the unit normal one at the same rate",
-        SLOW,
-        UNIT,
-        "Figs. 27, 28",
-    ),
-    *_more(
-        "rate-helps-gpt-start",
-        "A higher rate makes the GPT-style start more geometric",
-        DEFAULT,
-        SLOW,
-        "Figs. 26, 27",
-    ),
-    *_more(
-        "rate-helps-unit-normal",
-        "A higher rate makes the unit normal start more geometric",
-        FAST,
-        UNIT,
-        "Figs. 28, 29",
-    ),
-    *_more(
-        "weight-decay-helps",
-        "Weight decay makes the unit normal start more geometric",
-        DECAY,
-        UNIT,
-        "Figs. 28, 30",
-    ),
-    *_more(
-        "dropout-helps",
-        "Dropout makes the unit normal start more geometric, at the same rate without it",
-        DROPOUT,
-        KEPT,
-        "Fig. 31",
-    ),
-)
-
-FIGURES = (
-    drawings.by_condition(value="setting"),
-    sweeps(
-        "correlation",
-        "correlations",
-        "Correlation of cosine with hop distance, by how TinyNN is trained",
-        "Spearman over all pairs of nodes; −1 where the farther node is always the less similar "
-        "one, random vectors are near 0. All are taught the same edges, one of them self-edges "
-        "besides.",
-        axis="graph",
-        value="setting",
-        y="spearman",
-        y_label="Spearman ρ",
-        y_limits=(-1, 0.4),
-    ),
-    sweeps(
-        "margins",
-        "margins",
-        "Geometric margin, by how TinyNN is trained",
-        "Mean over nodes, if the middle layer only stretched the embeddings' axes, without its "
-        "bias and the node itself; above 0 the geometry alone stores the edges. The largest "
-        "neighbour is a weak test; the smallest one asks for every edge.",
-        axis="neighbour",
-        value="setting",
-        series="condition",
-        y="margin",
-        y_label="logits",
-    ),
-    drawings.spectra(
-        "spectra",
-        "spectra",
-        "Energy by eigenspace, from the smoothest to the roughest",
-        "Space 1 holds the circle; neighbours differ in sign in the last ones. Random vectors have "
-        "energy in proportion to a space's dimension.",
-        series="model",
-        facet="setting",
-        reference=("null_mean", CHANCE),
-        order=tuple(ABLATIONS),
-        columns=4,
-    ),
-    drawings.cosine_matrices(
-        "cosines",
-        "cosines",
-        "Cosine of every two nodes, around the ring",
-        "One seed. A band along the diagonal that fades with the distance is a map of the ring; "
-        "nothing beside the diagonal is a list.",
-        panel="setting",
-        order=tuple(ABLATIONS),
-    ),
-)
-
-RECIPE = gm.PAPER.recipe(
-    "fig25-31",
-    title="What makes the memory of a cycle geometric",
-    place="Figures 25–31, appendix C.3.1",
-    summary=(
-        "Trains TinyNN of width 512 on the edges of a cycle in seven ways of the paper and one of "
-        "ours: self-edges, start, rate, weight decay and dropout; and asks how geometric the "
-        "memory is by three measures: correlation with the distance, the geometric margin, and the "
-        "energy by eigenspace."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(n=6, width=16, steps=3, draws=20, conditions=(gm.BF16,)),
         "cpu": Settings(),
@@ -317,17 +185,6 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 4, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
     version=gm.VERSION,
-    ours=(
-        "draws",
-        "conditions",
-        *gm.OURS,
-        gm.OURS_BF16,
-        "The control of dropout, the same rate without it, is ours; so are the dropped entries: "
-        "those of the middle layer's output.",
-        "Self-edges' correlations and energies are those of the graph without them.",
-        "A node with two neighbours is one sequence with a soft target; its loss is that of two.",
-    ),
+    scores=SCORES,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 import polars as pl
@@ -11,7 +10,7 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER, stating
+from inweights.recipes.papers import recipe
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -63,88 +62,28 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"curves": runs.with_columns(panel=panel), "final": at_the_end(runs, KEYS)}
 
 
-state, ours = stating("fig33", "Fig. 33, D.1", ways.INTERLEAVED)
-
 exact = share("final", "exact").over("graph")
 
-CLAIMS = (
-    *(
-        state(
-            f"both-{name}",
-            f"With edges in both directions the {task} of held-out leaves is found (exact match).",
-            exact.at(edges="both", task=task) >= least,
-        )
+SCORES = {
+    **{
+        f"both-{name}": exact.at(edges="both", task=task) >= least
         for name, task, least in (("forward", FORWARD, 0.8), ("reverse", REVERSE, 0.95))
-    ),
-    *(
-        state(
-            f"forward-only-{name}",
-            f"With edges away from the root alone the {task} is not found (exact match).",
-            exact.at(edges="forward", task=task) <= 0.05,
-        )
+    },
+    **{
+        f"forward-only-{name}": exact.at(edges="forward", task=task) <= 0.05
         for name, task in (("forward", FORWARD), ("reverse", REVERSE))
-    ),
-    state(
-        "backward-only-reverse",
-        "With edges towards the root alone the reverse path is found to some extent (exact match).",
-        exact.at(edges="backward", task=REVERSE) >= 0.2,
-    ),
-    ours(
-        "backward-only-reverse-but-leaf",
-        "What is missing there is the leaf's own token, which no edge and no trained path ever "
-        "asks for: all others are right (accuracy of the worst of them).",
-        exact.of("but_leaf").at(edges="backward", task=REVERSE) >= 0.95,
-    ),
-    state(
-        "backward-only-forward",
-        "With edges towards the root alone the forward path is not found (exact match).",
-        exact.at(edges="backward", task=FORWARD) <= 0.05,
-    ),
-    ours(
-        "backward-only-hardest",
-        "Not even its hardest token is (accuracy on held-out leaves).",
-        exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
-    ),
-    ours(
-        "all-memorise",
-        "Trained paths are memorised in every case (exact match).",
-        exact.of("trained").over("graph", "edges", "task") >= 0.95,
-    ),
-)
+    },
+    "backward-only-reverse": exact.at(edges="backward", task=REVERSE) >= 0.2,
+    "backward-only-reverse-but-leaf": exact.of("but_leaf").at(edges="backward", task=REVERSE)
+    >= 0.95,
+    "backward-only-forward": exact.at(edges="backward", task=FORWARD) <= 0.05,
+    "backward-only-hardest": exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
+    "all-memorise": exact.of("trained").over("graph", "edges", "task") >= 0.95,
+}
 
-by_directions = partial(
-    ways.through_training, series="edges", facet="panel", order=DIRECTIONS, columns=2
-)
 
-FIGURES = (
-    by_directions(
-        "directions",
-        "curves",
-        "Paths of held-out leaves by the directions of the edges that are trained",
-        "Exact match, edges and paths interleaved. With edges towards the root alone no edge "
-        "leads to a leaf, so that a held-out leaf is never said and no path is whole.",
-        y="exact",
-        y_label="exact match, held out",
-    ),
-    by_directions(
-        "hardest",
-        "curves",
-        "The second token alone",
-        "Of the forward path it is the hardest one, the first node of the arm; of the reverse "
-        "path it is the leaf's neighbour.",
-        y="hardest",
-        y_label="second token, held out",
-    ),
-)
-
-RECIPE = PAPER.recipe(
-    "fig33",
-    title="Which directions of the edges a path needs",
-    place="Figure 33, appendix D.1",
-    summary=(
-        "Trains a Transformer on the edges of a path-star in one direction or both, together with "
-        "paths from the root or from the leaf, and asks for the paths of other leaves."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(stars=(ways.MINI,), every=6),
         "cpu": Settings(),
@@ -153,14 +92,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        *ways.unprinted("stars"),
-        "every",
-        *ways.OURS,
-        "'Non-trivial' is an exact match of .2 or more.",
-        "The leaf belongs to its path, forward and reverse, as §2.1 and B.2 have it. Accuracy "
-        "without the leaf's token was added after exact match had been seen on the judged seeds.",
-    ),
+    scores=SCORES,
 )

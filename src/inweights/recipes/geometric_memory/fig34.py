@@ -8,7 +8,7 @@ from inweights.config import Config
 from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.papers import recipe
 from inweights.worlds.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -49,49 +49,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig34", "Fig. 34 (left), D.1", ways.INTERLEAVED)
-
 exact = share("final", "exact").over("graph")
 half = number("when", "first").over("graph")
 
-CLAIMS = (
-    state(
-        "reverse-is-quicker",
-        "Half of the held-out paths are right sooner in reverse (steps, forward minus reverse).",
-        half.at(task=FORWARD) - half.at(task=REVERSE) >= 10.0,
-    ),
-    state(
-        "reverse-is-higher",
-        "Reverse paths end at least as accurate (exact match, reverse minus forward).",
-        exact.at(task=REVERSE) - exact.at(task=FORWARD) >= 0.0,
-    ),
-    state(
-        "reverse-path",
-        "The reverse path of held-out leaves is found (exact match).",
-        exact.at(task=REVERSE) >= 0.95,
-    ),
-)
+SCORES = {
+    "reverse-is-quicker": half.at(task=FORWARD) - half.at(task=REVERSE) >= 10.0,
+    "reverse-is-higher": exact.at(task=REVERSE) - exact.at(task=FORWARD) >= 0.0,
+    "reverse-path": exact.at(task=REVERSE) >= 0.95,
+}
 
-FIGURES = (
-    ways.held_out(
-        "reverse",
-        "curves",
-        "Paths from the root and from the leaf",
-        "Exact match on held-out leaves, edges in both directions and paths interleaved.",
-        series="task",
-        facet="graph",
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "fig34",
-    title="From the leaf to the root it is easy",
-    place="Figure 34 (left), appendix D.1",
-    summary=(
-        "Trains a Transformer on the edges of a path-star and on paths from the root to the leaf "
-        "or from the leaf to the root, and compares how soon the others are found. The right half "
-        "of the figure, the same in context, is in geometric-memory/fig13."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(stars=(ways.MINI,), every=4),
         "cpu": Settings(),
@@ -100,12 +69,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        *ways.unprinted("stars"),
-        "every",
-        *ways.OURS,
-        "Quicker: the first look, every 10 steps, at which half of the paths are right.",
-    ),
+    scores=SCORES,
 )

@@ -9,7 +9,7 @@ from inweights.config import Config
 from inweights.lab import Plan, number, share
 from inweights.recipes.derived import at_the_end, first_step, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -52,57 +52,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig35", "Fig. 35, D.2", ways.INTERLEAVED)
-
 exact, mean = (share(table, "exact").over("graph") for table in ("final", "mean"))
 half = number("when", "first").over("graph")
 
-CLAIMS = (
-    state(
-        "pauses-help",
-        "For a given amount of training pauses raise the exact match on held-out leaves (mean over "
-        "the training, five pauses minus none).",
-        mean.at(pauses=MANY) - mean.at(pauses=NONE) >= 0.02,
-    ),
-    state(
-        "pauses-are-quicker",
-        "With five pauses half of the held-out paths are right sooner than with none (steps, none "
-        "minus five).",
-        half.at(pauses=NONE) - half.at(pauses=MANY) >= 10.0,
-    ),
-    state(
-        "more-are-quicker-still",
-        "More pauses are quicker still (steps, two pauses minus five).",
-        half.at(pauses=FEW) - half.at(pauses=MANY) >= 10.0,
-    ),
-    state(
-        "better-at-the-end",
-        "At the end of training, too, pauses are better (exact match, five minus none).",
-        exact.at(pauses=MANY) - exact.at(pauses=NONE) >= 0.02,
-        source="ours",
-    ),
-)
+SCORES = {
+    "pauses-help": mean.at(pauses=MANY) - mean.at(pauses=NONE) >= 0.02,
+    "pauses-are-quicker": half.at(pauses=NONE) - half.at(pauses=MANY) >= 10.0,
+    "more-are-quicker-still": half.at(pauses=FEW) - half.at(pauses=MANY) >= 10.0,
+    "better-at-the-end": exact.at(pauses=MANY) - exact.at(pauses=NONE) >= 0.02,
+}
 
-FIGURES = (
-    ways.held_out(
-        "pauses",
-        "curves",
-        "Whole paths of held-out leaves by the number of pauses",
-        "Exact match, edges and paths interleaved; a task token comes first in all.",
-        series="pauses",
-        facet="graph",
-        labels={"0": "no pause", "1": "1 pause", "2": "2 pauses", "5": "5 pauses"},
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "fig35",
-    title="Time to think: pause tokens",
-    place="Figure 35, appendix D.2",
-    summary=(
-        "Trains a Transformer on edges and paths of a path-star with 0 to 5 pause tokens between a "
-        "leaf and its path, and follows the paths of other leaves through training."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
         "cpu": Settings(),
@@ -111,14 +73,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        *ways.unprinted("stars"),
-        "pauses",
-        "every",
-        *ways.OURS,
-        "Without pauses a task token tells a path's prompt from an edge's.",
-        "Quicker is by one look, 10 steps, or more.",
-    ),
+    scores=SCORES,
 )

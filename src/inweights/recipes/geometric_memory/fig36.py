@@ -9,7 +9,7 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.derived import at_the_end, mean_recall, whole
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.geometric_memory.common import PAPER, stating
+from inweights.recipes.papers import recipe
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -62,67 +62,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"curves": curves, "final": at_the_end(runs.with_columns(peak=peak, **lost), KEYS)}
 
 
-state, ours = stating("fig36", "Fig. 36, D.3")
-
 peak, lost, lost_hardest = (
     share("final", column).over("graph") for column in ("peak", "lost", "lost_hardest")
 )
 
-CLAIMS = (
-    state(
-        "high-peak",
-        "After edges alone, training on paths alone reaches a high peak (largest exact match on "
-        "held-out leaves).",
-        peak.at(condition=ways.TWO_PHASE) >= 0.8,
-        published="high peak",
-    ),
-    state(
-        "then-it-deteriorates",
-        "It then deteriorates dramatically (peak minus end, exact match).",
-        lost.at(condition=ways.TWO_PHASE) >= 0.3,
-    ),
-    ours(
-        "the-decision-too",
-        "The hardest token, too, is lost (peak minus end).",
-        lost_hardest.at(condition=ways.TWO_PHASE) >= 0.2,
-    ),
-    ours(
-        "edges-rehearsed",
-        "With the edges rehearsed along with the paths nothing is lost (peak minus end).",
-        lost.at(condition=ways.HEAD_START) <= 0.05,
-    ),
-    ours(
-        "embeddings-frozen",
-        "With the embeddings frozen as well nothing is lost either (peak minus end).",
-        lost.at(condition=ways.GEOMETRY) <= 0.02,
-    ),
-)
+SCORES = {
+    "high-peak": peak.at(condition=ways.TWO_PHASE) >= 0.8,
+    "then-it-deteriorates": lost.at(condition=ways.TWO_PHASE) >= 0.3,
+    "the-decision-too": lost_hardest.at(condition=ways.TWO_PHASE) >= 0.2,
+    "edges-rehearsed": lost.at(condition=ways.HEAD_START) <= 0.05,
+    "embeddings-frozen": lost.at(condition=ways.GEOMETRY) <= 0.02,
+}
 
-FIGURES = (
-    ways.through_training(
-        "two-phases",
-        "curves",
-        "Edges first, then paths: what is found and what is forgotten",
-        "Paths begin at the step where the trained ones rise. In two phases, paths alone and "
-        "everything moving, held-out paths come at once and are lost again as the edges are "
-        "forgotten; rehearsed edges keep them.",
-        y="value",
-        series="series",
-        facet="condition",
-        y_label="share",
-        columns=3,
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "fig36",
-    title="Paths after edges: found at once, then lost",
-    place="Figure 36, appendix D.3",
-    summary=(
-        "Trains a Transformer on the edges of a path-star and then on paths alone, everything "
-        "moving, and follows held-out paths and edges; beside it the same with the edges rehearsed "
-        "and with the embeddings frozen."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(stars=(ways.MINI,), paths=6, every=4),
         "cpu": Settings(),
@@ -131,13 +85,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 3},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        *ways.unprinted("stars"),
-        "paths",
-        "every",
-        *ways.OURS,
-        "Rehearsed edges and frozen embeddings are ours, and so is what counts as dramatic: .3.",
-    ),
+    scores=SCORES,
 )

@@ -8,10 +8,11 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Computation, Measure, Plan, lines, number, share
+from inweights.lab import Computation, Measure, Plan, number, share
 from inweights.recipes.derived import first_step, half_time
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
+from inweights.recipes.papers import recipe
 from inweights.theory.storage_tables import one_step
 from inweights.worlds.graph import Graph
 
@@ -162,120 +163,27 @@ def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts).filter(pl.col("step") <= 20)
 
 
-state, ours = gm.stating("fig6", "Fig. 6, §3.2", gm.BF16)
-
 soon, end = share("soon", "stored", condition=gm.BF16), share("end", "stored")
 
-CLAIMS = (
-    state(
-        "associative-in-two-steps",
-        "With frozen embeddings of width 512 every edge is stored in at most two steps (first step "
-        "of recall 1).",
-        number("times", "stored", architecture=gm.FROZEN).over("graph") <= 2.0,
-        published="2",
-    ),
-    state(
-        "one-step-of-correlation",
-        "One gradient step of the correlation loss stores every edge at width 512 (recall).",
-        share("one_step", "recall", width=512).over("graph") >= 1.0,
-        place="§3.2, Prop. 4",
-        condition="",
-    ),
-    state(
-        "lookup-before-geometry",
-        "With free embeddings TinyNN stores the edges before it is geometric: half-time of the "
-        "energy in the top eigenspaces minus first step of recall 1.",
-        number("free", "lag").over("graph") >= 1.0,
-    ),
-    state(
-        "geometry-takes-far-longer",
-        "On the cycle a geometric storage (least margin positive) takes ten times the steps of "
-        "recall 1 or more.",
-        number("free", "ratio", graph="cycle") >= 10.0,
-    ),
-    state(
-        "node2vec-takes-long",
-        "Node2Vec, which has no lookup, takes tens of steps: half-time of its energy in the top "
-        "eigenspaces.",
-        number("node2vec", "half_time").over("graph") >= 20.0,
-    ),
-    state(
-        "gpt-lookup-first",
-        "TinyGPT, too, stores the edges before it is geometric: half-time of its Spearman minus "
-        "first step of recall 1.",
-        number("gpt", "lag").over("graph") >= 0.0,
-    ),
-    ours(
-        "margin-soon",
-        "On the cycle TinyNN's geometry alone stores the edges after a hundred steps (share of "
-        "seeds whose mean margin over the smallest neighbour is positive).",
-        soon.at(horizon=LATE) >= 1.0,
-    ),
-    state(
-        "margin-later",
-        "It still does after the paper's 10,000 steps.",
-        end.at(horizon=LATE, condition=gm.BF16) >= 1.0,
-        place="C.3.1",
-    ),
-    ours(
-        "margin-later-slow",
-        "It does where AdamW's second moment forgets half as fast.",
-        end.at(horizon=SLOW, condition=gm.BF16) >= 1.0,
-        place="C.3.1",
-    ),
-    ours(
-        "rounding-keeps-the-margin",
-        "More seeds keep it in bfloat16 than in fp32, all else being the code's (share at the end, "
-        "difference).",
-        end.at(horizon=LATE, condition=gm.BF16) - end.at(horizon=LATE, condition=gm.CODE) >= 0.25,
-        place="C.3.1",
-    ),
-)
+SCORES = {
+    "associative-in-two-steps": number("times", "stored", architecture=gm.FROZEN).over("graph")
+    <= 2.0,
+    "one-step-of-correlation": share("one_step", "recall", width=512).over("graph") >= 1.0,
+    "lookup-before-geometry": number("free", "lag").over("graph") >= 1.0,
+    "geometry-takes-far-longer": number("free", "ratio", graph="cycle") >= 10.0,
+    "node2vec-takes-long": number("node2vec", "half_time").over("graph") >= 20.0,
+    "gpt-lookup-first": number("gpt", "lag").over("graph") >= 0.0,
+    "margin-soon": soon.at(horizon=LATE) >= 1.0,
+    "margin-later": end.at(horizon=LATE, condition=gm.BF16) >= 1.0,
+    "margin-later-slow": end.at(horizon=SLOW, condition=gm.BF16) >= 1.0,
+    "rounding-keeps-the-margin": end.at(horizon=LATE, condition=gm.BF16)
+    - end.at(horizon=LATE, condition=gm.CODE)
+    >= 0.25,
+}
 
-by_steps = partial(lines, x="step", x_label="step")
-of_graphs = partial(by_steps, y="value", series="series", facet="graph", columns=2)
 
-FIGURES = (
-    of_graphs(
-        "first-steps",
-        "curves",
-        "The first steps of a wide TinyNN",
-        "Width 512, frozen embeddings and free ones: edges that are known (top-degree recall), and "
-        "how much of the free ones' energy lies in the top eigenspaces.",
-        y_label="share",
-        y_limits=(0, 1),
-    ),
-    of_graphs(
-        "tiny-gpt",
-        "gpt_curves",
-        "TinyGPT's edges and its geometry, through training",
-        "Top-degree recall, and minus the Spearman correlation of cosine with hops.",
-        y_label="recall, −ρ",
-        labels={"geometry": "geometry (−ρ)"},
-    ),
-    by_steps(
-        "margins",
-        "margins",
-        "TinyNN's geometric margin on the cycle, through training",
-        "Mean margin over the smallest neighbour as the code takes it, in logits; above 0 the "
-        "geometry alone stores the edges. Rate .01 all along, no regulariser; in bfloat16 and in "
-        "fp32 with the code's vocabulary, and in fp32 with ours.",
-        y="margin",
-        series="moment",
-        facet="condition",
-        y_label="margin (logits)",
-    ),
-)
-
-RECIPE = gm.PAPER.recipe(
-    "fig6",
-    title="Steps to store edges as a lookup and as a geometry",
-    place="Figures 6, 21 and 22, §3.2",
-    summary=(
-        "Looks at every one of the first steps of a wide TinyNN, with its embeddings frozen and "
-        "free, at TinyGPT and Node2Vec through training, and at one gradient step of the "
-        "correlation loss: when are the edges stored, and when are the embeddings geometric?"
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             graphs=("cycle",),
@@ -295,24 +203,6 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
     version=gm.VERSION,
-    ours=(
-        "rate",
-        "early",
-        "second",
-        "every",
-        "gpt_every",
-        "gpt_most",
-        "descent.steps",
-        "widths",
-        *gm.OURS,
-        gm.OURS_BF16,
-        "Free TinyNN: width 512 and the cycle's rate .01 on all four graphs.",
-        "Geometric: half-way to the greatest energy in the top eigenspaces, half-way to the least "
-        "Spearman, or a positive margin over the smallest neighbour; the paper names no threshold.",
-        "A longer memory of AdamW's second moment (β₂ = .9995) was tried on the seeds 0 to 3.",
-        "'Far longer' is ten times: the paper's number of steps could not be read.",
-    ),
+    scores=SCORES,
 )

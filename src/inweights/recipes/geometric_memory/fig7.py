@@ -8,12 +8,12 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, number, share, sweeps
+from inweights.lab import Measure, Plan, number, share
 from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import top_energy
+from inweights.recipes.papers import recipe
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -96,89 +96,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = gm.PAPER.stating("fig7", "Fig. 7, §4.3")
-
 top = share("top", "top")
 node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (gm.NODE2VEC, gm.GPT))
 dimensions = number("dimensions", "dimensions", axis=MODEL, value=gm.NODE2VEC)
 
-CLAIMS = (
-    state(
-        "top-eigenspaces",
-        "Unregularised, six times as wide as the graph and taught single hops, Node2Vec has its "
-        "energy in the top eigenspaces.",
-        node2vec >= 0.85,
-    ),
-    state(
-        "two-on-the-cycle",
-        "On the cycle two eigendirections are used.",
-        dimensions.at(graph="cycle").within(2.0, 2.0),
-        published="2",
-    ),
-    state(
-        "few-everywhere",
-        "On every graph just those of the top eigenspaces are used (dimensions beyond).",
-        dimensions.of("extra").over("graph").within(0.0, 0.0),
-    ),
-    state(
-        "width-does-not-matter",
-        "So it is at every width from the number of nodes upwards.",
-        share("wide", "top").over("graph", "value") >= 0.85,
-        place="Prop. 10",
-    ),
-    state(
-        "scale-does-not-matter",
-        "And from every initial scale.",
-        share("swept", "top", axis=SCALE).over("graph", "value") >= 0.85,
-        source="ours",
-    ),
-    state(
-        "deeper-models-less",
-        "A deeper model is less low-rank: TinyGPT's energy in the top eigenspaces minus "
-        "Node2Vec's.",
-        gpt - node2vec <= -0.1,
-        place="Footnote 7",
-        condition=gm.CODE,
-    ),
-)
+SCORES = {
+    "top-eigenspaces": node2vec >= 0.85,
+    "two-on-the-cycle": dimensions.at(graph="cycle").within(2.0, 2.0),
+    "few-everywhere": dimensions.of("extra").over("graph").within(0.0, 0.0),
+    "width-does-not-matter": share("wide", "top").over("graph", "value") >= 0.85,
+    "scale-does-not-matter": share("swept", "top", axis=SCALE).over("graph", "value") >= 0.85,
+    "deeper-models-less": gpt - node2vec <= -0.1,
+}
 
-FIGURES = (
-    drawings.spectra(
-        "spectra",
-        "spectra",
-        "Energy by eigenspace, without any pressure",
-        "Node2Vec of width 100, plain gradient descent, no regularisation, one-hop facts: it "
-        "keeps the first eigenspaces and drops the others. TinyGPT keeps both ends, with the "
-        "code's settings and with ours.",
-        series="value",
-        facet="graph",
-        y_limits=(0, 1),
-        columns=2,
-    ),
-    sweeps(
-        "swept",
-        "swept",
-        "Neither width nor initial scale decides",
-        "Node2Vec's energy in the top eigenspaces (degenerate vectors left out). Width 2 is a "
-        "bottleneck, the others are not: the graphs have 15 to 17 nodes.",
-        axis="axis",
-        value="value",
-        y="top",
-        series="graph",
-        y_label="energy in the top eigenspaces",
-        y_limits=(0, 1),
-    ),
-)
 
-RECIPE = gm.PAPER.recipe(
-    "fig7",
-    title="A spectral bias without pressure",
-    place="Figure 7, §4.3",
-    summary=(
-        "Lets Node2Vec descend on the four tiny graphs at widths from 2 to 400 and from three "
-        "initial scales, with no regularisation, and measures the share of the embeddings' energy "
-        "in every eigenspace of the graph; TinyGPT stands beside it."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20
@@ -189,15 +122,6 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
     version=gm.VERSION,
-    ours=(
-        "widths",
-        "stds",
-        "most",
-        "draws",
-        *gm.OURS,
-        f"A space is used where it has more than {USED:g} times the energy of random vectors.",
-    ),
+    scores=SCORES,
 )

@@ -9,12 +9,12 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, share, sweeps
+from inweights.lab import Measure, Plan, cosine, share
 from inweights.models.configs import Init, Node2VecConfig
 from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.recipes.geometric_memory.derived import judged
+from inweights.recipes.papers import recipe
 from inweights.worlds.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
@@ -110,7 +110,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 _positive = (pl.col("margin") > 0).cast(pl.Float64)
 
-state = gm.PAPER.stating("fig9", "Fig. 9, §4.4", gm.BF16)
 
 energy = share("zigzags", "zigzag").over("graph")
 alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))
@@ -120,150 +119,31 @@ on_cycle = share("cycle_margins", "stored", condition=gm.BF16)
 least = on_cycle.at(over="min", self_edges=False)
 ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", gm.NN))
 
-CLAIMS = (
-    *(
-        state(
-            f"{short}-zigzags",
-            f"{model} zigzags: energy in the most negative eigenspace, minus that of random "
-            "vectors.",
-            bottom_alone.at(model=model) >= 0.05,
-        )
+SCORES = {
+    **{f"{short}-zigzags": bottom_alone.at(model=model) >= 0.05 for short, model in ZIGZAGGING},
+    "tied-does-not": alone.at(model=TIED) <= 0.05,
+    **{
+        f"self-edges-lessen-{short}": with_loops.at(model=model) - alone.at(model=model) <= -0.1
         for short, model in ZIGZAGGING
-    ),
-    state(
-        "tied-does-not",
-        "Tied Node2Vec cannot: its energy at the negative end.",
-        alone.at(model=TIED) <= 0.05,
-    ),
-    *(
-        state(
-            f"self-edges-lessen-{short}",
-            f"Self-edges lessen the zigzag of {model}: energy at the negative end, with minus "
-            "without.",
-            with_loops.at(model=model) - alone.at(model=model) <= -0.1,
-        )
+    },
+    **{f"self-edges-remove-{short}": excess.at(model=model) <= -0.1 for short, model in ZIGZAGGING},
+    **{
+        f"less-dominant-{short}": share("zigzags", "bottom").at(model=model, self_edges=True)
+        - share("zigzags", "bottom").at(model=model, self_edges=False)
+        <= -0.1
         for short, model in ZIGZAGGING
-    ),
-    *(
-        state(
-            f"self-edges-remove-{short}",
-            f"With them {model} has less energy at the negative end than random vectors "
-            "(difference).",
-            excess.at(model=model) <= -0.1,
-        )
-        for short, model in ZIGZAGGING
-    ),
-    *(
-        state(
-            f"less-dominant-{short}",
-            f"The most negative eigenspace is then usually less dominant in {model}: its energy, "
-            "with minus without, mean over the graphs.",
-            share("zigzags", "bottom").at(model=model, self_edges=True)
-            - share("zigzags", "bottom").at(model=model, self_edges=False)
-            <= -0.1,
-        )
-        for short, model in ZIGZAGGING
-    ),
-    state(
-        "unit-normal-does-not-move",
-        "From a unit normal start the untied model hardly zigzags: it stores the edges while its "
-        "spectrum stays that of random vectors (energy in the most negative space, difference).",
-        bottom_alone.at(model=UNIT) <= 0.03,
-        source="ours",
-    ),
-    state(
-        "edges-are-stored",
-        "Untied Node2Vec and TinyNN store every edge, self-edges too (top-degree recall).",
-        share("stored", "recall").over(*LABELS) >= 1.0,
-    ),
-    state(
-        "margin-positive",
-        "TinyNN of width 512 stores the cycle geometrically, without any regulariser: share of "
-        "seeds whose mean margin over the smallest neighbour is positive.",
-        least >= 1.0,
-        place="§3.2, C.3.1",
-    ),
-    state(
-        "margin-positive-max",
-        "The same over the largest neighbour, a weak test.",
-        on_cycle.at(over="max", self_edges=False) >= 1.0,
-        place="B.5, C.3.1",
-    ),
-    state(
-        "margin-beats-chance",
-        "It is geometric on more nodes than associative storage is (share of seeds, p ≤ .05).",
-        share("cycle_own", "beats_chance", self_edges=False) >= 1.0,
-        place="§3.2, C.3.1",
-    ),
-    state(
-        "margin-with-self-edges",
-        "With self-edges the margin over the smallest neighbour is positive for every seed.",
-        on_cycle.at(over="min", self_edges=True) >= 1.0,
-        place="Fig. 25, C.3.1",
-    ),
-)
+    },
+    "unit-normal-does-not-move": bottom_alone.at(model=UNIT) <= 0.03,
+    "edges-are-stored": share("stored", "recall").over(*LABELS) >= 1.0,
+    "margin-positive": least >= 1.0,
+    "margin-positive-max": on_cycle.at(over="max", self_edges=False) >= 1.0,
+    "margin-beats-chance": share("cycle_own", "beats_chance", self_edges=False) >= 1.0,
+    "margin-with-self-edges": on_cycle.at(over="min", self_edges=True) >= 1.0,
+}
 
-of_models = partial(
-    sweeps,
-    axis="graph",
-    value="model",
-    series="condition",
-    columns=2,
-    y_label="share of the energy",
-)
 
-FIGURES = (
-    of_models(
-        "bottom",
-        "beside_chance",
-        "Energy in the most negative eigenspace, where neighbours differ in sign",
-        "Always the eigenspace of the graph without self-edges. What is above random vectors is a "
-        "zigzag. The untied model starts small, from N(0, .02²), or from a unit normal.",
-        y="bottom",
-        y_limits=(0, 1),
-    ),
-    of_models(
-        "negative",
-        "beside_chance",
-        "Energy in all negative eigenspaces",
-        "These spaces hold about half of all directions, so that random vectors have half of "
-        "their energy here: the sum alone hardly tells a zigzag from chance.",
-        y="zigzag",
-        y_limits=(0, 1),
-    ),
-    drawings.spectra(
-        "spectra",
-        "trained_spectra",
-        "Energy by eigenspace of untied Node2Vec and TinyNN",
-        "Space 1 is the Fiedler space, the last the most negative one; both are those of the graph "
-        "without self-edges.",
-        series="condition",
-        facet="panel",
-        columns=4,
-    ),
-    sweeps(
-        "margins",
-        "least",
-        "Geometric margin of TinyNN over the smallest neighbour",
-        "Mean over nodes, in logits, if the middle layer only stretched the embeddings' axes, "
-        "without its bias and the node itself; above 0 the geometry alone stores the edges.",
-        axis="graph",
-        value="loops",
-        series="condition",
-        y="margin",
-        y_label="margin (logits)",
-    ),
-)
-
-RECIPE = gm.PAPER.recipe(
-    "fig9",
-    title="Zigzags, and how self-edges remove them",
-    place="Figure 9, §4.4; Figure 25",
-    summary=(
-        "Trains tied and untied Node2Vec and TinyNN on the four tiny graphs with and without "
-        "self-edges, and measures the energy at the negative end of the graph's spectrum, where "
-        "neighbours have opposite signs, beside random vectors; then TinyNN's geometric margin."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)
@@ -274,20 +154,6 @@ RECIPE = gm.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
     version=gm.VERSION,
-    ours=(
-        "std",
-        "most",
-        "draws",
-        "conditions",
-        *gm.OURS,
-        gm.OURS_BF16,
-        "Untied Node2Vec starts from N(0, .02²), as TinyNN does; the paper gives no scale. From "
-        "N(0, 1) it is shown beside it.",
-        "Models that learnt self-edges are seen through the graph without them: with them fewer "
-        "eigenspaces are negative, so that even random vectors would zigzag less.",
-        "Zigzag is energy in the most negative eigenspace beyond chance; .05 counts as some.",
-    ),
+    scores=SCORES,
 )

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Claim, Figure, Measure, Plan, Stating, atlas, share
+from inweights.lab import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import drawings
 from inweights.theory.layout import scene
 from inweights.worlds.graph import Graph
 
-__all__ = ["ORDER", "arbitrary", "figures", "filmed", "more_geometric", "pictures"]
+__all__ = ["ORDER", "filmed", "more_geometric", "pictures", "size"]
 
 #: From arbitrary to most geometric.
 ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
@@ -100,65 +99,9 @@ def pictures(
     }
 
 
-_size = share("correlation", "size").over("graph")
+size = share("correlation", "size").over("graph")
 
 
-def arbitrary(state: Stating) -> Claim:
-    """Return the claim that vectors which are not trained have nothing of the graph."""
-    return state(
-        "associative-is-arbitrary",
-        "Associative storage leaves the embeddings as they were drawn: |Spearman|, every graph.",
-        _size.at(architecture=gm.FROZEN) <= 0.2,
-        check=True,
-    )
-
-
-def more_geometric(state: Stating, more: str, less: str) -> Claim:
-    """Return the claim that an architecture is more geometric than another on every graph."""
-    return state(
-        f"{more.lower()}-beyond-{less.lower()}",
-        f"{more} is more geometric than {less} on every graph: difference of |Spearman|.",
-        _size.at(architecture=more) - _size.at(architecture=less) >= 0.0,
-    )
-
-
-def figures(seen: str = "", course: str = "") -> tuple[Figure, ...]:
-    """Return the atlas, the correlation at the end and its course.
-
-    Args:
-        seen: What is seen in the atlas on these graphs, below what is seen on any.
-        course: The same of the course.
-    """
-    return (
-        atlas(
-            "atlas",
-            "films",
-            "graphs",
-            "The same edges, as five architectures come to store them",
-            "Embeddings of the nodes in their three leading directions, one seed; the lines are "
-            "the edges that were trained. Each frame is turned to lie on the next one, so that "
-            f"what moves has moved. {seen}".rstrip(),
-            order=ORDER,
-        ),
-        drawings.on_graphs(
-            "correlation",
-            "correlation",
-            "Correlation of cosine with hop distance, all seeds",
-            "Spearman over all pairs that a path joins; −1 where the farther node is always the "
-            "less similar one. Random vectors are near 0.",
-            y="spearman",
-            y_label="Spearman",
-            y_limits=(-1, 1),
-        ),
-        drawings.course(
-            "curves",
-            "curves",
-            "When the geometry comes, and what becomes of it",
-            "Spearman of cosine against hops through training, the first seed, as in the picture "
-            f"above. {course}".rstrip(),
-            y="spearman",
-            series="architecture",
-            order=ORDER,
-            y_label="Spearman",
-        ),
-    )
+def more_geometric(more: str, less: str) -> Judged:
+    """Return the score that an architecture is more geometric than another on every graph."""
+    return size.at(architecture=more) - size.at(architecture=less) >= 0.0

@@ -10,7 +10,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Trial, Value, heatmaps, lines
+from inweights.lab import Curriculum, Measure, Trial, Value
 from inweights.models.configs import GPTConfig, MambaConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.own_path_star import OwnPathStar
@@ -25,7 +25,6 @@ __all__ = [
     "HEAD_START",
     "INTERLEAVED",
     "MINI",
-    "OURS",
     "PAPER_STAR",
     "PAPER_STARS",
     "PERMUTED",
@@ -36,11 +35,7 @@ __all__ = [
     "PathStarTraining",
     "Way",
     "curves",
-    "first_nodes",
-    "held_out",
     "recall",
-    "through_training",
-    "unprinted",
 ]
 
 Way = Literal[
@@ -74,40 +69,6 @@ FIRST: Loss = "first token"
 
 EDGES = ("edge", "reverse_edge")
 _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
-
-#: Shares against the steps of training.
-through_training = partial(lines, x="step", y_limits=(0, 1))
-#: Whole paths of held-out leaves.
-held_out = partial(through_training, y="exact", y_label="exact match, held out")
-#: Cosine of leaves and first nodes.
-first_nodes = partial(
-    heatmaps,
-    panel="panel",
-    row="leaf",
-    column="first",
-    value="cosine",
-    value_label="cosine",
-    limit=1.0,
-)
-
-#: What the paper does not give.
-OURS = (
-    "At cpu scale graphs of 601 and 801 nodes, 4 layers of width 32 and 2 heads, AdamW at 5e-3, "
-    "weight decay .1, flat with 100 warm-up steps and a line to 0 over the last fifth; all edges "
-    "and 32 training paths a step, chosen on the seeds 0 to 7. The task tokens [EDGE] and [PATH] "
-    "are the paper's.",
-    "Accuracy is by the largest logit over the whole vocabulary, on leaves whose path was never "
-    "trained.",
-)
-
-
-def unprinted(part: str) -> tuple[str, ...]:
-    """Return the settings of trainings in a part of a recipe that the paper does not give.
-
-    Its steps are epochs of batches of unknown make-up (B.3).
-    """
-    names = "edges", "paths", "together", "leaves", "sources", "rehearsed", "pressure", "settle"
-    return tuple(f"{part}.{name}" for name in names)
 
 
 def curves(every: int = 0) -> Measure:

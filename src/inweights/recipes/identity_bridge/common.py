@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from msgspec.structs import replace
 
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab import ModelConfig, Paper, Trial, Value, heatmaps
+from inweights.lab import ModelConfig, Trial, Value
 from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.two_hop import TwoHop
@@ -18,49 +16,12 @@ __all__ = [
     "BRIEF_TIED",
     "CONDITIONS",
     "NARROW",
-    "OURS",
-    "PAPER",
     "TIED_HEAD",
     "EmbMLPTraining",
     "GPTTraining",
-    "template_panels",
     "trial",
 ]
 
-PAPER = Paper(
-    "identity-bridge", "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory"
-)
-
-#: Settings that the paper does not print. They were chosen on the seeds 0 to 7.
-OURS = (
-    "GPT: 8 layers, width 128 (64 in the demonstration), 2 heads, N = 20; the paper has no size.",
-    "GPT: AdamW, rate 0.064 / width, cosine to 0 without warm-up, 280 full-batch steps, loss at "
-    "the last position. A loss at every position, a warm-up, fewer layers or a smaller width cost "
-    "accuracy (see beyond/where-the-bridge-holds).",
-    "Weight decay leaves the gains of norms and all biases alone.",
-    "GPT: every sequence starts at a random position in each step. With positions fixed, the "
-    "place where r2 stands in a query would never be trained.",
-    "GPT: the head is untied but where a condition says 'tied', as in the paper's appendix B. With "
-    "a tied head a small initialisation learns the identity unasked, so that the control leaks "
-    "(see beyond/where-the-bridge-holds).",
-    "GPT, tied: width 64, rate 1.5e-3, held for the first third of 240 steps, so that a strong "
-    "decay has time; its control without decay is trained alike.",
-    "Small initialisation: γ = 1.25; the paper says γ > 0.5. At width 64, γ = 0.5 to 0.9 is "
-    "larger than the standard 0.02.",
-    "Emb-MLP: full-batch gradient descent from σ = 0.01.",
-)
-
-#: Draws tables of logit templates, one matrix for each value of their column ``panel``.
-template_panels = partial(
-    heatmaps,
-    panel="panel",
-    row="row",
-    column="column",
-    value="value",
-    box="top",
-    column_group="column_group",
-    value_label="logit, centred by row",
-)
 
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")

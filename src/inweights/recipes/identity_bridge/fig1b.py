@@ -8,10 +8,11 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, share, sweeps
+from inweights.lab import Measure, Plan, share
 from inweights.models.configs import GPTConfig
 from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.papers import recipe
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -78,82 +79,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = ib.PAPER.stating("fig1b", "Fig. 1b, §3.2")
-
 out = share("queries", "accuracy", distribution="out")
 one, two = (out.at(relations=several) for several in (1, 2))
 known = share("memorised", "accuracy").over("relations", "told", "identity")
 
-CLAIMS = (
-    state(
-        "two-hops-do-not-help",
-        "Two-hop facts through half of the bridges do not generalise to the other half (accuracy).",
-        one.at(identity=False).over("model", "told") <= 0.1,
-    ),
-    state(
-        "identity-helps",
-        "With identities of all bridges the other half is answered.",
-        one.at(identity=True).over("model", "told") >= 0.9,
-    ),
-    state(
-        "several-relations-fail-without",
-        "With two second relations, too, two-hop facts say nothing of bridges that none of them "
-        "names.",
-        two.at(identity=False).over("model", "told") <= 0.1,
-        source="ours",
-    ),
-    state(
-        "several-relations-bridge",
-        "And with identities GPT-2 answers them, heeding the second relation (1/2 if it did not).",
-        two.at(identity=True, model="gpt").over("told") >= 0.75,
-        source="ours",
-    ),
-    state(
-        "several-relations-add",
-        "Emb-MLP adds what bridge and relation say, so that it cannot hold which of two relations "
-        "leads where: with identities it stays at one half.",
-        two.at(identity=True, model="emb-mlp").over("told").within(0.3, 0.6),
-        source="ours",
-    ),
-    state(
-        "facts-known-gpt",
-        "GPT-2 knows all facts that it is told, so that the failure is one to generalise (recall "
-        "of the least known role).",
-        known.at(model="gpt") >= 0.99,
-    ),
-    state(
-        "facts-known-emb-mlp",
-        "So does Emb-MLP where there is one second relation.",
-        known.at(model="emb-mlp", relations=1) >= 0.99,
-    ),
-)
+SCORES = {
+    "two-hops-do-not-help": one.at(identity=False).over("model", "told") <= 0.1,
+    "identity-helps": one.at(identity=True).over("model", "told") >= 0.9,
+    "several-relations-fail-without": two.at(identity=False).over("model", "told") <= 0.1,
+    "several-relations-bridge": two.at(identity=True, model="gpt").over("told") >= 0.75,
+    "several-relations-add": two.at(identity=True, model="emb-mlp").over("told").within(0.3, 0.6),
+    "facts-known-gpt": known.at(model="gpt") >= 0.99,
+    "facts-known-emb-mlp": known.at(model="emb-mlp", relations=1) >= 0.99,
+}
 
-FIGURES = (
-    sweeps(
-        "accuracy",
-        "shown",
-        "Two-hop questions through bridges that no two-hop fact names, and through others",
-        "Accuracy over all outputs. Out of distribution: the bridge is in no two-hop fact that is "
-        "trained. In distribution, which takes two second relations: it is, under the other one.",
-        axis="world",
-        value="given",
-        y="accuracy",
-        series="model",
-        y_label="accuracy",
-        y_limits=(0, 1),
-        columns=3,
-    ),
-)
 
-RECIPE = ib.PAPER.recipe(
-    "fig1b",
-    title="Two-hop facts do not teach two-hop reasoning, identities do",
-    place="Figure 1b, §3.2",
-    summary=(
-        "Trains Emb-MLP and GPT-2 from scratch on single hops and half of the two-hop facts, with "
-        "and without identities of all bridges, in worlds of one and of two second relations, and "
-        "asks two hops through bridges that no two-hop fact named."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(n=4, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
         "cpu": Settings(),
@@ -162,17 +104,5 @@ RECIPE = ib.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "n",
-        "relations",
-        "told",
-        "models",
-        "gpt",
-        "emb_mlp",
-        "Figure 1b is a sketch without settings: worlds, models, numbers and targets are ours.",
-        "GPT: width 64; the rest as in Figure 2. Maps are random, so that half of the facts is "
-        "another half with each seed.",
-    ),
+    scores=SCORES,
 )

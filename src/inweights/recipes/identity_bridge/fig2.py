@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, share
+from inweights.lab import Measure, Plan, cosine, share
 from inweights.recipes.derived import compositions, excess, memorised, where_known
 from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.papers import recipe
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -83,8 +83,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = ib.PAPER.stating("fig2", "Fig. 2, §4.1")
-
 C = "complexity"
 accuracy = share("compositions", "accuracy")
 emb, gpt, small = (accuracy.at(model=model, identity=True) for model in ib.CONDITIONS[:3])
@@ -94,121 +92,28 @@ emb_excess, small_excess = (
 )
 control = share("controls", "accuracy").over("model", C)
 
-CLAIMS = (
-    *(
-        state(
-            f"non-zero-{name}",
-            f"With identity {words} composes out of distribution at every complexity.",
-            score.over(C) >= 0.05,
-        )
-        for name, words, score in (
-            ("gpt", "GPT-2", gpt),
-            ("gpt-small", "small-initialisation GPT-2", small),
-            ("emb-mlp", "Emb-MLP", emb),
-        )
-    ),
-    state("c1-emb-mlp", "At C = 1 Emb-MLP does well.", emb.at(complexity=1) >= 0.99),
-    state("c1-gpt", "At C = 1 GPT-2 does well.", gpt.at(complexity=1) >= 0.9),
-    state(
-        "c1-gpt-small",
-        "At C = 1 small-initialisation GPT-2 does well.",
-        small.at(complexity=1) >= 0.95,
-    ),
-    *(
-        state(
-            f"falls-{name}",
-            f"Accuracy of {words} falls with C: from C = 1 to C = 5 by more than half.",
-            score.at(complexity=1) - score.at(complexity=5) >= 0.5,
-        )
-        for name, words, score in (("emb-mlp", "Emb-MLP", emb), ("gpt", "GPT-2", gpt))
-    ),
-    state(
-        "together",
-        "GPT-2 and Emb-MLP fall together: they differ by at most .2 at every C.",
-        (gpt - emb).over(C).within(-0.2, 0.2),
-    ),
-    state(
-        "emb-mlp-one-over-c",
-        "Emb-MLP is at 1/C for C = 2 to 5, as ties in the theory predict.",
-        emb_excess.over(C).within(-0.1, 0.1),
-    ),
-    state(
-        "small-above-one-over-c",
-        "Small initialisation exceeds 1/C at every C from 2 to 5.",
-        small_excess.over(C) >= 0.0,
-        published="> 1/C",
-    ),
-    state(
-        "small-degrades-slower",
-        "Small initialisation degrades more slowly: at C = 3 it is above the standard one.",
-        small.at(complexity=3) - gpt.at(complexity=3) >= 0.15,
-    ),
-    state(
-        "decay-recovers",
-        "Weight decay recovers accuracy at high complexity (C = 3; tied head, against the same "
-        "training without, where both know their facts).",
-        known.at(model="gpt-tied-decay") - known.at(model="gpt-tied") >= 0.05,
-        place="§4.4",
-    ),
-    state(
-        "without-identity-fails",
-        "Without identity composition fails, for every model with an untied head.",
-        control.at(head="untied") <= 0.15,
-    ),
-    state(
-        "without-identity-fails-tied",
-        "It fails so too with a tied head, which the paper has, with and without decay.",
-        control.at(head="tied") <= 0.15,
-        place="Fig. 2, App. B",
-    ),
-    state(
-        "facts-known",
-        "All facts are memorised, with and without identity, so that failure is not ignorance.",
-        share("memorised", "accuracy").over(*LABELS) >= 0.99,
-    ),
-)
+SCORES = {
+    "non-zero-gpt": gpt.over(C) >= 0.05,
+    "non-zero-gpt-small": small.over(C) >= 0.05,
+    "non-zero-emb-mlp": emb.over(C) >= 0.05,
+    "c1-emb-mlp": emb.at(complexity=1) >= 0.99,
+    "c1-gpt": gpt.at(complexity=1) >= 0.9,
+    "c1-gpt-small": small.at(complexity=1) >= 0.95,
+    "falls-emb-mlp": emb.at(complexity=1) - emb.at(complexity=5) >= 0.5,
+    "falls-gpt": gpt.at(complexity=1) - gpt.at(complexity=5) >= 0.5,
+    "together": (gpt - emb).over(C).within(-0.2, 0.2),
+    "emb-mlp-one-over-c": emb_excess.over(C).within(-0.1, 0.1),
+    "small-above-one-over-c": small_excess.over(C) >= 0.0,
+    "small-degrades-slower": small.at(complexity=3) - gpt.at(complexity=3) >= 0.15,
+    "decay-recovers": known.at(model="gpt-tied-decay") - known.at(model="gpt-tied") >= 0.05,
+    "without-identity-fails": control.at(head="untied") <= 0.15,
+    "without-identity-fails-tied": control.at(head="tied") <= 0.15,
+    "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
+}
 
-over_c = partial(
-    lines,
-    x=C,
-    series="model",
-    facet="bridge",
-    reference=("one_over_c", "1/C"),
-    x_label="complexity C",
-    y_limits=(0, 1),
-)
 
-FIGURES = (
-    over_c(
-        "accuracy",
-        "compositions",
-        "Unseen compositions against complexity",
-        "Share of out-of-distribution queries (e1, r1, r2) answered right, the largest logit over "
-        "all outputs. Mean over fresh seeds, 95% interval; the dashed line is 1/C.",
-        y="accuracy",
-        y_label="accuracy, all outputs",
-    ),
-    over_c(
-        "accuracy-among",
-        "compositions",
-        "The same, among the objects only",
-        "Share of queries whose right object has the largest logit among the objects. What the "
-        "figure above has less is mass on bridges: the model stops half-way.",
-        y="accuracy_among",
-        y_label="accuracy, among objects",
-    ),
-)
-
-RECIPE = ib.PAPER.recipe(
-    "fig2",
-    title="Identity unlocks unseen compositions, less so as complexity grows",
-    place="Figure 2, §4.1",
-    summary=(
-        "Trains Emb-MLP and GPT-2 (standard and small initialisation; a tied head, with and "
-        "without strong weight decay) on first hops (e1, r1) → e2 and second hops (e2, r2) → e3, "
-        "with and without the identities e2 → e2, in worlds where a subject reaches C objects; "
-        "then asks (e1, r1, r2), which was never trained. Accuracy is over all outputs."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             n=5, gpt=ib.BRIEF, tied=ib.BRIEF_TIED, emb_mlp=ib.EmbMLPTraining(steps=20)
@@ -224,7 +129,5 @@ RECIPE = ib.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("n", "tied_complexities", "tied_controls", "gpt", "tied", "emb_mlp", *ib.OURS),
+    scores=SCORES,
 )

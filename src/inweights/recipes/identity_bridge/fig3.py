@@ -10,7 +10,8 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.derived import compositions, memorised, own_peaks
-from inweights.recipes.identity_bridge.common import PAPER, EmbMLPTraining, template_panels
+from inweights.recipes.identity_bridge.common import EmbMLPTraining
+from inweights.recipes.papers import recipe
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
@@ -106,78 +107,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("fig3", "Fig. 3, §4.2")
-
 toward_bridges = number("selectors", "toward_bridges").over("identity")
 own_peak = share("peaks", "own")
 subject_on_object = own_peak.at(row_group="subject", column_group="object")
 accuracy = share("compositions", "accuracy").over("n")
 
-CLAIMS = (
-    state(
-        "r1-selects-bridges",
-        "r1 selects the bridges: its row is higher on bridges than on objects (logits).",
-        toward_bridges.at(row_group="first_relation") >= 0.5,
-    ),
-    state(
-        "r2-selects-objects",
-        "r2 selects the objects: its row is lower on bridges than on objects (logits).",
-        toward_bridges.at(row_group="second_relation") <= -0.5,
-    ),
-    state(
-        "bridge-rows-peak",
-        "With identity a bridge's row peaks on itself, and on its object among the objects.",
-        own_peak.at(identity=True, row_group="bridge").over("column_group") >= 0.99,
-    ),
-    state(
-        "subject-inherits-peak",
-        "With identity a subject's row inherits a peak on its object.",
-        subject_on_object.at(identity=True) >= 0.99,
-    ),
-    state(
-        "no-peak-without",
-        "Without identity a subject's row tells little about its object: the peak is at chance.",
-        subject_on_object.at(identity=False) <= 0.25,
-    ),
-    state(
-        "composes",
-        "With identity the sum of the rows selects the right object, for every N.",
-        accuracy.at(identity=True) >= 0.995,
-    ),
-    state(
-        "fails-without",
-        "Without identity it selects it never, for every N.",
-        accuracy.at(identity=False) <= 0.005,
-    ),
-    state(
-        "one-hop-known",
-        "One-hop sums select the right token: every fact is memorised.",
-        share("memorised", "accuracy").over(*LABELS) >= 0.999,
-    ),
-)
+SCORES = {
+    "r1-selects-bridges": toward_bridges.at(row_group="first_relation") >= 0.5,
+    "r2-selects-objects": toward_bridges.at(row_group="second_relation") <= -0.5,
+    "bridge-rows-peak": own_peak.at(identity=True, row_group="bridge").over("column_group") >= 0.99,
+    "subject-inherits-peak": subject_on_object.at(identity=True) >= 0.99,
+    "no-peak-without": subject_on_object.at(identity=False) <= 0.25,
+    "composes": accuracy.at(identity=True) >= 0.995,
+    "fails-without": accuracy.at(identity=False) <= 0.005,
+    "one-hop-known": share("memorised", "accuracy").over(*LABELS) >= 0.999,
+}
 
-FIGURES = (
-    template_panels(
-        "templates",
-        "panels",
-        "Logit templates with identity (top) and without (bottom)",
-        "Each row is the logit vector of a prompt, centred; red boxes mark the largest. With "
-        "identity the subject rows carry a second diagonal, on the objects: that is what "
-        "lets (a, r1, r2) find c. Without it the objects' block of the subjects is flat.",
-        row_group="row_group",
-        order=[title for *_, title in _PANELS],
-        columns=3,
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "fig3",
-    title="Identity writes the object into the subject's row",
-    place="Figure 3, §4.2",
-    summary=(
-        "Trains Emb-MLP by gradient descent on the two-hop world of complexity one, and reads its "
-        "row-wise logit templates W = E W_proj: what each token adds to every output."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(shown=4, sizes=(Size(n=4, training=EmbMLPTraining(steps=40, width=16)),)),
         "cpu": Settings(),
@@ -186,11 +134,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "shown",
-        "sizes",
-        "Full-batch gradient descent from σ = 0.01, rates 1, 2, 5 and widths 64, 64, 128.",
-    ),
+    scores=SCORES,
 )

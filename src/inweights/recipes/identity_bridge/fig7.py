@@ -9,7 +9,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, lines, number, share, through_time
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.derived import (
     compositions,
     correlation,
@@ -19,6 +19,7 @@ from inweights.recipes.derived import (
     over_blocks,
 )
 from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Phase
 from inweights.worlds.two_hop import TwoHop
 
@@ -109,94 +110,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = ib.PAPER.stating("fig7", "Fig. 7, §4.4")
-
 in_step = cosine("in_step", "correlation").over("model")
-AT_R1, AT_ANSWER = "(e1, r1) and e2", "(e1, r1, r2) and (e2, r2)"
-MEANT = {
-    "cosine": "the cosine",
-    "contrast": "the cosine with the own bridge minus that with others",
+
+SCORES = {
+    "memory-first": number("leads", "memory_leads", model="gpt-small") >= 5.0,
+    "recall-first": share("at_recall", "accuracy").over("model") <= 0.2,
+    "in-step": in_step.at(place="first_hop", by="cosine") >= 0.8,
+    "in-step-contrast": in_step.at(place="first_hop", by="contrast") >= 0.8,
+    "in-step-at-answer": in_step.at(place="query", by="cosine") >= 0.8,
+    "in-step-at-answer-contrast": in_step.at(place="query", by="contrast") >= 0.8,
+    "alignment-leads": number("leads", "alignment_r1_leads").over("model") >= 5.0,
 }
 
-CLAIMS = (
-    state(
-        "memory-first",
-        "The shared memory a → c appears before generalisation (steps by which its half-time "
-        "leads that of accuracy; small initialisation, C = 2).",
-        number("leads", "memory_leads", model="gpt-small") >= 5.0,
-    ),
-    state(
-        "recall-first",
-        "Memorisation of the facts ends while generalisation is missing (accuracy at the first "
-        f"measurement where recall of every role is at least {KNOWN}).",
-        share("at_recall", "accuracy").over("model") <= 0.2,
-    ),
-    *(
-        state(
-            name,
-            f"Accuracy rises in step with alignment of {pair} (correlation over training with the "
-            f"mean over the blocks of {MEANT[by]}).",
-            in_step.at(place=place, by=by) >= 0.8,
-            source=source,
-        )
-        for name, pair, place, by, source in (
-            ("in-step", AT_R1, "first_hop", "cosine", "identity-bridge"),
-            ("in-step-contrast", AT_R1, "first_hop", "contrast", "ours"),
-            ("in-step-at-answer", AT_ANSWER, "query", "cosine", "ours"),
-            ("in-step-at-answer-contrast", AT_ANSWER, "query", "contrast", "ours"),
-        )
-    ),
-    state(
-        "alignment-leads",
-        "Alignment at the first relation leads accuracy (steps between half-times).",
-        number("leads", "alignment_r1_leads").over("model") >= 5.0,
-        source="ours",
-    ),
-)
 
-FIGURES = (
-    through_time(
-        "film",
-        ("film_curves", "logits", "states"),
-        "From memory to composition",
-        "Left: accuracy on unseen compositions, recall of the least known fact role, how often "
-        "the own bridge is the nearest at r1 and at r2, and how often (e1, r2) points at an "
-        "object that e1 reaches. Right: logits of every query, and the states of six queries "
-        "(circles) and of their bridges' second hops (stars) through the layers. Move the "
-        "slider through training.",
-        row_group="row_group",
-        column_group="column_group",
-        layer="depth",
-        kinds=("bridge", "subject"),
-        kind_labels=("(e2, r2)", "(e1, r1, r2)"),
-        y_label="share",
-        y_limits=(0, 1),
-        matrix_label="logit, centred by row",
-    ),
-    lines(
-        "curves",
-        "curves",
-        "What comes first",
-        "Mean over fresh seeds with 95% interval, for small and standard initialisation.",
-        x="step",
-        y="value",
-        series="series",
-        facet="model",
-        x_label="step",
-        y_label="share",
-        y_limits=(0, 1),
-    ),
-)
-
-RECIPE = ib.PAPER.recipe(
-    "fig7",
-    title="Alignment leads, generalisation follows",
-    place="Figure 7, §4.4",
-    summary=(
-        "Trains GPT-2 with small and with standard initialisation at C = 2 and measures, all "
-        "along, what the subject alone says about its objects, how well subject and bridge align, "
-        "and which unseen compositions are answered."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             n=4,
@@ -209,7 +137,5 @@ RECIPE = ib.PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("n", "every", "gpt", *ib.OURS),
+    scores=SCORES,
 )

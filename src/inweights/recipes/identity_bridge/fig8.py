@@ -7,13 +7,13 @@ from functools import partial
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Plan, cosine, share, sweeps
+from inweights.lab import Plan, cosine, share
 from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.fine_tune import FineTune
-from inweights.recipes.identity_bridge.common import PAPER
 from inweights.recipes.language.experiment import computations
 from inweights.recipes.language.facts import Facts, TrainingMix
 from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
+from inweights.recipes.papers import recipe
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 
@@ -71,8 +71,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 _RISES = {"rise": "probability", "share_rise": "share among candidates"}
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
-state = PAPER.stating("fig8", "Fig. 8, §4.5")
-ours = partial(state, source="ours")
 
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
@@ -80,106 +78,31 @@ every_rise = cosine("all", "share_rise").over("model")
 accuracy = share("accuracy", "accuracy").over("model")
 gain = cosine("accuracy", "gain").over("model")
 
-CLAIMS = (
-    *(
-        state(
-            f"rise-{name}",
-            f"Under the prompt (e1, r2) the answer's probability rises more in {kind} than in "
-            "D_incorrect, after one-hop fine-tuning (difference of the mean rises).",
-            rise.at(set=kind) - rise.at(set=INCORRECT) >= 0.05,
-            published="picture",
-        )
+SCORES = {
+    **{
+        f"rise-{name}": rise.at(set=kind) - rise.at(set=INCORRECT) >= 0.05
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
-    ),
-    state(
-        "rise-incorrect",
-        "In D_incorrect it rises slightly (mean rise of the probability).",
-        rise.at(set=INCORRECT).within(0.0, 0.1),
-        published="slightly improved",
-    ),
-    state(
-        "identity-adds-little",
-        "On a pretrained model the identity adds little two-hop accuracy (difference to one-hop "
-        "fine-tuning on as many tokens).",
-        (
-            accuracy.at(condition=IDENTITY, what="composition")
-            - accuracy.at(condition=ONE, what="composition")
-        ).within(-0.05, 0.05),
-        published="not significant",
-    ),
-    state(
-        "tuning-helps",
-        "Fine-tuning on single hops improves two-hop reasoning (accuracy after minus before).",
-        gain.at(condition=ONE, what="composition") >= 0.02,
-        published="to a certain extent",
-    ),
-    *(
-        ours(
-            f"share-{name}",
-            f"The same of {kind} against D_incorrect holds for the answer's share among the "
-            "candidates, so that it is not one of all answers rising (difference).",
-            share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05,
-        )
+    },
+    "rise-incorrect": rise.at(set=INCORRECT).within(0.0, 0.1),
+    "identity-adds-little": (
+        accuracy.at(condition=IDENTITY, what="composition")
+        - accuracy.at(condition=ONE, what="composition")
+    ).within(-0.05, 0.05),
+    "tuning-helps": gain.at(condition=ONE, what="composition") >= 0.02,
+    **{
+        f"share-{name}": share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05
         for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
-    ),
-    ours(
-        "needs-the-first-hop",
-        "The share rises by more than where the first hop is never told, so that it comes from "
-        "putting two facts together and not from second hops alone (difference, all chains).",
-        every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
-    ),
-    *(
-        ours(
-            f"{hop.replace('_', '-')}-known",
-            f"The {hop.replace('_', ' ')} is known after one-hop fine-tuning (accuracy among the "
-            "candidates).",
-            accuracy.at(condition=ONE, what=hop) >= 0.9,
-        )
+    },
+    "needs-the-first-hop": every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
+    **{
+        f"{hop.replace('_', '-')}-known": accuracy.at(condition=ONE, what=hop) >= 0.9
         for hop in ("first_hop", "second_hop")
-    ),
-)
+    },
+}
 
-FIGURES = (
-    sweeps(
-        "rise",
-        "shown",
-        "How the answer's probability changes under the prompt (e1, r2)",
-        "Rise after fine-tuning, by set: D_correct right before and after, D_partial right "
-        "after only, D_incorrect wrong after. Left the raw probability, as in the paper; right "
-        "the share among the candidates, which does not rise when all answers do.",
-        axis="what",
-        value="set",
-        y="value",
-        series="condition",
-        y_label="rise",
-    ),
-    sweeps(
-        "accuracy",
-        "kept",
-        "What is known of real people and substances after fine-tuning",
-        "Accuracy among the candidates. In the control the first hop is never told: what it "
-        "answers is prior knowledge.",
-        axis="what",
-        value="condition",
-        y="accuracy",
-        series="model",
-        y_limits=(0.0, 1.0),
-        columns=3,
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "fig8",
-    title="One-hop fine-tuning strengthens (e1, r2) where two hops succeed",
-    place="Figure 8, §4.5",
-    summary=(
-        "Fine-tunes a pretrained model on single hops about real people, their birthplaces and "
-        "countries, and about substances; no two-hop statement is trained. Splits the questions "
-        "into those right before and after, right after only, and wrong after, and measures what "
-        "the prompt with the first relation left out says of the answer. Stated before running: "
-        "raw probabilities are judged as published, shares among the candidates beside them, and a "
-        "control never hears of the subject."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             models=("@tiny",),
@@ -196,16 +119,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 1, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "models",
-        "device",
-        "tokens",
-        "tuning",
-        "The facts: the paper's TwoHopFact is a download; ours are 124 real facts in the package.",
-        "Models, rates, numbers of updates and wordings, which the paper does not give.",
-        "The prompt (e1, r2) is the second hop's with the subject in the bridge's place.",
-        "Candidates, shares and the control that is told second hops only.",
-    ),
+    scores=SCORES,
 )

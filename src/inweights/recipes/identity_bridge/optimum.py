@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Claim, Computation, Measure, Optimum, Plan, Recipe, Trial, computed
+from inweights.lab import Computation, Measure, Optimum, Plan, Trial, computed
 from inweights.recipes.derived import blocks, compositions, extremes, own_peaks
-from inweights.recipes.identity_bridge.common import PAPER, template_panels
 from inweights.theory.proof import known_norm
 from inweights.worlds.two_hop import TwoHop
 
-__all__ = ["Settings", "block", "gap", "least", "most", "peak", "recipe"]
+__all__ = ["Settings", "block", "gap", "least", "most", "peak"]
 
 #: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
@@ -104,48 +102,10 @@ most = least.of("largest")
 gap = computed("norms", "gap").over("n")
 
 
-def recipe(
-    name: str,
-    *,
-    identity: bool,
-    title: str,
-    caption: str,
-    claims: Sequence[Claim],
-) -> Recipe:
-    """Return the recipe of one of the two figures."""
-    given = "with" if identity else "without"
-    figure = template_panels(
-        "optimum",
-        "panels",
-        f"The optimal W {given} identity",
-        caption,
-        row_group="row_group",
-        order=list(_PANELS.values()),
-        columns=3,
-    )
-    return PAPER.recipe(
-        name,
-        title=title,
-        place=f"Figure {name[-1]}, §4.3",
-        summary=(
-            "Solves program (2), the least nuclear norm under all margins, for the two-hop world "
-            f"of complexity one {given} identities, and reads the optimal W. Nothing is trained."
-        ),
-        scales={
-            "smoke": Settings(n=4, sizes=(4,)),
-            "cpu": Settings(),
-            "paper": Settings(sizes=(5, 10, 20, 50, 100, 200)),
-        },
-        seeds={"smoke": 1, "cpu": 1, "paper": 1},
-        plan=partial(plan, identity=identity),
-        derive=derive,
-        claims=claims,
-        figures=(figure,),
-        version=2,
-        ours=(
-            "n",
-            "sizes",
-            "gap",
-            "N = 5 to 50; the paper does not print the size of its Figures 4 and 5.",
-        ),
-    )
+#: Settings by scale: the paper's own sizes are not printed.
+SCALES = {
+    "smoke": Settings(n=4, sizes=(4,)),
+    "cpu": Settings(),
+    "paper": Settings(sizes=(5, 10, 20, 50, 100, 200)),
+}
+VERSION = 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
 import polars as pl
@@ -11,9 +10,9 @@ import inweights as iw
 from inweights import lab
 from inweights.config import Config, check_size
 from inweights.models.configs import EmbMLPConfig, Init
-from inweights.recipes.identity_bridge.common import PAPER
-from inweights.recipes.identity_bridge.proofs import CLAIMS as PROVED
-from inweights.recipes.identity_bridge.proofs import computations, ours, state
+from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
+from inweights.recipes.identity_bridge.proofs import computations
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.two_hop import TwoHop
 
@@ -106,98 +105,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 direction = lab.cosine("ends", "cosine")
 standard, small, large, decay = (direction.at(training=training) for training in TRAININGS)
 
-CLAIMS = (
-    *PROVED,
-    ours(
-        "ties-predict-one-over-c",
-        "At C ≥ 2 the optimum ties or nearly ties: its expected accuracy minus 1/C.",
-        lab.computed("expected", "excess").over("complexity").within(-0.02, 0.02),
-        place="§4.1",
-    ),
-    state(
-        "signs-agree",
-        "Trained Emb-MLP has the sign of the margin that the optimum has.",
-        lab.share("ends", "agrees").over("identity", "training") >= 0.999,
-    ),
-    state(
-        "direction-with",
-        "With identity the direction of W comes close to that of the optimum (cosine).",
-        standard.at(identity=True) >= 0.95,
-    ),
-    state(
-        "direction-without",
-        "Without identity the direction of W comes as close (cosine).",
-        standard.at(identity=False) >= 0.95,
-    ),
-    state(
-        "norm-is-least",
-        "Training finds the least norm: nuclear norm at a least margin of 1, over the optimum's.",
-        lab.number("ends", "excess", training="standard").over("identity") <= 0.05,
-    ),
-    ours(
-        "small-initialisation-closer",
-        "A small initialisation ends closer to the optimum than a large one (cosine).",
-        (small - large).over("identity") >= 0.0,
-    ),
-    ours(
-        "decay-closer",
-        "Weight decay ends closer to the optimum than none (cosine).",
-        (decay - standard).over("identity") >= 0.0,
-    ),
-)
+SCORES = {
+    **PROVED,
+    "ties-predict-one-over-c": lab.computed("expected", "excess")
+    .over("complexity")
+    .within(-0.02, 0.02),
+    "signs-agree": lab.share("ends", "agrees").over("identity", "training") >= 0.999,
+    "direction-with": standard.at(identity=True) >= 0.95,
+    "direction-without": standard.at(identity=False) >= 0.95,
+    "norm-is-least": lab.number("ends", "excess", training="standard").over("identity") <= 0.05,
+    "small-initialisation-closer": (small - large).over("identity") >= 0.0,
+    "decay-closer": (decay - standard).over("identity") >= 0.0,
+}
 
-through_training = partial(
-    lab.lines, x="step", series="training", facet="condition", x_label="steps of gradient descent"
-)
 
-FIGURES = (
-    lab.lines(
-        "margins",
-        "margins",
-        "The margin of compositions at the optimum, for any n",
-        "Normalised: the facts have a margin of 1. With identity the margin falls to .541, that is "
-        "1/√(2+√2), and stays there; without it is -n/(n+1).",
-        x="n",
-        y="value",
-        series="identity",
-        x_log=True,
-        x_label="n, subjects and objects",
-        y_label="margin of a composition",
-    ),
-    through_training(
-        "direction",
-        "curves",
-        "Training turns towards the optimum",
-        "Cosine of the trained W with the optimum of program (2), both centred by row (it "
-        "starts at 0). Training comes close early, and then only slowly closer; weight decay "
-        "closes more of the gap.",
-        y="cosine",
-        y_label="cosine with the optimum",
-        y_limits=(0.8, 1.0),
-    ),
-    through_training(
-        "training-margin",
-        "curves",
-        "The margin of compositions while Emb-MLP trains",
-        "Median over the queries, normalised by the least margin of the facts, once that is "
-        "positive. Dashed: the margin at the optimum.",
-        y="query_margin",
-        reference=("expected", "optimum"),
-        y_label="margin of a composition",
-        y_limits=(-1.5, 1.5),
-    ),
-)
-
-RECIPE = PAPER.recipe(
-    "theory",
-    title="The proofs, step by step, and training against them",
-    place="§4.3, Appendix A",
-    summary=(
-        "Takes the optimum of program (2) in closed form for n up to 10,000, checks our proof of "
-        "it on whole matrices and each lemma, proposition, condition and assumption of the paper's "
-        "proofs; solves the full program from random starts; then follows the direction of "
-        "Emb-MLP's weights through training."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(
             sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
@@ -208,22 +131,6 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 8, "paper": 10},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
     version=2,
-    ours=(
-        "sizes",
-        "full",
-        "ties",
-        "complexities",
-        "every",
-        "trained",
-        "steps",
-        "rate",
-        "width",
-        "Emb-MLP: full-batch gradient descent, rate 1, width 64, N = 10, σ = .01, .001 and .3, "
-        "weight decay 1e-4; the paper does not say how it compared training with the program.",
-        "Program (2) is taken with all its constraints; the paper's (4), (35) and (37) leave out "
-        "the one against other objects.",
-    ),
+    scores=SCORES,
 )

@@ -9,7 +9,7 @@ from inweights import lab
 from inweights.config import Config
 from inweights.models.configs import DeepLinearConfig, EmbMLPConfig, Init
 from inweights.recipes.derived import memorised
-from inweights.recipes.out_of_context.implication import PAPER
+from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.implication import Implication
 
@@ -74,80 +74,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = PAPER.stating("factorised", "§4")
-ours = lab.Paper("out-of-context", PAPER.title, claims_of="ours").stating("factorised", "ours")
-
 CELL = ("members", "told")
 accuracy = lab.share("questions", "accuracy")
 among = lab.share("questions", "accuracy_among")
 nuclear, frobenius = lab.number("nuclear", "norm"), lab.number("frobenius", "norm")
 
-CLAIMS = (
-    state(
-        "two-matrices-conclude",
-        "The product of two matrices, trained, concludes what is told of three of eight members of "
-        "the others (accuracy).",
-        accuracy.at(model=FACTORISED, members=8, told=3) >= 0.9,
-    ),
-    state(
-        "sample-efficient",
-        "It does so from one example a group, of eight members and of sixteen (accuracy).",
-        accuracy.at(model=FACTORISED, told=1).over("members") >= 0.9,
-    ),
-    state(
-        "one-matrix-does-not",
-        "One matrix in the place of the two does not: among the values of five groups it guesses "
-        "(accuracy among them; chance is .20).",
-        among.at(model=MERGED).over(*CELL) <= 0.3,
-    ),
-    state(
-        "less-nuclear",
-        "Two matrices end with the smaller nuclear norm at a least margin of 1 (difference).",
-        (nuclear.at(model=FACTORISED) - nuclear.at(model=MERGED)).over(*CELL) <= 0.0,
-    ),
-    state(
-        "less-frobenius",
-        "One matrix ends with the smaller Frobenius norm at a least margin of 1 (difference).",
-        (frobenius.at(model=MERGED) - frobenius.at(model=FACTORISED)).over(*CELL) <= 0.0,
-    ),
-    ours(
-        "a-tie",
-        "One matrix ties, as the least Frobenius norm does exactly: margin of the questions at a "
-        "least margin of the facts of 1.",
-        lab.number("ends", "query_margin", model=MERGED).over(*CELL).within(-0.02, 0.02),
-    ),
-    ours(
-        "memorised",
-        "Both know all facts (accuracy on the worst role).",
-        lab.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
-    ),
-)
+SCORES = {
+    "two-matrices-conclude": accuracy.at(model=FACTORISED, members=8, told=3) >= 0.9,
+    "sample-efficient": accuracy.at(model=FACTORISED, told=1).over("members") >= 0.9,
+    "one-matrix-does-not": among.at(model=MERGED).over(*CELL) <= 0.3,
+    "less-nuclear": (nuclear.at(model=FACTORISED) - nuclear.at(model=MERGED)).over(*CELL) <= 0.0,
+    "less-frobenius": (frobenius.at(model=MERGED) - frobenius.at(model=FACTORISED)).over(*CELL)
+    <= 0.0,
+    "a-tie": lab.number("ends", "query_margin", model=MERGED).over(*CELL).within(-0.02, 0.02),
+    "memorised": lab.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
+}
 
-FIGURES = (
-    lab.lines(
-        "accuracy",
-        "questions",
-        "Two matrices conclude; one matrix guesses",
-        "Accuracy among the values of five groups, on members of whom nothing is told. Chance is "
-        ".20. A panel for each size of a group.",
-        x="told",
-        y="accuracy_among",
-        series="model",
-        facet="members",
-        x_label="members told, of a group",
-        y_label="accuracy among the values",
-        y_limits=(0.0, 1.0),
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "factorised",
-    title="Two matrices conclude what one matrix does not",
-    place="§4",
-    summary=(
-        "Trains the product of two matrices, and one matrix in their place, on groups that share "
-        "a value, and compares what they conclude and their nuclear and Frobenius norms."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
         "cpu": Settings(),
@@ -156,16 +101,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 12, "paper": 12},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=(
-        "groups",
-        "cells",
-        "width",
-        "std",
-        "rates",
-        "steps",
-        "Two matrices are Emb-MLP, one a linear network of one layer, whose logits are sums of its "
-        "tokens' rows; attention is uniform in both. Settings were chosen on the seeds 0 to 3.",
-    ),
+    scores=SCORES,
 )

@@ -7,11 +7,11 @@ from functools import partial
 from inweights import lab
 from inweights.config import Config
 from inweights.recipes import kinds
+from inweights.recipes.papers import recipe
 from inweights.worlds.reversal import Reversal
 
 __all__ = ["RECIPE", "Settings"]
 
-PAPER = lab.Paper("reversal-curse", "Breaking the Reversal Curse via Identity Bridge")
 PHRASED = "both, phrased"
 
 
@@ -64,113 +64,34 @@ def _world(
     }, world
 
 
-state = PAPER.stating("told-reversals", "§3")
-ours = lab.Paper("reversal-curse", PAPER.title, claims_of="ours").stating("told-reversals", "ours")
-
 accuracy = lab.share("questions", "accuracy")
 among = lab.share("questions", "accuracy_among")
 gpt_phrased = accuracy.at(identities=PHRASED, model=kinds.GPT)
 MODEL = "model"
 
-CLAIMS = (
-    state(
-        "curse",
-        "Without identities no reversal follows, whatever is told of others (accuracy).",
-        accuracy.at(identities="none").over(MODEL, "told") <= 0.1,
-    ),
-    state(
-        "identities-alone",
-        "With identities on both ends, and nothing told, the right subject is found among the "
-        "subjects (accuracy among them, GPT).",
-        among.at(identities="both", told=0, model=kinds.GPT) >= 0.5,
-    ),
-    state(
-        "one-layer",
-        "One layer does that: with identities on both ends Emb-MLP finds the right subject among "
-        "the subjects, with nothing told (accuracy among them).",
-        among.at(identities="both", told=0, model=kinds.EMB_MLP) >= 0.9,
-    ),
-    state(
-        "one-layer-without",
-        "Without identities it guesses (accuracy among the subjects; chance is .05).",
-        among.at(identities="none", told=0, model=kinds.EMB_MLP) <= 0.15,
-    ),
-    state(
-        "phrased-alone",
-        "The same with identities that are phrased, as the paper's are (accuracy among the "
-        "subjects, GPT).",
-        among.at(identities=PHRASED, told=0, model=kinds.GPT) >= 0.5,
-    ),
-    ours(
-        "ten-phrased",
-        "Identities on both ends that are phrased, and ten reversals of twenty, reverse the others "
-        "in a GPT (accuracy).",
-        gpt_phrased.at(told=10) >= 0.7,
-    ),
-    ours(
-        "five-phrased",
-        "So do phrased identities and five reversals of twenty (accuracy, GPT).",
-        gpt_phrased.at(told=5) >= 0.6,
-    ),
-    ours(
-        "two-phrased",
-        "Two of twenty reverse half of the others (accuracy, GPT).",
-        gpt_phrased.at(told=2) >= 0.5,
-    ),
-    ours(
-        "none-phrased",
-        "Phrased identities alone, with nothing told, reverse none (accuracy).",
-        accuracy.at(identities=PHRASED, told=0).over(MODEL) <= 0.1,
-    ),
-    ours(
-        "soft-program-describes-phrased",
-        "With phrased identities the soft program at a decay of 1e-2 says what Emb-MLP answers "
-        "that is trained without any.",
-        lab.share("agreement", "agrees", phrased=True, model=kinds.EMB_MLP) >= 0.9,
-    ),
-    ours(
-        "not-over-all-outputs",
-        "That alone does not make it the answer among all outputs: nothing told, no reversal.",
-        accuracy.at(identities="both", told=0).over(MODEL) <= 0.1,
-    ),
-    ours(
-        "half-told-reverses-the-rest",
-        "Identities on both ends and half of the reversals told reverse the others (accuracy).",
-        accuracy.at(identities="both", told=10).over(MODEL) >= 0.7,
-    ),
-    ours(
-        "one-end-is-not-enough",
-        "Identities of the subjects alone do not, with half told (accuracy).",
-        accuracy.at(identities="first", told=10).over(MODEL) <= 0.1,
-    ),
-    *kinds.stated_of_both(ours, "identities", "told", phrased=False),
-)
+SCORES = {
+    "curse": accuracy.at(identities="none").over(MODEL, "told") <= 0.1,
+    "identities-alone": among.at(identities="both", told=0, model=kinds.GPT) >= 0.5,
+    "one-layer": among.at(identities="both", told=0, model=kinds.EMB_MLP) >= 0.9,
+    "one-layer-without": among.at(identities="none", told=0, model=kinds.EMB_MLP) <= 0.15,
+    "phrased-alone": among.at(identities=PHRASED, told=0, model=kinds.GPT) >= 0.5,
+    "ten-phrased": gpt_phrased.at(told=10) >= 0.7,
+    "five-phrased": gpt_phrased.at(told=5) >= 0.6,
+    "two-phrased": gpt_phrased.at(told=2) >= 0.5,
+    "none-phrased": accuracy.at(identities=PHRASED, told=0).over(MODEL) <= 0.1,
+    "soft-program-describes-phrased": lab.share(
+        "agreement", "agrees", phrased=True, model=kinds.EMB_MLP
+    )
+    >= 0.9,
+    "not-over-all-outputs": accuracy.at(identities="both", told=0).over(MODEL) <= 0.1,
+    "half-told-reverses-the-rest": accuracy.at(identities="both", told=10).over(MODEL) >= 0.7,
+    "one-end-is-not-enough": accuracy.at(identities="first", told=10).over(MODEL) <= 0.1,
+    **kinds.common_scores("identities", "told", phrased=False),
+}
 
-FIGURES = (
-    lab.lines(
-        "accuracy",
-        "questions",
-        "Reversals that follow, by how many others are told",
-        "Accuracy over all outputs on the reversals that are not told, of 20 pairs; a panel for "
-        "each choice of the ends that have identities, bare or phrased.",
-        x="told",
-        y="accuracy",
-        series="model",
-        facet="identities",
-        x_label="reversals told, of 20",
-        y_label="accuracy on the others",
-        y_limits=(0.0, 1.0),
-    ),
-)
 
-RECIPE = PAPER.recipe(
-    "told-reversals",
-    title="The reversal curse, identities, and a few reversals that are told",
-    place="§3",
-    summary=(
-        "Trains Emb-MLP (with decay and without) and a GPT on 20 facts told one way, with and "
-        "without identities and a few reversals, and asks for the other reversals."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
         "cpu": Settings(),
@@ -179,7 +100,5 @@ RECIPE = PAPER.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 10},
     plan=plan,
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
-    claims=CLAIMS,
-    figures=FIGURES,
-    ours=("n", "told", "told_phrased", "undecayed", *kinds.OURS),
+    scores=SCORES,
 )

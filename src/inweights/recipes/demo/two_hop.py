@@ -8,19 +8,14 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Measure, Paper, Plan, lines, share
+from inweights.lab import Measure, Plan, share
 from inweights.recipes.derived import compositions
 from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.papers import recipe
 from inweights.worlds.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
-DEMO = Paper(
-    "demo",
-    ib.PAPER.title,
-    claims_of=ib.PAPER.source,
-    ours=("n", "every", "gpt", "emb_mlp", *ib.OURS),
-)
 
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {
@@ -86,56 +81,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-state = DEMO.stating("two-hop", "Fig. 2, §4.1")
-
 accuracy = share("compositions", "accuracy").over("model")
 
-CLAIMS = (
-    state(
-        "with-identity",
-        "With b → b the model answers (a, r1, r2), which it never saw.",
-        accuracy.at(identity=True) >= 0.9,
-    ),
-    state(
-        "without-identity",
-        "Without b → b the same model, knowing the same facts, does not.",
-        accuracy.at(identity=False) <= 0.15,
-    ),
-)
+SCORES = {
+    "with-identity": accuracy.at(identity=True) >= 0.9,
+    "without-identity": accuracy.at(identity=False) <= 0.15,
+}
 
-FIGURES = (
-    lines(
-        "learning",
-        "learning",
-        "One extra kind of fact, b → b, unlocks composition",
-        "A small GPT learns first hops and second hops. With the identities b → b among its "
-        "facts it answers two-hop questions that it never saw; without them it knows every "
-        "fact and answers none. Mean over fresh seeds, 95% interval.",
-        x="step",
-        y="accuracy",
-        series="asked",
-        facet="bridge",
-        x_label="training step",
-        y_label="accuracy",
-        y_limits=(0, 1),
-    ),
-    ib.template_panels(
-        "templates",
-        "panels",
-        "Why: Emb-MLP's logits for every unseen question",
-        "Rows are questions (a, r1, r2), columns outputs; red boxes mark the answer given. "
-        "With identities the diagonal on the objects c wins.",
-    ),
-)
 
-RECIPE = DEMO.recipe(
-    "two-hop",
-    title="The identity bridge in a minute",
-    place="Figures 2 and 3",
-    summary=(
-        "Teaches Emb-MLP and a small GPT the facts (a, r1) → b and (b, r2) → c, with and without "
-        "the identities b → b, and asks them (a, r1, r2), which they never saw."
-    ),
+RECIPE = recipe(
+    __name__,
     scales={
         "smoke": Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
         "cpu": Settings(),
@@ -144,6 +99,5 @@ RECIPE = DEMO.recipe(
     seeds={"smoke": 2, "cpu": 5, "paper": 16},
     plan=plan,
     derive=derive,
-    claims=CLAIMS,
-    figures=FIGURES,
+    scores=SCORES,
 )

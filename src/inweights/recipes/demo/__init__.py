@@ -1,0 +1,1 @@
+"""The demonstration, whose figure and verdict come in about a minute."""

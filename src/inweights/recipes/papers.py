@@ -1,0 +1,99 @@
+"""The papers whose claims are judged, and how a recipe of theirs is made from its two files.
+
+``papers.toml`` has each paper's title and the notes that several of its recipes share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from inweights.config import Config, decode, load_toml
+from inweights.lab.recipe import Paper, Recipe, Tables
+from inweights.lab.recipe_file import read_recipe
+from inweights.lab.score import Judged
+from inweights.lab.trial import Plan
+
+__all__ = ["PaperEntry", "papers", "recipe"]
+
+
+class PaperEntry(Config):
+    """A paper of ``papers.toml``.
+
+    Attributes:
+        title: Full name, or ``inweights`` for recipes of our own.
+        claims_of: Source of its claims, where that is another name.
+        notes: What is ours in several of its recipes, by name.
+    """
+
+    title: str
+    claims_of: str = ""
+    notes: dict[str, tuple[str, ...]] = {}
+
+
+class _Papers(Config):
+    papers: dict[str, PaperEntry]
+
+
+@lru_cache(maxsize=1)
+def papers() -> Mapping[str, PaperEntry]:
+    """Return every paper by its short name, the folder of its recipes.
+
+    Example:
+        >>> papers()["geometric-memory"].title
+        'Geometric Memory'
+    """
+    path = _folder() / "papers.toml"
+    return decode(_Papers, {"papers": load_toml(path)}).papers
+
+
+def recipe(
+    module: str,
+    *,
+    scales: Mapping[str, Config],
+    seeds: int | Mapping[str, int],
+    plan: Callable[[Any], Plan],
+    scores: Mapping[str, Judged],
+    derive: Callable[[Tables], Tables] | None = None,
+    version: int = 1,
+) -> Recipe:
+    """Return the recipe of a module: its words are in the TOML file of the same name beside it.
+
+    Args:
+        module: The module's ``__name__``; its folder says the paper.
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale, or of all.
+        plan: Makes the plan from the settings.
+        scores: The judged score of each claim of the file, by the claim's id.
+        derive: Computes further tables from the measured ones, for claims and figures.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
+
+    Raises:
+        ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
+    """
+    folder, name = module.split(".")[-2:]
+    source = folder.replace("_", "-")
+    entry = papers()[source]
+    notes = {
+        f"{paper}/{note}": texts
+        for paper, about in papers().items()
+        for note, texts in about.notes.items()
+    }
+    return read_recipe(
+        _folder() / folder / f"{name}.toml",
+        Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
+        scales=scales,
+        seeds=seeds,
+        plan=plan,
+        scores=scores,
+        derive=derive,
+        version=version,
+        notes=notes,
+    )
+
+
+def _folder() -> Path:
+    return Path(str(resources.files("inweights.recipes")))

@@ -1,0 +1,115 @@
+"""A recipe in two files: what its TOML file may say, and that both sides name the same claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.lab import Paper, Plan, read_recipe, share
+from inweights.recipes.papers import papers
+
+WORDS = '''
+title = "Coins"
+place = "Figure 1, §2"
+cited = "Fig. 1"
+summary = """
+Throws coins,
+  and counts.
+"""
+ours = ["n", "A coin is fair."]
+notes = ["mine/luck"]
+
+[claims.even]
+says = "Heads come up half of the time."
+published = 0.5
+quote = "about half"
+protocol = "scaled"
+
+[claims.sure]
+says = "A coin lands."
+source = "ours"
+place = "§3"
+check = true
+
+[figures.heads]
+title = "Heads"
+caption = "A bar a coin."
+drawing = "lines"
+tables = ["throws"]
+
+[figures.heads.options]
+x = "coin"
+y = "heads"
+'''
+HALF = share("throws", "heads")
+SCORES = {"even": HALF.within(0.4, 0.6), "sure": HALF.of("landed") >= 1.0}
+
+
+class Settings(Config):
+    n: int = 3
+
+
+def read(tmp_path: Path, words: str = WORDS, **changed):
+    path = tmp_path / "two_coins.toml"
+    path.write_text(words, encoding="utf-8")
+    parts: dict[str, Any] = {
+        "scales": {"cpu": Settings()},
+        "seeds": 4,
+        "plan": lambda settings: Plan(),
+        "scores": SCORES,
+        "notes": {"mine/luck": ("Seeds were not chosen.",)},
+    }
+    return read_recipe(path, Paper("mine", "My lab"), **(parts | changed))
+
+
+def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
+    recipe = read(tmp_path)
+    assert (recipe.name, recipe.title, recipe.place) == ("mine/two-coins", "Coins", "Figure 1, §2")
+    assert recipe.summary == "Throws coins, and counts."
+    assert recipe.ours == ("n", "A coin is fair.", "Seeds were not chosen.")
+    even, sure = recipe.claims
+    assert (even.id, even.place, even.source) == ("mine/two-coins/even", "Fig. 1", "mine")
+    assert (even.published, even.check) == ("0.5", False)
+    assert (sure.place, sure.source, sure.check) == ("§3", "ours", True)
+    assert (even.score, even.target) == (SCORES["even"].score, SCORES["even"].target)
+    (figure,) = recipe.figures
+    assert (figure.kind, figure.sources) == ("lines", ("throws",))
+    assert figure.options == {"x": "coin", "y": "heads"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("[claims.even]", "[claims.evn]", "claim 'evn' has no score"),
+        (
+            'says = "A coin lands."',
+            'say = "A coin lands."',
+            "claims.sure: unknown key 'say'; did you mean 'says'",
+        ),
+        ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
+        ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
+        ('title = "Coins"\n', "", "'title' is missing"),
+        ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
+        ("title", "= title", "is not a TOML file"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, WORDS.replace(old, new, 1))
+    assert says in str(refused.value)
+    assert "two_coins.toml" in str(refused.value)
+
+
+def test_a_score_without_words_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"unknown claim 'oddd'.*two_coins.toml"):
+        read(tmp_path, scores=SCORES | {"oddd": HALF >= 0.1})
+
+
+def test_every_folder_of_recipes_is_a_paper() -> None:
+    from inweights.recipes import recipe_names
+
+    assert {name.partition("/")[0] for name in recipe_names()} == set(papers())
