@@ -30,12 +30,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
 from inweights.models.base import Model
-from inweights.training.batches import Batch, Batches
-from inweights.training.captured import CapturedUpdate
-from inweights.training.flat_parameters import FlatParameters
+from inweights.training.batches.plans import Batch, Batches
 from inweights.training.loop import _update
-from inweights.training.losses import Loss
-from inweights.training.optimizers import build_optimizer
+from inweights.training.steps.captured import CapturedUpdate
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.losses import Loss
+from inweights.training.steps.optimizers import build_optimizer
 from inweights.worlds.world import World
 
 DRAWN = {"first_hop": 8, "second_hop+identity": 16}

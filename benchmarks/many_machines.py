@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 
 import inweights as iw
-from inweights.lab.collect import Effort, collect
-from inweights.lab.planned import write_plan
-from inweights.lab.store import Store
-from inweights.lab.sweep import grid
-from inweights.lab.trial import Measure, Plan
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.planned import write_plan
+from inweights.lab.grammar.trial import Measure, Plan
+from inweights.lab.store.tables import Store
+from inweights.lab.studies.sweep import grid
 
 
 def plan(steps: int, kinds: int = 12) -> Plan:

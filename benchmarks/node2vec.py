@@ -29,9 +29,9 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.runs import environment
-from inweights.theory.large_node2vec import descend_large, sparse_adjacency
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency
+from inweights.theory.geometric_memory.large_node2vec import descend_large, sparse_adjacency
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
 
 RATE, WIDTH = 0.01, 100

@@ -26,7 +26,7 @@ import numpy as np
 
 from inweights.runs import environment
 from inweights.theory import Program, solve
-from inweights.theory.splitting import multipliers
+from inweights.theory.programs.splitting import multipliers
 from inweights.worlds import TwoHop, World
 
 GAP = 1e-3

@@ -31,11 +31,11 @@ from torch.nn import functional as F
 from inweights.models import GPT, GPTConfig
 from inweights.runs import environment
 from inweights.training import Optimizer, Phase
-from inweights.training.batches import Batch, Batches
-from inweights.training.flat_parameters import FlatParameters
-from inweights.training.losses import Loss
-from inweights.training.machine import keep_memory
-from inweights.training.optimizers import build_optimizer
+from inweights.training.batches.plans import Batch, Batches
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.losses import Loss
+from inweights.training.steps.machine import keep_memory
+from inweights.training.steps.optimizers import build_optimizer
 from inweights.worlds import PathStar, World
 
 HEADS, NODES, PAUSES, CONTEXT = 8, 5, 5, 16

@@ -22,9 +22,9 @@ from torch.nn import functional as F
 import inweights as iw
 from inweights.models import pack
 from inweights.runs import environment
-from inweights.training.flat_parameters import FlatParameters
-from inweights.training.machine import keep_memory
-from inweights.training.optimizers import build_optimizer
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.machine import keep_memory
+from inweights.training.steps.optimizers import build_optimizer
 
 # name, tokens of the vocabulary, width, layers, sequences of two tokens in a batch
 CASES = (("tiny GPT", 16, 32, 1, 8), ("wide GPT", 16, 128, 1, 8), ("fig2 GPT", 61, 64, 8, 50))

@@ -26,9 +26,9 @@ from torch.nn import functional as F
 from inweights.models import TinyNNConfig, pack
 from inweights.runs import environment
 from inweights.training import Optimizer
-from inweights.training.flat_parameters import FlatParameters
-from inweights.training.machine import flushed_denormals, keep_memory
-from inweights.training.optimizers import build_optimizer
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.machine import flushed_denormals, keep_memory
+from inweights.training.steps.optimizers import build_optimizer
 
 NODES = 15
 BYTES = 4 * (2 + 1 + 7)

@@ -59,9 +59,9 @@ def shapes_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def registries() -> Iterator[None]:
     """What a test registers (recipes, worlds, drawings) is gone after it."""
-    import inweights.report.figures  # noqa: F401 (the built-in drawings)
+    import inweights.report.figures.draw  # noqa: F401 (the built-in drawings)
     from inweights import recipes
-    from inweights.report.registry import DRAWINGS
+    from inweights.report.base.registry import DRAWINGS
     from inweights.worlds import registry
 
     known: tuple[dict[str, Any], ...] = (recipes._registered, registry._KINDS, DRAWINGS)

@@ -72,7 +72,7 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     file.write_text(
         "import numpy, inweights.worlds.world\n"
         "from inweights import report\n"
-        "if TYPE_CHECKING:\n    from inweights.lab.claim import Claim\n"
+        "if TYPE_CHECKING:\n    from inweights.lab.grammar.claim import Claim\n"
         "def f():\n    from inweights.cli import main\n"
     )
     assert imports(file) == {"worlds", "report", "lab", "cli"}

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.test_cli import call
 
-from inweights.commands.graphs import _path_star, _settings
+from inweights.cli.commands.graphs import _path_star, _settings
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes import get_recipe

@@ -13,10 +13,10 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import DataError, RunError
-from inweights.lab import plugins
+from inweights.lab.grammar import plugins
 from inweights.runs import told, write_tables
 from inweights.worlds import TwoHop, save_world
-from inweights.worlds.published import two_hop_facts
+from inweights.worlds.readers.published import two_hop_facts
 
 LONG = "a" * 300
 DEEP = "[" * 100_000

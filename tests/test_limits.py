@@ -10,13 +10,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from inweights import limits
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.lab.group_size import capacity
-from inweights.lab.plan import Run
-from inweights.lab.trial import Trial
+from inweights.lab.engine.group_size import capacity
+from inweights.lab.engine.plan import Run
+from inweights.lab.grammar.trial import Trial
 from inweights.models import GPTConfig
+from inweights.support import limits
 from inweights.training import Curriculum
 from inweights.worlds import (
     AnalogicalTwoHop,
@@ -32,7 +32,7 @@ from inweights.worlds import (
     read_knowledge,
 )
 from inweights.worlds.labels import Labels
-from inweights.worlds.parquet import read_parquet
+from inweights.worlds.readers.parquet import read_parquet
 
 HUGE = 10**9
 WORLDS = [

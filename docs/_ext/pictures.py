@@ -17,8 +17,8 @@ from PIL import Image
 
 from inweights.laboratory import find
 from inweights.recipes import get_recipe, recipe_names
-from inweights.report.figures import draw, draw_for_phone
-from inweights.report.save import png
+from inweights.report.base.save import png
+from inweights.report.figures.draw import draw, draw_for_phone
 
 FOLDER = Path(__file__).parents[1] / "images" / "recipes"
 WIDTH = 1200

@@ -17,14 +17,14 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from inweights.lazy import lazily
+from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
     from inweights.config import Config
     from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
     from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
-    from inweights.lab.sweep import Study, sweep
+    from inweights.lab.studies.sweep import Study, sweep
     from inweights.laboratory import board, find, run
     from inweights.models import (
         GPT,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         load_model,
         save_model,
     )
-    from inweights.report.figures import plot
+    from inweights.report.figures.draw import plot
     from inweights.theory import Prediction, Solution, predict, solve
     from inweights.training import (
         Checkpoint,
@@ -131,7 +131,7 @@ _ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "tra
 _HOMES = {
     "config": ("Config",),
     "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
-    "lab.sweep": ("Study", "sweep"),
+    "lab.studies.sweep": ("Study", "sweep"),
     "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
     "laboratory": ("board", "find", "run"),
     "report": ("plot",),

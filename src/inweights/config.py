@@ -22,10 +22,10 @@ from typing import (
 
 import msgspec
 
-from inweights.config_refusal import refusal
 from inweights.errors import ConfigError, unknown_name
-from inweights.limits import read_text
-from inweights.progress import plural
+from inweights.support.config_refusal import refusal
+from inweights.support.limits import read_text
+from inweights.support.progress import plural
 
 __all__ = [
     "Config",

@@ -16,20 +16,20 @@ from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.comparison import compare
-from inweights.lab.kept_board import kept, read_board
-from inweights.lab.verdict import ClaimResult
+from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.store.boards import kept, read_board
+from inweights.lab.studies.comparison import compare
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
-from inweights.recipes.index import entry_of
+from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
-    from inweights.lab.collect import Effort
-    from inweights.lab.engine import Outcome
-    from inweights.lab.forecast import Forecast
-    from inweights.lab.recipe import Recipe
-    from inweights.lab.settle import Settled
-    from inweights.progress import Progress
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.grammar.recipe import Recipe
+    from inweights.lab.studies.cost import Forecast
+    from inweights.lab.studies.settle import Settled
+    from inweights.support.progress import Progress
 
 __all__ = ["board", "compare", "find", "forecast", "open_run", "recipes_like", "run", "settle"]
 
@@ -79,8 +79,8 @@ def run(
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    from inweights.lab.collect import Effort
-    from inweights.lab.engine import execute
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.engine import execute
 
     return execute(
         get_recipe(recipe) if isinstance(recipe, str) else recipe,
@@ -122,9 +122,9 @@ def forecast(
     Raises:
         ConfigError: A name, a scale or an override does not fit.
     """
-    from inweights.lab.collect import Effort
-    from inweights.lab.forecast import forecast as look_ahead
-    from inweights.lab.plan import check_plan
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.plan import check_plan
+    from inweights.lab.studies.cost import forecast as look_ahead
 
     effort = Effort(device=device, jobs=jobs, store=store)  # refuses what there is not
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
@@ -140,8 +140,8 @@ def forecast(
 
 def _publish(outcome: Outcome, folder: Path) -> None:
     """Add figures and the page; what draws them is loaded when something is drawn."""
-    from inweights.recipes.citations import citations
-    from inweights.report.publish import publish
+    from inweights.recipes.catalogue.citations import citations
+    from inweights.report.pages.publish import publish
 
     publish(outcome, folder, citations(outcome.recipe))
 
@@ -152,7 +152,7 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
     Where it ran with more seeds, counted from the same first one, that run is taken; and of each
     claim the verdict with the most seeds, where :func:`settle` added some.
     """
-    from inweights.lab.looks import standing
+    from inweights.lab.studies.looks import standing
 
     return standing(get_recipe(recipe), scale, RunStore(runs))
 
@@ -223,7 +223,7 @@ def settle(
     Yields:
         What more seeds gave, of each recipe with undecided claims.
     """
-    from inweights.lab.settle import settle as settle_one
+    from inweights.lab.studies.settle import settle as settle_one
 
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
@@ -256,7 +256,7 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    from inweights.lab.engine import refresh
+    from inweights.lab.engine.engine import refresh
 
     store = RunStore(runs)
     if name.startswith(_STUDY):
@@ -300,11 +300,11 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
-    from inweights.lab.engine import load, refresh
-    from inweights.lab.looks import of_folder
+    from inweights.lab.engine.engine import load, refresh
+    from inweights.lab.studies.looks import of_folder
 
     if home.startswith(_STUDY):
-        from inweights.lab.study import study_recipe
+        from inweights.lab.studies.study import study_recipe
 
         recipe = study_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():

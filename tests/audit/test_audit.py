@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from inweights.audit import audit, outlook
-from inweights.theory.parts_in_time import facts_within
+from inweights.theory.prediction.parts_in_time import facts_within
 from inweights.worlds import Knowledge, read_knowledge
 
 

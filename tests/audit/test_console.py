@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inweights.audit import audit, augment
-from inweights.console.audits import audit as show
+from inweights.cli.console.audits import audit as show
 from inweights.errors import DataError
 from inweights.worlds import read_knowledge
 

@@ -18,7 +18,7 @@ pytest.importorskip("transformers", reason="pip install 'inweights[hf]' lifts th
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    from inweights.lm.tiny import byte_tokenizer
+    from inweights.lm.model.tiny import byte_tokenizer
 
     byte_tokenizer().save_pretrained(tmp_path / "model")
     return tmp_path / "model"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from inweights.cli import main
-from inweights.console.base import _log
-from inweights.console.claims import claims
-from inweights.lab.verdict import ClaimResult, unjudged
+from inweights.cli.console.base import _log
+from inweights.cli.console.claims import claims
+from inweights.lab.grammar.verdict import ClaimResult, unjudged
 from inweights.recipes import get_recipe, recipe_names
 
 GOLDEN = Path(__file__).with_name("golden")

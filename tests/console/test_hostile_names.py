@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from inweights.cli import main
-from inweights.console import evaluated, mask, outcome, progress, recipes
-from inweights.console.base import line, out
+from inweights.cli.console import evaluated, mask, outcome, progress, recipes
+from inweights.cli.console.base import line, out
 from inweights.lab import Recipe
 from inweights.runs import write_json
 

@@ -87,15 +87,15 @@ def test_no_recipe_loads_torch() -> None:
 def test_the_index_is_what_the_recipes_say() -> None:
     from importlib import resources
 
-    from inweights.recipes.index import current
+    from inweights.recipes.catalogue.index import current
 
-    written = resources.files("inweights.recipes").joinpath("index.jsonl").read_bytes()
-    assert written == current(), "write it: python -m inweights.recipes.index"
+    written = resources.files("inweights.recipes.catalogue").joinpath("index.jsonl").read_bytes()
+    assert written == current(), "write it: python -m inweights.recipes.catalogue.index"
 
 
 def test_a_recipe_of_a_plugin_is_read_from_itself(monkeypatch) -> None:
     from inweights import recipes
-    from inweights.recipes.index import entry_of
+    from inweights.recipes.catalogue.index import entry_of
 
     monkeypatch.setitem(recipes._registered, RECIPE.name, RECIPE)
     assert entry_of(RECIPE.name).title == RECIPE.title

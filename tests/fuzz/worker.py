@@ -95,11 +95,11 @@ def preload() -> None:
     from tests.runs.tiny import RECIPE
 
     from inweights import recipes
-    from inweights.lab import collect as collecting
-    from inweights.lab import planned
-    from inweights.lm import job
-    from inweights.theory import prediction
-    from inweights.theory.nuclear_norm import solve
+    from inweights.lab.engine import collect as collecting
+    from inweights.lab.engine import planned
+    from inweights.lm.tuning import job
+    from inweights.theory.prediction import predict as prediction
+    from inweights.theory.programs.nuclear_norm import solve
 
     collect = collecting.collect
 
@@ -283,7 +283,7 @@ def _in_child(case: Case, folder: Path, told: int) -> NoReturn:
 
 
 def _run(words: list[str]) -> dict[str, Any]:
-    from inweights import cli
+    from inweights.cli import entry as cli
 
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     sys.stdout, sys.stderr = streams

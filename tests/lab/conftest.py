@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture
 def trained(monkeypatch) -> list[int]:
     """Replicas of each training."""
-    from inweights.lab import task
+    from inweights.lab.engine import task
 
     sizes: list[int] = []
     train_runs = task.train_runs  # type: ignore[attr-defined]

@@ -16,12 +16,13 @@ import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.errors import ConfigError, RunError
-from inweights.lab import Plan, executors
-from inweights.lab.bare_cluster import bare
-from inweights.lab.cluster import Ray
-from inweights.lab.collect import Effort, collect
-from inweights.lab.executors import choose_executor
-from inweights.lab.store import Store
+from inweights.lab import Plan
+from inweights.lab.engine import executors
+from inweights.lab.engine.bare_cluster import bare
+from inweights.lab.engine.cluster import Ray
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.executors import choose_executor
+from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab import executors, group_size, plan, task
-from inweights.lab.collect import Effort, collect
-from inweights.lab.engine import execute, refresh
-from inweights.lab.executors import Processes
-from inweights.lab.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.recipe import parse_seeds
-from inweights.lab.store import Store
+from inweights.lab.engine import executors, group_size, plan, task
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.engine import execute, refresh
+from inweights.lab.engine.executors import Processes
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.lab.grammar.recipe import parse_seeds
+from inweights.lab.store.tables import Store
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.training.checkpoint import Checkpoint

@@ -15,12 +15,12 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
 from inweights.errors import ConfigError, RunError
-from inweights.lab import task
-from inweights.lab.collect import Effort, collect
-from inweights.lab.job import Job
-from inweights.lab.plan import asked_of, tasks_of
-from inweights.lab.store import Store
-from inweights.lab.wire import to_wire
+from inweights.lab.engine import task
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.job import Job
+from inweights.lab.engine.plan import asked_of, tasks_of
+from inweights.lab.engine.serialization import to_wire
+from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("worker_kills.py")

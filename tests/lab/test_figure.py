@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import inweights.report.figures  # noqa: F401 (which registers them)
-from inweights.lab import figure
-from inweights.report.registry import DRAWINGS, find
+import inweights.report.figures.draw  # noqa: F401 (which registers them)
+from inweights.lab.grammar import figure
+from inweights.report.base.registry import DRAWINGS, find
 
 KINDS = tuple(name for name in figure.__all__ if name != "Figure")
 

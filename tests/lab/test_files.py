@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from inweights.errors import ConfigError, WriteError
-from inweights.lab.files import Folder, ObjectStore, open_files
-from inweights.lab.store import Store
+from inweights.lab.store.files import Folder, ObjectStore, open_files
+from inweights.lab.store.tables import Store
 
 
 @pytest.fixture(params=["folder", "object store"])

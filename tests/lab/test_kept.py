@@ -9,11 +9,11 @@ import pytest
 import inweights as iw
 from inweights import laboratory
 from inweights.errors import ConfigError, FolderError
-from inweights.lab import task
-from inweights.lab.collect import collect
-from inweights.lab.engine import execute
-from inweights.lab.store import Store
-from inweights.lab.trial import Measure, Plan, Trial
+from inweights.lab.engine import task
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.engine import execute
+from inweights.lab.grammar.trial import Measure, Plan, Trial
+from inweights.lab.store.tables import Store
 from inweights.models.node2vec import Node2VecConfig
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore

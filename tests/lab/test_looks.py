@@ -9,12 +9,13 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from inweights import cli, laboratory
+from inweights import laboratory
+from inweights.cli import entry as cli
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
-from inweights.lab.looks import narrowed, share_of, standing
-from inweights.lab.settle import settle
+from inweights.lab.studies.looks import narrowed, share_of, standing
+from inweights.lab.studies.settle import settle
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
@@ -81,7 +82,7 @@ COINS_RECIPE = PAPER.recipe(
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    monkeypatch.setattr("inweights.lab.settle.MOST", 8)
+    monkeypatch.setattr("inweights.lab.studies.settle.MOST", 8)
     TOSSED.clear()
     return RunStore(tmp_path)
 

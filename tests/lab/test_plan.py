@@ -17,10 +17,11 @@ import pytest
 import torch
 
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Measure, Plan, Trial, group_size
-from inweights.lab.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
-from inweights.lab.together import build_model
-from inweights.lab.wire import from_wire, sendable, to_wire
+from inweights.lab import Computation, Measure, Plan, Trial
+from inweights.lab.engine import group_size
+from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
+from inweights.lab.engine.serialization import from_wire, sendable, to_wire
+from inweights.lab.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.layers import Init
 from inweights.probes import accuracy, graph_recall, margins
@@ -134,7 +135,7 @@ def test_measures_go_by_what_they_do() -> None:
 def test_own_functions_go_by_their_code_in_every_process() -> None:
     """Names in a set have another order in each process; a key has not."""
     script = (
-        "from inweights.lab.plan import plain\n"
+        "from inweights.lab.engine.plan import plain\n"
         "from inweights.config import digest\n"
         "def probe(model, worlds, kind='a'):\n"
         "    return kind in {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}\n"
@@ -204,10 +205,13 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
         ("os:system", "neither the library's nor a plugin's"),
         ("subprocess:run", "neither the library's nor a plugin's"),
         ("inweights.runs.store:os", "neither the library's nor a plugin's"),
-        ("inweights.lab.executors:os.popen", "neither the library's nor a plugin's"),
-        ("inweights.lab.executors:subprocess.getoutput", "neither the library's nor a plugin's"),
-        ("inweights.lab.plan:Run", "is no function"),
-        ("inweights.lab.plan:nothing", "is not there"),
+        ("inweights.lab.engine.executors:os.popen", "neither the library's nor a plugin's"),
+        (
+            "inweights.lab.engine.executors:subprocess.getoutput",
+            "neither the library's nor a plugin's",
+        ),
+        ("inweights.lab.engine.plan:Run", "is no function"),
+        ("inweights.lab.engine.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),
     ],
 )

@@ -19,13 +19,13 @@ import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
-from inweights.lab import planned, task
-from inweights.lab.collect import collect
-from inweights.lab.job import Job
-from inweights.lab.planned import open_plan, work, write_plan
-from inweights.lab.schedule import Schedule
-from inweights.lab.store import Store
-from inweights.lab.wire import to_wire
+from inweights.lab.engine import planned, task
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.job import Job
+from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.engine.schedule import Schedule
+from inweights.lab.engine.serialization import to_wire
+from inweights.lab.store.tables import Store
 from inweights.training.checkpoint import Checkpoint
 
 

@@ -11,7 +11,7 @@ import pytest
 from inweights import recipes
 from inweights.cli import main
 from inweights.errors import ConfigError
-from inweights.lab.plugins import load_plugins, module_of
+from inweights.lab.grammar.plugins import load_plugins, module_of
 from inweights.worlds import registry
 
 CODE = """
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from inweights.config import Config
 from inweights.lab import Paper, Plan, computed
-from inweights.lab.trial import Computation
+from inweights.lab.grammar.trial import Computation
 from inweights.recipes import register
 from inweights.worlds import TwoHop, register_world
 

@@ -12,9 +12,9 @@ from tests.forks import Forks
 from tests.lab.small import Trainings, trainings
 
 from inweights.cli import main
-from inweights.lab.collect import collect
-from inweights.lab.planned import write_plan
-from inweights.lab.store import Store
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.planned import write_plan
+from inweights.lab.store.tables import Store
 
 
 def command(*words: str) -> None:

@@ -11,8 +11,8 @@ from inweights.cli import main
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.lab import Measure, Plan
-from inweights.lab.collect import Effort
-from inweights.lab.plan import check_plan
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.plan import check_plan
 from inweights.models import (
     DeepLinearConfig,
     EmbMLPConfig,

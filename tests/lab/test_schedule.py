@@ -6,8 +6,8 @@ import pytest
 from tests.lab.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
-from inweights.lab.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.schedule import ATTEMPTS, End, Schedule, halves
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.lab.engine.schedule import ATTEMPTS, End, Schedule, halves
 
 
 def tasks(recipe, seeds):

@@ -14,7 +14,7 @@ import inweights as iw
 from inweights import laboratory
 from inweights.cli import main
 from inweights.errors import ConfigError
-from inweights.lab.study import open_study, study_recipe
+from inweights.lab.studies.study import open_study, study_recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
 BRIEF = """

@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 import inweights as iw
-from inweights import progress
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
-from inweights.lab.collect import Effort
-from inweights.lab.settle import settle
-from inweights.lab.sweep import grid, sweep, worth
+from inweights.lab.engine.collect import Effort
+from inweights.lab.studies.settle import settle
+from inweights.lab.studies.sweep import grid, sweep, worth
 from inweights.runs import RunStore
 from inweights.seeds import Streams
+from inweights.support import progress
 from inweights.training import Curriculum, Optimizer, Phase, Stop
-from inweights.worlds.path_star import PathStar
+from inweights.worlds.families.path_star import PathStar
 
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
 SHORT = iw.Curriculum(phases=(iw.Phase(steps=3), iw.Phase(name="more", steps=2)))
@@ -284,7 +284,9 @@ def test_a_budget_is_kept(tmp_path) -> None:
 def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatch) -> None:
     """Later seeds may take longer than those whose pace was seen, or were stored before."""
     clock = [0.0]
-    monkeypatch.setattr("inweights.lab.settle.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(
+        "inweights.lab.studies.settle.time", SimpleNamespace(monotonic=lambda: clock[0])
+    )
 
     def later(*_: object) -> None:
         clock[0] += 100.0

@@ -12,12 +12,12 @@ from scipy.stats import binomtest
 from tests.test_cli import call
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab import trained_forecast
-from inweights.lab.trained_forecast import predict_by_training, trained_queries
+from inweights.lab.studies import trained_prediction as trained_forecast
+from inweights.lab.studies.trained_prediction import predict_by_training, trained_queries
 from inweights.models.configs import EmbMLPConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import RandomFacts, Statements, TwoHop, World, read_knowledge
-from inweights.worlds.triples import world_of
+from inweights.worlds.knowledge.triples import world_of
 
 DESCENT = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=1.0))
 BRIEF = {"small": (EmbMLPConfig(width=16, init=Init(std=0.1)), Curriculum(phases=(DESCENT,)))}

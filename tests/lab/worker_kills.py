@@ -22,10 +22,10 @@ from pathlib import Path
 from tests.forks import end, forked, start
 from tests.lab.small import TRAININGS, Trainings
 
-from inweights.lab.collect import collect
-from inweights.lab.planned import open_plan, work, write_plan
-from inweights.lab.store import Store
-from inweights.lab.trial import Plan
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.grammar.trial import Plan
+from inweights.lab.store.tables import Store
 
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 

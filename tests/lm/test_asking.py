@@ -30,8 +30,8 @@ from inweights.lm import (
     say,
     summary,
 )
-from inweights.lm.general import _REPEATS
-from inweights.lm.score import _cut
+from inweights.lm.exams.general import _REPEATS
+from inweights.lm.model.score import _cut
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from tests.lm.four_facts import FACTS
 
 from inweights.errors import ConfigError, DataError
 from inweights.lm import Example, encode, log_likelihoods, preview, read_examples
-from inweights.lm.data import Encoded, batches
-from inweights.lm.load import _check_chat
+from inweights.lm.model.data import Encoded, batches
+from inweights.lm.model.load import _check_chat
 
 
 def test_the_mask_is_the_completion(lm) -> None:

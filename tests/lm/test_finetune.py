@@ -10,9 +10,10 @@ from msgspec import structs
 from tests.lm.four_facts import FACTS, LONG, weights
 
 from inweights.errors import ConfigError, RunError
-from inweights.lm import Example, FineTune, encode, finetune, load_model, objective
-from inweights.lm.objective import drift, remembered
-from inweights.lm.replay import replayed
+from inweights.lm import Example, FineTune, encode, finetune, load_model
+from inweights.lm.tuning import objective
+from inweights.lm.tuning.objective import drift, remembered
+from inweights.lm.tuning.replay import replayed
 
 FULL = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=40)
 

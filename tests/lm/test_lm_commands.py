@@ -19,7 +19,7 @@ from filelock import FileLock
 from tests.lm.four_facts import tune_three
 
 from inweights.cli import main
-from inweights.console import language
+from inweights.cli.console import language
 from inweights.errors import ConfigError, DataError
 from inweights.lm import (
     FineTune,
@@ -36,8 +36,8 @@ from inweights.lm import (
     score_epochs,
     summary,
 )
-from inweights.lm.epochs import epochs_of, lock_of
-from inweights.worlds.new_folder import new_folder
+from inweights.lm.tuning.epochs import epochs_of, lock_of
+from inweights.worlds.readers.new_folder import new_folder
 
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)
 

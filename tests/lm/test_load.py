@@ -16,10 +16,11 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from inweights.errors import ConfigError, DataError
-from inweights.lm import load, load_model
-from inweights.lm.adapters import adapted
-from inweights.lm.load import LanguageModel, cache_folder
-from inweights.lm.tiny import byte_tokenizer
+from inweights.lm import load_model
+from inweights.lm.model import load
+from inweights.lm.model.adapters import adapted
+from inweights.lm.model.load import LanguageModel, cache_folder
+from inweights.lm.model.tiny import byte_tokenizer
 
 LAYERS = {
     "self_attn.q_proj": "attn_q",

@@ -12,7 +12,7 @@ from scipy.spatial import procrustes as scipy_procrustes
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import Model, Node2VecConfig
-from inweights.probes.arrangement import (
+from inweights.probes.geometry.arrangement import (
     agreement,
     arrange,
     arrangement,

@@ -13,10 +13,10 @@ from inweights.models import EmbMLPConfig, Node2VecConfig
 from inweights.models.layers import Init
 from inweights.probes import graph_recall, hop_correlation, zigzag
 from inweights.probes.dynamics import along_descent, off_descent
-from inweights.probes.reference_graph import without_self_edges
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency
-from inweights.theory.stabilisation import propositions
+from inweights.probes.geometry.reference_graph import without_self_edges
+from inweights.theory.feature_resemblance.stabilisation import propositions
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training import Descent, train
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import Graph, TwoHop

@@ -20,7 +20,7 @@ from inweights.probes import (
     read_embedding,
     spectral_energy,
 )
-from inweights.theory.spectral import adjacency, eigenspaces, operator
+from inweights.theory.geometric_memory.spectral import adjacency, eigenspaces, operator
 from inweights.worlds import Graph, PathStar
 
 #: What tests/probes/test_probes.py asks for.

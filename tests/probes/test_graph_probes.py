@@ -18,12 +18,22 @@ from inweights.models import (
     TinyNN,
     TinyNNConfig,
 )
-from inweights.probes.geometry import cosines, graph_recall, hop_correlation, node_vectors
-from inweights.probes.named import named_geometry
-from inweights.probes.spectrum import edge_margin, geometric_margin, spectral_energy, zigzag
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency, eigenspaces, hop_distances, operator
-from inweights.theory.storage import untied_storage
+from inweights.probes.geometry.cosines import cosines, graph_recall, hop_correlation, node_vectors
+from inweights.probes.geometry.named import named_geometry
+from inweights.probes.geometry.spectrum import (
+    edge_margin,
+    geometric_margin,
+    spectral_energy,
+    zigzag,
+)
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import (
+    adjacency,
+    eigenspaces,
+    hop_distances,
+    operator,
+)
+from inweights.theory.geometric_memory.storage import untied_storage
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop, World, from_networkx
 

@@ -12,7 +12,7 @@ import torch
 from inweights.errors import ConfigError, DataError
 from inweights.models import DeepLinear, DeepLinearConfig, GPTConfig
 from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
-from inweights.theory.depth import depth_cosines
+from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 from inweights.worlds.labels import Labels
 

@@ -14,7 +14,7 @@ from inweights.models import DeepLinearConfig, EmbMLP, EmbMLPConfig, GPTConfig
 from inweights.models.deep_linear import DeepLinear
 from inweights.probes import accuracy, direction, margins, nuclear_norm, templates
 from inweights.theory import solve
-from inweights.theory.to_model import to_model
+from inweights.theory.programs.to_model import to_model
 from inweights.training import Curriculum, Observer, Optimizer, Optimum, Phase, train
 from inweights.worlds import TwoHop
 

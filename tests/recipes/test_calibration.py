@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from inweights.recipes.calibration import EDGES, agreement, reliability, roc_auc
+from inweights.recipes.shared.calibration import EDGES, agreement, reliability, roc_auc
 
 scored = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=15)
 

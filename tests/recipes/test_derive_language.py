@@ -10,7 +10,7 @@ import pytest
 from inweights.recipes.beyond import does_the_bridge_help
 from inweights.recipes.feature_resemblance import table2
 from inweights.recipes.identity_bridge import fig1, fig8
-from inweights.recipes.language.tables import both_times
+from inweights.recipes.shared.language.tables import both_times
 
 #: What is said, where a row does not say otherwise.
 SAID = {

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 from tests.recipes.tables import table, values
 
-from inweights.recipes.derived import at_the_end, first_step, hardest, learnt, whole
 from inweights.recipes.geometric_memory import (
     e1,
     fig3,
@@ -23,6 +22,7 @@ from inweights.recipes.geometric_memory import (
     fig36,
 )
 from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.shared.derived import at_the_end, first_step, hardest, learnt, whole
 
 Labels = Mapping[str, Any]
 #: A path of four nodes; the leaf is known before the first node of the arm.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inweights.recipes.derived import (
+from inweights.recipes.shared.derived import (
     blocks,
     compositions,
     correlation,

@@ -7,11 +7,11 @@ import pytest
 
 from inweights.errors import ConfigError
 from inweights.lab import Plan
-from inweights.lab.plan import asked_of as asked_of_plan
+from inweights.lab.engine.plan import asked_of as asked_of_plan
 from inweights.lm import FineTune, encode, load_model
 from inweights.recipes import get_recipe
-from inweights.recipes.language.experiment import computations, tell_and_ask
-from inweights.recipes.language.facts import (
+from inweights.recipes.shared.language.experiment import computations, tell_and_ask
+from inweights.recipes.shared.language.facts import (
     Facts,
     TrainingMix,
     asked_of,
@@ -20,8 +20,8 @@ from inweights.recipes.language.facts import (
     statements,
     trained_bridges,
 )
-from inweights.recipes.language.invented import CITIES, Invented
-from inweights.recipes.language.tables import accuracies, rises
+from inweights.recipes.shared.language.invented import CITIES, Invented
+from inweights.recipes.shared.language.tables import accuracies, rises
 
 WORLD = Invented(people=4, towns=2, countries=2)
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)

@@ -13,11 +13,11 @@ from inweights.lab import Curriculum, Trial
 from inweights.models import GPTConfig, MambaConfig
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.beyond import geometry_first
-from inweights.recipes.derived import whole
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.geometric_memory.paths import MINI, PathStarTraining, Way
+from inweights.recipes.shared.derived import whole
 from inweights.training import train
-from inweights.training.flat_parameters import FlatParameters
+from inweights.training.steps.flat_parameters import FlatParameters
 
 FROZEN = {paths.GEOMETRY, paths.PERMUTED, paths.RANDOM}
 WAYS = get_args(Way)

@@ -9,19 +9,19 @@ import pytest
 from tests.recipes.stated import PLANS, RECORD, planned, stated
 
 import inweights as iw
-import inweights.report.figures
+import inweights.report.figures.draw
 from inweights.errors import ConfigError
 from inweights.lab import judge
-from inweights.lab.collect import collect
-from inweights.lab.describe import is_ours, split_ours
-from inweights.lab.describe import settings as settings_of
-from inweights.lab.engine import judge_all
-from inweights.lab.looks import narrowed
-from inweights.lab.plan import asked_of
-from inweights.lab.store import Store
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.engine import judge_all
+from inweights.lab.engine.plan import asked_of
+from inweights.lab.grammar.describe import is_ours, split_ours
+from inweights.lab.grammar.describe import settings as settings_of
+from inweights.lab.store.tables import Store
+from inweights.lab.studies.looks import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
-from inweights.recipes.index import index
-from inweights.report.registry import arguments, find
+from inweights.recipes.catalogue.index import index
+from inweights.report.base.registry import arguments, find
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (
@@ -97,7 +97,7 @@ def smoke(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         # A figure is drawn again for phones; tests/report do so for each kind of drawing.
-        patch.setattr("inweights.report.sections.draw_for_phone", lambda *_: None)
+        patch.setattr("inweights.report.pages.sections.draw_for_phone", lambda *_: None)
         yield run
 
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from inweights.errors import InweightsError
-from inweights.lab.describe import extras, settings
-from inweights.lab.engine import execute
-from inweights.lab.recipe import Recipe
+from inweights.lab.engine.engine import execute
+from inweights.lab.grammar.describe import extras, settings
+from inweights.lab.grammar.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
-from inweights.recipes.minutes import timings
+from inweights.recipes.catalogue.minutes import timings
 from inweights.runs import RunStore
 
 #: What the user calls something: no name is wrong.
@@ -97,4 +97,6 @@ def test_every_recipe_is_timed_as_it_is() -> None:
     recipes = [get_recipe(name) for name in recipe_names()]
     now = {one.name: one.version for one in recipes if not extras(one.scales["cpu"])}
     tried = {name: timing.version for name, timing in timings().items()}
-    assert tried == now, "time those that differ: python -m inweights.recipes.minutes NAME"
+    assert tried == now, (
+        "time those that differ: python -m inweights.recipes.catalogue.minutes NAME"
+    )

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from inweights.errors import ConfigError
-from inweights.lm.tuning import FineTune
+from inweights.lm.tuning.tuning import FineTune
 from inweights.recipes.feature_resemblance.table2 import Settings
-from inweights.recipes.language.analogies import CONDITIONS, Analogies, examples
-from inweights.recipes.language.experiment import tell_and_ask
-from inweights.worlds.analogy_rows import read_analogies
+from inweights.recipes.shared.language.analogies import CONDITIONS, Analogies, examples
+from inweights.recipes.shared.language.experiment import tell_and_ask
+from inweights.worlds.knowledge.analogy_rows import read_analogies
 
 ROWS = read_analogies(limit=6)
 

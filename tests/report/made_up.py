@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.theory.layout import scene
-from inweights.worlds.graph import Graph
+from inweights.theory.geometric_memory.layout import scene
+from inweights.worlds.families.graph import Graph
 
 MODELS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
 
@@ -360,7 +360,7 @@ def claims() -> list[Any]:
 
 def content(**changes: Any) -> Any:
     """What a page shows."""
-    from inweights.report.page import PageContent
+    from inweights.report.pages.page import PageContent
 
     fields: dict[str, Any] = {
         "title": "Identity facts unlock two-hop reasoning",

@@ -16,8 +16,8 @@ from tests.report.test_page import HOSTILE
 
 from inweights.config import apply_overrides
 from inweights.errors import DataError
-from inweights.report import atlas, atlas_layout
-from inweights.theory.layout import scene
+from inweights.report.living import atlas, atlas_layout
+from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds import Graph, from_networkx
 
 WORLDS = {name: config.build() for name, config in made_up.GRAPHS.items()}

@@ -7,8 +7,8 @@ from tests.report import made_up
 from tests.report.test_atlas import WORLDS, own_films
 from tests.report.test_browser import NARROW, PAPER
 
-from inweights.report import atlas
-from inweights.report.page import build_page
+from inweights.report.living import atlas
+from inweights.report.pages.page import build_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inweights.audit import audit
-from inweights.report.audit_page import build_audit_page
+from inweights.report.pages.audit_page import build_audit_page
 from inweights.worlds import read_knowledge
 
 HOSTILE = '<script>alert("x")</script>'

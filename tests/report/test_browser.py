@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.report import made_up
 
-from inweights.report.page import build_page
+from inweights.report.pages.page import build_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from tests.runs.tiny import RECIPE
 
+from inweights.cli.console.machines import status
 from inweights.config import apply_overrides
-from inweights.console.machines import status
 from inweights.errors import ConfigError, FolderError
-from inweights.lab.collect import Effort
-from inweights.lab.engine import execute, load
-from inweights.lab.planned import Planned, write_plan
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.planned import Planned, write_plan
 from inweights.recipes import get_recipe
-from inweights.report.publish import command_of
+from inweights.report.pages.publish import command_of
 from inweights.runs import RunStore
 
 HOSTILE = (

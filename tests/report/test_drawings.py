@@ -17,10 +17,11 @@ from matplotlib.figure import Figure as Picture
 from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
-from inweights.report import heatmaps, save, style
-from inweights.report.figures import draw, draw_for_phone
-from inweights.report.page import write_figures
-from inweights.report.registry import DRAWINGS, drawing
+from inweights.report.base import save, style
+from inweights.report.base.registry import DRAWINGS, drawing
+from inweights.report.figures import heatmaps
+from inweights.report.figures.draw import draw, draw_for_phone
+from inweights.report.pages.page import write_figures
 
 FIGURES = {figure.kind: figure for figure in made_up.figures()}
 

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from tests.report import made_up
 
-from inweights.report import save
-from inweights.report.figures import draw
+from inweights.report.base import save
+from inweights.report.figures.draw import draw
 
 FIGURES = {figure.kind: figure for figure in made_up.figures()}
 TABLES = made_up.tables()

@@ -12,11 +12,11 @@ from tests.report.test_atlas import WORLDS, own_films
 
 import inweights as iw
 from inweights.audit import audit
-from inweights.report import atlas
-from inweights.report.audit_page import build_audit_page
-from inweights.report.explore import EXPLORATIONS, explore_page
-from inweights.report.forecast_page import build_forecast_page
-from inweights.report.page import build_page
+from inweights.report.living import atlas
+from inweights.report.living.explore import EXPLORATIONS, explore_page
+from inweights.report.pages.audit_page import build_audit_page
+from inweights.report.pages.page import build_page
+from inweights.report.pages.prediction_page import build_forecast_page
 from inweights.worlds import read_knowledge
 
 #: What writes each kind of page, and what shows that its scripts are done.

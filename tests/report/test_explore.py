@@ -9,9 +9,9 @@ import torch
 import inweights as iw
 from inweights.cli import main
 from inweights.models import TinyNNConfig
-from inweights.report.explore import EXPLORATIONS, explore_page
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency
+from inweights.report.living.explore import EXPLORATIONS, explore_page
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
 
 STEPS = 200

@@ -12,12 +12,12 @@ import pytest
 from tests.report import made_up
 
 from inweights.lab import Figure
-from inweights.report.claims import claims_section, headline, interval_bar
-from inweights.report.figures import draw
-from inweights.report.html import preview, script_json, tree
-from inweights.report.movable import interactive
-from inweights.report.page import build_page
-from inweights.report.save import Still
+from inweights.report.base.html import preview, script_json, tree
+from inweights.report.base.save import Still
+from inweights.report.figures.draw import draw
+from inweights.report.pages.claims import claims_section, headline, interval_bar
+from inweights.report.pages.movable import interactive
+from inweights.report.pages.page import build_page
 
 HOSTILE = '<script>alert("x")</script>&\'`'
 

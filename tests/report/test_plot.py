@@ -11,8 +11,9 @@ from matplotlib.figure import Figure as Picture
 from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
-from inweights.report import draw, drawing, plot, save, style
-from inweights.report.registry import DRAWINGS
+from inweights.report import draw, drawing, plot
+from inweights.report.base import save, style
+from inweights.report.base.registry import DRAWINGS
 
 ROWS = {
     "replica": [0, 1, 2, 0, 1, 2],

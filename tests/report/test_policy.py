@@ -9,9 +9,9 @@ import pytest
 from tests.report import made_up
 from tests.report.test_atlas import WORLDS, own_films
 
-from inweights.report import atlas
-from inweights.report.document import asset, document
-from inweights.report.page import build_page
+from inweights.report.base.document import asset, document
+from inweights.report.living import atlas
+from inweights.report.pages.page import build_page
 
 EVIL = (
     "<script>document.title = 'owned'</script>"

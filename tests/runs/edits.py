@@ -32,11 +32,11 @@ from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.lab.engine import execute, load
-from inweights.lab.recipe import Recipe
+from inweights.lab.engine.engine import execute, load
+from inweights.lab.grammar.recipe import Recipe
 from inweights.lm import FineTune
-from inweights.lm.data import Example
-from inweights.lm.job import finetune_to
+from inweights.lm.model.data import Example
+from inweights.lm.tuning.job import finetune_to
 from inweights.runs import RunStore
 from inweights.training.checkpoint import StateFile
 

@@ -32,8 +32,9 @@ from tests.forks import forked
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.lab import Recipe, task
-from inweights.lab.engine import Outcome, execute, refresh
+from inweights.lab import Recipe
+from inweights.lab.engine import task
+from inweights.lab.engine.engine import Outcome, execute, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 

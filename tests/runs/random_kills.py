@@ -31,10 +31,10 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import DataError
 from inweights.lab import Recipe
-from inweights.lab.collect import Effort
-from inweights.lab.engine import Outcome, execute
-from inweights.lm.job import finetune_to
-from inweights.lm.tuning import finetune
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import Outcome, execute
+from inweights.lm.tuning.job import finetune_to
+from inweights.lm.tuning.tuning import finetune
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.training.checkpoint import StateFile

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights import cli, laboratory
+from inweights import laboratory
+from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab import Paper, computed
-from inweights.lab.collect import Effort
-from inweights.lab.engine import execute, load
-from inweights.lab.executors import SameProcess
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.executors import SameProcess
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
 

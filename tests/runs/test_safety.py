@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights import cli, recipes
+from inweights import recipes
+from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
-from inweights.lab.collect import Effort
-from inweights.lab.engine import execute, refresh
-from inweights.lab.executors import SameProcess
-from inweights.lab.store import Store
-from inweights.report.export import write_export
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import execute, refresh
+from inweights.lab.engine.executors import SameProcess
+from inweights.lab.store.tables import Store
+from inweights.report.pages.export import write_export
 from inweights.runs import RunStore
 
 make = partial(execute, RECIPE, "smoke")
@@ -143,7 +144,8 @@ def test_a_folder_that_another_took_over_is_not_sealed(store) -> None:
 def test_the_command_line_says_it_in_one_line(store, capsys, monkeypatch) -> None:
     monkeypatch.setitem(recipes._registered, RECIPE.name, RECIPE)
     monkeypatch.setattr(
-        "inweights.report.publish.publish", lambda _, work, cited: (work / "config.json").unlink()
+        "inweights.report.pages.publish.publish",
+        lambda _, work, cited: (work / "config.json").unlink(),
     )
     words = ["run", RECIPE.name, "--scale", "smoke", "--runs", str(store.root)]
     assert cli.main(words) == 1

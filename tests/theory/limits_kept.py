@@ -67,8 +67,9 @@ COMMANDS = {
 }
 #: What is called first when the time begins to run.
 STARTS = {
-    "inweights.theory.prediction": "parts_within", "inweights.audit.forecast": "facts_within"
-}  # fmt: skip
+    "inweights.theory.prediction.predict": "parts_within",
+    "inweights.audit.forecast": "facts_within",
+}
 
 
 def measure(words: tuple[str, ...], seconds: float, told: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from inweights.theory import Prediction, SoftSolution, bridges, largest_part, predict
 from inweights.worlds import TwoHop, World, read_knowledge
-from inweights.worlds.knowledge_questions import KINDS
-from inweights.worlds.triples import world_of
+from inweights.worlds.knowledge.questions import KINDS
+from inweights.worlds.knowledge.triples import world_of
 
 #: Few names, so that facts meet, cross, contradict each other and lead back; one is both.
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "r"])
@@ -78,7 +78,7 @@ def test_advice_that_no_matrix_can_follow_is_told(
     assert len(forecast.advice.identities) == 1
     assert (forecast.advice.status, forecast.advice.why) == ("certified", "")
     assert len(forecast.advice.mended) == 2
-    monkeypatch.setattr("inweights.theory.advice.TRIALS", 1)
+    monkeypatch.setattr("inweights.theory.prediction.advice.TRIALS", 1)
     both = predict(world).advice
     assert both is not None
     assert both.identities == ()
@@ -99,7 +99,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     """Each part by itself, with verdicts that a program of all facts has; none is asked twice."""
     world = TwoHop(n=50, identity=0.5).build(1)
     whole = predict(world, advise=False)
-    monkeypatch.setattr("inweights.theory.parts_in_time.MOST_FACTS", 60)
+    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MOST_FACTS", 60)
     forecast = predict(world, advise=False)
     assert len(forecast.parts) == 3
     assert forecast.certified
@@ -116,7 +116,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece of one large component is asked all chains of its facts, and no others."""
-    monkeypatch.setattr("inweights.theory.parts_in_time.MOST_FACTS", 40)
+    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MOST_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
     forecast = predict(world)
     assert len(forecast.parts) == 3

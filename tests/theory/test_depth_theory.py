@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inweights.errors import ConfigError
-from inweights.theory.depth import depth_cosines
+from inweights.theory.feature_resemblance.depth import depth_cosines
 
 
 def test_three_layers_by_hand() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from inweights.errors import ConfigError, DataError, SolverError
-from inweights.theory import node2vec, small_node2vec
-from inweights.theory.large_node2vec import descend_large, sparse_adjacency
-from inweights.theory.spectral import adjacency
+from inweights.theory.geometric_memory import node2vec, small_node2vec
+from inweights.theory.geometric_memory.large_node2vec import descend_large, sparse_adjacency
+from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph, TwoHop, from_networkx
 
 ODD = nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d"), ("e", "f")])

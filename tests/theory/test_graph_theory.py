@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from inweights.errors import DataError, SolverError
 from inweights.models import Node2VecConfig
-from inweights.theory import node2vec, spectral, storage
+from inweights.theory.geometric_memory import node2vec, spectral, storage
 from inweights.worlds import Graph, TwoHop, from_networkx
 
 TINY = {

@@ -12,7 +12,7 @@ from tests.theory.another_solver import least_norm
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.theory import Program, bridges, predict, solve, transfer_margin
-from inweights.theory.trust import trust
+from inweights.theory.prediction.trust import trust
 from inweights.worlds import Hops, Implication, RandomFacts, Reversal, World
 
 

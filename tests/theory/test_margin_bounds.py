@@ -13,17 +13,10 @@ from tests.theory.another_solver import Array, cvxpy, least_norm, solved, told
 from tests.theory.test_nuclear_norm import sampled
 
 from inweights.errors import ConfigError
-from inweights.theory import (
-    Program,
-    Solution,
-    closed_form,
-    margin_bounds,
-    predict,
-    prediction,
-    solve,
-)
-from inweights.theory.margin_bounds import EVERY, lower_bound, prove
-from inweights.theory.program import count_tokens
+from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
+from inweights.theory.prediction import predict as prediction
+from inweights.theory.prediction.margin_bounds import EVERY, lower_bound, prove
+from inweights.theory.programs.program import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 
 

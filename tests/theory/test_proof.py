@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tests.theory.another_solver import cvxpy, solved
 
-from inweights.theory import proof, proof_kkt
-from inweights.theory.closed_form import closed_form
-from inweights.theory.symmetric import Parameters
+from inweights.theory.identity_bridge import proof, proof_kkt
+from inweights.theory.programs.closed_form import closed_form
+from inweights.theory.programs.symmetric import Parameters
 
 NAMES = tuple(Parameters.__dataclass_fields__)
 numbers = st.floats(-3, 3, allow_nan=False, width=32)

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from tests.theory.another_solver import cvxpy, solved
 
-from inweights.theory import proof, proof_kkt
-from inweights.theory.symmetric import Parameters, average
-from inweights.theory.symmetric_solver import solve_symmetric
+from inweights.theory.identity_bridge import proof, proof_kkt
+from inweights.theory.programs.symmetric import Parameters, average
+from inweights.theory.programs.symmetric_solver import solve_symmetric
 
 
 def values(table: pl.DataFrame) -> dict[str, float]:

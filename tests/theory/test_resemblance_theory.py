@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.theory.resemblance import (
+from inweights.theory.feature_resemblance.resemblance import (
     curriculum_cosine,
     gradients,
     linear_cosines,

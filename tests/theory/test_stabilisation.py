@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from inweights.errors import DataError
-from inweights.theory import node2vec, spectral
-from inweights.theory.stabilisation import by_space, outside, propositions
-from inweights.theory.storage_tables import constructions, costs, one_step
+from inweights.theory.feature_resemblance.stabilisation import by_space, outside, propositions
+from inweights.theory.geometric_memory import node2vec, spectral
+from inweights.theory.geometric_memory.storage_tables import constructions, costs, one_step
 from inweights.worlds import Graph, from_networkx
 
 RNG = np.random.default_rng(0)

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 
 from inweights.models import OneLayerConfig
 from inweights.models.layers import Init
-from inweights.theory import resemblance
-from inweights.theory import stage_one as module
-from inweights.theory.stage_one import lemma_1, stage_one
+from inweights.theory.feature_resemblance import resemblance
+from inweights.theory.feature_resemblance import stage_one as module
+from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 from inweights.worlds import AnalogicalTwoHop, Analogy
 
 JOINT = {"category": 3.0, "similarity": 2.0, "attribution": 1.0}

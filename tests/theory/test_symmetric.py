@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory import Parameters, average, closed_form, solve, solve_symmetric
-from inweights.theory.small_sdp import least_norms
-from inweights.theory.symmetric import NAMES, constraints
+from inweights.theory.programs.small_sdp import least_norms
+from inweights.theory.programs.symmetric import NAMES, constraints
 from inweights.worlds import TwoHop
 
 numbers = st.floats(-3, 3, allow_nan=False, width=32)

@@ -13,9 +13,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
-from inweights.training import Curriculum, Optimizer, Phase, Schedule, losses, train
-from inweights.training.batches import Batch, Batches
-from inweights.training.losses import Loss
+from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
+from inweights.training.batches.plans import Batch, Batches
+from inweights.training.steps import losses
+from inweights.training.steps.losses import Loss
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 ARMS, NODES = 4, 3

@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = """
 import torch
-from inweights.training.machine import flushed_denormals
+from inweights.training.steps.machine import flushed_denormals
 torch.set_num_threads(2)
 tiny, small = torch.full((2_000_000,), 1e-30), torch.full((2_000_000,), 1e-10)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
-from inweights.training.batches import Batches
+from inweights.training.batches.plans import Batches
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)

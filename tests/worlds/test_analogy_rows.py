@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inweights.errors import ConfigError, DataError
-from inweights.worlds.analogy_rows import COLUMNS, AnalogyRow, read_analogies, shuffled
-from inweights.worlds.wording import TABLE_6
+from inweights.worlds.knowledge.analogy_rows import COLUMNS, AnalogyRow, read_analogies, shuffled
+from inweights.worlds.knowledge.wording import TABLE_6
 
 ROWS = read_analogies()
 

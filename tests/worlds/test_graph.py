@@ -16,9 +16,9 @@ from tests.world_case import WorldCase
 from tests.worlds.edge_text import write_edges
 
 from inweights.errors import ConfigError, DataError
-from inweights.theory.spectral import adjacency
+from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import FACT_ROLES, EdgeList, Graph, World, from_networkx, read_edges
-from inweights.worlds.classics import CLASSICS
+from inweights.worlds.families.classics import CLASSICS
 
 TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
 

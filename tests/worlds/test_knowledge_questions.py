@@ -10,7 +10,7 @@ import pytest
 from inweights.errors import ConfigError
 from inweights.theory import predict
 from inweights.worlds import Triples, World, open_world
-from inweights.worlds.knowledge_questions import questions
+from inweights.worlds.knowledge.questions import questions
 
 
 def asked(folder: Path, kind: str, *rows: str) -> set[str]:

@@ -20,8 +20,14 @@ from inweights.probes import (
     spectral_energy,
     zigzag,
 )
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency, components, eigenspaces, hop_distances, operator
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import (
+    adjacency,
+    components,
+    eigenspaces,
+    hop_distances,
+    operator,
+)
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph, World, from_networkx, read_edges
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from inweights.errors import ConfigError, DataError
-from inweights.worlds import Knowledge, Triples, read_knowledge, wikidata
+from inweights.worlds import Knowledge, Triples, read_knowledge
+from inweights.worlds.readers import wikidata
 
 
 def told(facts: Knowledge) -> list[tuple[str, str, str]]:

@@ -333,7 +333,7 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch) -> None:
     def full(*args: object, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("inweights.worlds.storage.pl.DataFrame.write_parquet", full)
+    monkeypatch.setattr("inweights.worlds.families.storage.pl.DataFrame.write_parquet", full)
     with pytest.raises(DataError, match="No space"):
         save_world(TwoHop(n=3).build(), tmp_path / "w")
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx import addnodes
 
-from inweights.report.explore import EXPLORATIONS, explore_page
+from inweights.report.living.explore import EXPLORATIONS, explore_page
 from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
 
 if TYPE_CHECKING:

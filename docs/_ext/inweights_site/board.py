@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from inweights.lab import Recipe
-from inweights.lab.verdict import ClaimResult, unjudged
+from inweights.lab.grammar.verdict import ClaimResult, unjudged
 from inweights.recipes import get_recipe, recipe_names
-from inweights.report.claims import headline
+from inweights.report.pages.claims import headline
 
 __all__ = ["BOARD", "PAPERS", "Entry", "entries", "entries_of", "link", "picture", "tally"]
 

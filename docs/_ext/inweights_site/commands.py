@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inweights.commands import app
+from inweights.cli.commands import app
 
 __all__ = ["page"]
 

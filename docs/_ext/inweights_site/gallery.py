@@ -5,7 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from inweights.recipes.citations import citations
+from inweights.recipes.catalogue.citations import citations
 from inweights_site.board import PAPERS, Entry, entries_of, link, picture, tally
 from inweights_site.recipe_page import bibtex, took
 from inweights_site.text import table, words

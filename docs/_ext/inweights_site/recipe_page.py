@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inweights.lab.describe import OWN, settings, split_ours
-from inweights.lab.verdict import ClaimResult
-from inweights.recipes.citations import citations
-from inweights.recipes.minutes import cost_of
-from inweights.report.claims import interval_bar
+from inweights.lab.grammar.describe import OWN, settings, split_ours
+from inweights.lab.grammar.verdict import ClaimResult
+from inweights.recipes.catalogue.citations import citations
+from inweights.recipes.catalogue.minutes import cost_of
+from inweights.report.pages.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
 

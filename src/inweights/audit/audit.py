@@ -13,12 +13,12 @@ import polars as pl
 
 from inweights.audit.forecast import forecast as forecast_of
 from inweights.errors import InweightsError
-from inweights.progress import Progress, SolverProgress
+from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
-from inweights.theory.parts_in_time import check_seconds
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.knowledge_remarks import literals
-from inweights.worlds.triples import identities_of
+from inweights.theory.prediction.parts_in_time import check_seconds
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.remarks import literals
+from inweights.worlds.knowledge.triples import identities_of
 
 __all__ = ["Audit", "audit"]
 

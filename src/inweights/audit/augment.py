@@ -21,11 +21,11 @@ from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.limits import check_memory
-from inweights.progress import Progress
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.wording import Wording
+from inweights.support.limits import check_memory
+from inweights.support.progress import Progress
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.wording import Wording
 
 __all__ = ["Augmented", "augment"]
 

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from inweights.audit.audit import Audit
-from inweights.theory.trust import trust
+from inweights.theory.prediction.trust import trust
 
 __all__ = ["Finding", "findings", "headline", "outlook"]
 

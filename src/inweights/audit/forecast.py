@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from inweights.theory import Prediction, predict
-from inweights.theory.parts_in_time import check_seconds, facts_within
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.knowledge_questions import COMPOSITIONS, spread_chains
-from inweights.worlds.triples import Triples, identities_of
+from inweights.theory.prediction.parts_in_time import check_seconds, facts_within
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.questions import COMPOSITIONS, spread_chains
+from inweights.worlds.knowledge.triples import Triples, identities_of
 from inweights.worlds.world import Ids
 
 __all__ = ["failing_chains", "forecast"]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.knowledge_remarks import alias_groups, contradictions, is_nothing
-from inweights.worlds.new_folder import new_folder
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.remarks import alias_groups, contradictions, is_nothing
+from inweights.worlds.readers.new_folder import new_folder
 from inweights.worlds.world import Ids
 
 __all__ = ["Mended", "mend", "write_mended"]

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.knowledge_questions import spread_chains
-from inweights.worlds.knowledge_remarks import literals
-from inweights.worlds.wording import Wording
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.questions import spread_chains
+from inweights.worlds.knowledge.remarks import literals
+from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
 __all__ = ["CANDIDATES", "QUESTIONS", "chains_of", "held_out", "with_left_out"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import polars as pl
 
-from inweights.worlds.new_folder import new_folder
+from inweights.worlds.readers.new_folder import new_folder
 
 if TYPE_CHECKING:
     from inweights.audit.augment import Augmented

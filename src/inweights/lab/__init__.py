@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inweights.lazy import lazily
+from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.lab.claim import Claim, Stating
-    from inweights.lab.figure import (
+    from inweights.lab.engine.kept import KeptModel
+    from inweights.lab.grammar.claim import Claim, Stating
+    from inweights.lab.grammar.figure import (
         Figure,
         atlas,
         auto,
@@ -21,16 +22,24 @@ if TYPE_CHECKING:
         sweeps,
         through_time,
     )
-    from inweights.lab.forecast import Forecast
-    from inweights.lab.kept import KeptModel
-    from inweights.lab.plugins import load_plugins
-    from inweights.lab.recipe import SCALES, Paper, Recipe, parse_seeds
-    from inweights.lab.recipe_file import read_recipe
-    from inweights.lab.score import Judged, Score, Target, Value, computed, cosine, number, share
-    from inweights.lab.study import open_study
-    from inweights.lab.sweep import Study, grid
-    from inweights.lab.trial import Computation, Measure, Plan, Trial
-    from inweights.lab.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, parse_seeds
+    from inweights.lab.grammar.recipe_file import read_recipe
+    from inweights.lab.grammar.score import (
+        Judged,
+        Score,
+        Target,
+        Value,
+        computed,
+        cosine,
+        number,
+        share,
+    )
+    from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
+    from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
+    from inweights.lab.studies.cost import Forecast
+    from inweights.lab.studies.study import open_study
+    from inweights.lab.studies.sweep import Study, grid
     from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Curriculum, Descent, Learner, Optimum
     from inweights.worlds.registry import WorldConfig
@@ -83,11 +92,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "lab.claim": (
+    "lab.grammar.claim": (
         "Claim",
         "Stating",
     ),
-    "lab.figure": (
+    "lab.grammar.figure": (
         "Figure",
         "atlas",
         "auto",
@@ -97,17 +106,17 @@ _HOMES = {
         "sweeps",
         "through_time",
     ),
-    "lab.forecast": ("Forecast",),
-    "lab.kept": ("KeptModel",),
-    "lab.plugins": ("load_plugins",),
-    "lab.recipe": (
+    "lab.studies.cost": ("Forecast",),
+    "lab.engine.kept": ("KeptModel",),
+    "lab.grammar.plugins": ("load_plugins",),
+    "lab.grammar.recipe": (
         "SCALES",
         "Paper",
         "Recipe",
         "parse_seeds",
     ),
-    "lab.recipe_file": ("read_recipe",),
-    "lab.score": (
+    "lab.grammar.recipe_file": ("read_recipe",),
+    "lab.grammar.score": (
         "Judged",
         "Score",
         "Target",
@@ -117,18 +126,18 @@ _HOMES = {
         "number",
         "share",
     ),
-    "lab.study": ("open_study",),
-    "lab.sweep": (
+    "lab.studies.study": ("open_study",),
+    "lab.studies.sweep": (
         "Study",
         "grid",
     ),
-    "lab.trial": (
+    "lab.grammar.trial": (
         "Computation",
         "Measure",
         "Plan",
         "Trial",
     ),
-    "lab.verdict": (
+    "lab.grammar.verdict": (
         "VERDICTS",
         "ClaimResult",
         "Verdict",

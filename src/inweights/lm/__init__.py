@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inweights.lazy import lazily
+from inweights.support.lazy import lazily
 
 __all__ = [
     "DEFAULT",
@@ -45,23 +45,23 @@ __all__ = [
 
 #: Where it lives; loaded when asked for, since torch takes a second.
 _HOMES = {
-    "load": ("LanguageModel", "load_model"),
-    "data": ("Example", "encode", "preview", "read_examples"),
-    "fine_tune": ("DEFAULT", "FineTune"),
-    "tuning": ("FineTuned", "finetune"),
-    "score": ("generate", "log_likelihoods"),
-    "questions": ("Question", "exam", "read_exam"),
-    "epochs": ("score_epochs",),
-    "evaluate": ("ask", "ask_with_thought", "say"),
-    "compare": ("Paired", "changes", "compositionality", "paired", "summary"),
-    "job": ("finetune_to",),
-    "card": ("add_scores", "card_of"),
-    "forecast": ("forecast_of",),
-    "general": ("general_knowledge", "kept"),
-    "replay": ("own_text",),
-    "paraphrase": ("paraphraser",),
-    "report": ("evaluation",),
-    "states": ("hidden_states", "named_states", "resemblance_by_layer"),
+    "model.load": ("LanguageModel", "load_model"),
+    "model.data": ("Example", "encode", "preview", "read_examples"),
+    "tuning.fine_tune": ("DEFAULT", "FineTune"),
+    "tuning.tuning": ("FineTuned", "finetune"),
+    "model.score": ("generate", "log_likelihoods"),
+    "exams.questions": ("Question", "exam", "read_exam"),
+    "tuning.epochs": ("score_epochs",),
+    "exams.evaluate": ("ask", "ask_with_thought", "say"),
+    "exams.compare": ("Paired", "changes", "compositionality", "paired", "summary"),
+    "tuning.job": ("finetune_to",),
+    "tuning.card": ("add_scores", "card_of"),
+    "exams.prediction": ("forecast_of",),
+    "exams.general": ("general_knowledge", "kept"),
+    "tuning.replay": ("own_text",),
+    "tuning.paraphrase": ("paraphraser",),
+    "exams.report": ("evaluation",),
+    "exams.states": ("hidden_states", "named_states", "resemblance_by_layer"),
 }
 
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inweights.lazy import lazily
 from inweights.models.configs import (
     DeepLinearConfig,
     EmbMLPConfig,
@@ -19,6 +18,7 @@ from inweights.models.configs import (
     OneLayerConfig,
     TinyNNConfig,
 )
+from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.models.base import Model

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
-from inweights.progress import plural
+from inweights.support.progress import plural
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int

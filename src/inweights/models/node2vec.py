@@ -2,7 +2,8 @@
 
 ``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers, and nothing between them. The
 softmax runs over all nodes, the node itself included. Its gradient flow without autograd is
-:mod:`inweights.theory.node2vec`. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
+:mod:`inweights.theory.geometric_memory.node2vec`. Shapes: ``R`` replicas, ``S`` packed tokens,
+``D`` width.
 """
 
 from __future__ import annotations

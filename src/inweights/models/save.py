@@ -24,9 +24,9 @@ from torch import Tensor
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.limits import read_bytes
 from inweights.models.base import Model
 from inweights.models.registry import model_kind
+from inweights.support.limits import read_bytes
 
 __all__ = [
     "decode_model",

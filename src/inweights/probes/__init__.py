@@ -1,16 +1,22 @@
 """What was learnt: functions of a trained model and its worlds that return tidy tables."""
 
 from inweights.probes.alignment import alignment, bridge_pairs
-from inweights.probes.arrangement import agreement, arrange, arrangement
-from inweights.probes.embedding import Embedding
-from inweights.probes.embedding_files import read_embedding
 from inweights.probes.film import render_frames, snapshot
-from inweights.probes.geometry import cosines, graph_recall, hop_correlation
+from inweights.probes.geometry.arrangement import agreement, arrange, arrangement
+from inweights.probes.geometry.cosines import cosines, graph_recall, hop_correlation
+from inweights.probes.geometry.embedding import Embedding
+from inweights.probes.geometry.embedding_files import read_embedding
+from inweights.probes.geometry.known_geometry import known_geometries, skew
+from inweights.probes.geometry.named import named_geometry
+from inweights.probes.geometry.spectrum import (
+    edge_margin,
+    geometric_margin,
+    spectral_energy,
+    zigzag,
+)
 from inweights.probes.inside import attention, cka, logit_lens
-from inweights.probes.known_geometry import known_geometries, skew
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
-from inweights.probes.named import named_geometry
 from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.patching import activation_patching, patch
@@ -18,7 +24,6 @@ from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.probes.spectrum import edge_margin, geometric_margin, spectral_energy, zigzag
 from inweights.probes.templates import templates, winners
 
 __all__ = [

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed, pack
-from inweights.training.worlds import as_worlds
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:

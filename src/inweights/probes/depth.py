@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.theory.depth import depth_cosines
-from inweights.training.worlds import as_worlds
+from inweights.theory.feature_resemblance.depth import depth_cosines
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["label_cosines", "predicted_similarity_by_depth"]
@@ -83,7 +83,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
 def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Return ``depth`` and the cosine ``foretold`` by :mod:`inweights.theory.depth`.
+    """Return ``depth`` and the predicted cosine, ``foretold``, of :mod:`inweights.theory`.
 
     Example:
         >>> predicted_similarity_by_depth(2, 100, 2, 2.0, 10)["depth"].to_list()

@@ -14,12 +14,12 @@ import polars as pl
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.node2vec import Node2Vec, Node2VecConfig
-from inweights.probes.geometry import node_vectors
-from inweights.theory.node2vec import descend
-from inweights.theory.spectral import adjacency
+from inweights.probes.geometry.cosines import node_vectors
+from inweights.theory.geometric_memory.node2vec import descend
+from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.training.batches.worlds import as_worlds
 from inweights.training.learner import Descent
-from inweights.training.worlds import as_worlds
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import World
 
 __all__ = ["along_descent", "off_descent"]
@@ -39,7 +39,7 @@ def along_descent(
 
     Args:
         world: Config of a graph.
-        look: Such as :func:`inweights.theory.stabilisation.propositions`.
+        look: Such as :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
         descent: Its rate and steps.
         model: Width, whether tied, and initial scale.
         seed: Root seed of world and start.
@@ -51,7 +51,7 @@ def along_descent(
         SolverError: The vectors diverged.
 
     Example:
-        >>> from inweights.theory.stabilisation import propositions
+        >>> from inweights.theory.feature_resemblance.stabilisation import propositions
         >>> how = {"descent": Descent(steps=5), "model": Node2VecConfig(), "seed": 0}
         >>> along_descent(world=Graph(shape="grid"), look=propositions, **how)["step"].to_list()
         [5]

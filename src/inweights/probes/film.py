@@ -18,14 +18,20 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import (
+from inweights.probes.geometry.cosines import (
     adjacencies,
     graph_recall,
     node_vectors,
     prefix_of,
     spearman,
 )
-from inweights.theory.spectral import Spectrum, adjacency, eigenspaces, hop_distances, operator
+from inweights.theory.geometric_memory.spectral import (
+    Spectrum,
+    adjacency,
+    eigenspaces,
+    hop_distances,
+    operator,
+)
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:
@@ -46,12 +52,12 @@ def snapshot(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one a replica.
-        layer: See :func:`inweights.probes.geometry.node_vectors`.
+        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
 
     Returns:
         A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) / 2``
         single-precision numbers), ``recall`` and ``recall_others`` (of
-        :func:`~inweights.probes.geometry.graph_recall`).
+        :func:`~inweights.probes.geometry.cosines.graph_recall`).
 
     Raises:
         DataError: A world is no graph, or the model's head does not cover the nodes.

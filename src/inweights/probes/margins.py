@@ -9,8 +9,8 @@ import torch
 
 from inweights.models.base import Model
 from inweights.probes.recall import answers_among, chosen_parts, slices
+from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_logits, answers_of
-from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["margins"]

@@ -10,7 +10,7 @@ import torch
 
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.training.worlds import as_worlds
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["shared_memory"]

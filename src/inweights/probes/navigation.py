@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import node_vectors
+from inweights.probes.geometry.cosines import node_vectors
+from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
-from inweights.training.worlds import as_worlds
 from inweights.worlds.world import Ids, Statements, World
 
 if TYPE_CHECKING:

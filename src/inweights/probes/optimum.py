@@ -14,9 +14,9 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.deep_linear import DeepLinear
 from inweights.models.emb_mlp import EmbMLP
-from inweights.theory.nuclear_norm import Solution, solve
-from inweights.theory.program import Program
-from inweights.training.worlds import as_worlds
+from inweights.theory.programs.nuclear_norm import Solution, solve
+from inweights.theory.programs.program import Program
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["direction", "nuclear_norm"]

@@ -17,7 +17,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.recall import chosen_parts
-from inweights.training.worlds import Part, as_worlds, shape_groups
+from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:

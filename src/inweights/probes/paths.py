@@ -17,9 +17,9 @@ import polars as pl
 import torch
 
 from inweights.models.base import Model
-from inweights.probes.geometry import node_vectors
+from inweights.probes.geometry.cosines import node_vectors
+from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
-from inweights.training.worlds import as_worlds
 from inweights.worlds.world import World
 
 __all__ = ["arm_cosines", "path_accuracy"]

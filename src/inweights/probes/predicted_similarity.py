@@ -8,7 +8,12 @@ import polars as pl
 
 from inweights.models.one_layer import OneLayerConfig
 from inweights.probes.resemblance import entity_pairs
-from inweights.theory.resemblance import Course, curriculum_cosine, linear_cosines, noise
+from inweights.theory.feature_resemblance.resemblance import (
+    Course,
+    curriculum_cosine,
+    linear_cosines,
+    noise,
+)
 from inweights.worlds.registry import WorldConfig
 
 __all__ = ["predicted_similarity"]
@@ -41,8 +46,9 @@ def predicted_similarity(
         by_pair: Whether each pair has a row of its own, or all share one with their mean.
 
     Returns:
-        ``from_facts`` (:func:`~inweights.theory.resemblance.linear_cosines`), with a course
-        ``closed_form`` (:func:`~inweights.theory.resemblance.curriculum_cosine`), and with
+        ``from_facts`` (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`),
+        with a course ``closed_form``
+        (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
         ``by_pair`` the entities ``one`` and ``two``.
 
     Raises:

@@ -15,7 +15,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.alignment import bridge_pairs
 from inweights.seeds import EVALUATION, Streams
-from inweights.training.worlds import as_worlds
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:

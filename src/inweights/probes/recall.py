@@ -11,8 +11,8 @@ import torch
 
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
+from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_logits, answers_of
-from inweights.training.worlds import Part, as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.one_layer import OneLayer
 from inweights.models.packing import pack
-from inweights.training.worlds import as_worlds
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:

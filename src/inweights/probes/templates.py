@@ -11,7 +11,7 @@ import torch
 from inweights.errors import unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.training.worlds import as_worlds
+from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 __all__ = ["templates", "winners"]

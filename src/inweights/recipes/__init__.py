@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inweights.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
-    from inweights.lab.recipe import Recipe
+    from inweights.lab.grammar.recipe import Recipe
 
 __all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_like", "register"]
 

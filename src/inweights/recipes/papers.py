@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from inweights.config import Config, decode, load_toml
-from inweights.lab.recipe import Paper, Recipe, Tables
-from inweights.lab.recipe_file import read_recipe
-from inweights.lab.score import Judged
-from inweights.lab.trial import Plan
+from inweights.lab.grammar.recipe import Paper, Recipe, Tables
+from inweights.lab.grammar.recipe_file import read_recipe
+from inweights.lab.grammar.score import Judged
+from inweights.lab.grammar.trial import Plan
 
 __all__ = ["PaperEntry", "papers", "recipe"]
 

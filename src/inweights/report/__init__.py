@@ -11,13 +11,13 @@ from typing import Any
 __all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "plot", "write_figures"]
 
 _HOME = {
-    "PageContent": "content",
-    "build_page": "page",
-    "draw": "figures",
-    "drawing": "registry",
-    "interactive": "movable",
-    "plot": "figures",
-    "write_figures": "page",
+    "PageContent": "pages.content",
+    "build_page": "pages.page",
+    "draw": "figures.draw",
+    "drawing": "base.registry",
+    "interactive": "pages.movable",
+    "plot": "figures.draw",
+    "write_figures": "pages.page",
 }
 
 

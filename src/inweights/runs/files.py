@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from inweights.errors import FolderError, WriteError
-from inweights.limits import open_file, read_bytes
+from inweights.support.limits import open_file, read_bytes
 
 __all__ = [
     "hash_of",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inweights.lazy import lazily
+from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.training.checkpoint import Checkpoint

@@ -21,8 +21,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from inweights.errors import RunError, WriteError
-from inweights.limits import open_file
 from inweights.models.save import fingerprint
+from inweights.support.limits import open_file
 
 if TYPE_CHECKING:
     from jaxtyping import Int

@@ -188,9 +188,9 @@ class Phase(Config):
             and the optimizer stay in fp32; each matrix product, forwards and backwards, rounds
             what it takes and what it gives to bfloat16 (and sums up in fp32); norms, the residual
             stream and the loss are fp32. ``bf16-emulated`` does the same rounding around products
-            in fp32 (:mod:`inweights.training.rounding`; not inside of attention), so that a run is
-            the same to the last bit alone and in company, which kernels for bfloat16 on a CPU do
-            not promise.
+            in fp32 (:mod:`inweights.training.steps.rounding`; not inside of attention), so that a
+            run is the same to the last bit alone and in company, which kernels for bfloat16 on a
+            CPU do not promise.
         stop: When a replica stands still early.
 
     Raises:

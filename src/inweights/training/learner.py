@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from inweights.models.emb_mlp import EmbMLP
     from inweights.models.node2vec import Node2Vec, Node2VecConfig
-    from inweights.theory.node2vec import Trajectory
+    from inweights.theory.geometric_memory.node2vec import Trajectory
     from inweights.worlds.world import World
 
 __all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
@@ -29,7 +29,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     ``train`` takes the mean over facts; the paper's Node2Vec takes the mean over the neighbours of
     a node, which differs where degrees do. So its updates are those of
-    :func:`inweights.theory.node2vec.descend`, from the model's own start.
+    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's own start.
 
     Attributes:
         rate: Learning rate ``η``, of the sum over nodes.
@@ -69,8 +69,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             DataError: The world is no graph, or a step to record does not exist.
             SolverError: The vectors diverged.
         """
-        from inweights.theory.node2vec import descend
-        from inweights.theory.spectral import adjacency
+        from inweights.theory.geometric_memory.node2vec import descend
+        from inweights.theory.geometric_memory.spectral import adjacency
 
         a = adjacency(world)
         fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
@@ -168,8 +168,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         Raises:
             SolverError: The facts exclude each other.
         """
-        from inweights.theory.nuclear_norm import solve
-        from inweights.theory.to_model import to_model
+        from inweights.theory.programs.nuclear_norm import solve
+        from inweights.theory.programs.to_model import to_model
 
         return to_model(solve(world, gap=self.gap))
 

@@ -17,17 +17,17 @@ from inweights.errors import ConfigError, RunError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
-from inweights.training.batches import Batch, Batches
-from inweights.training.captured import CapturedUpdate, Update
+from inweights.training.batches.plans import Batch, Batches
+from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.flat_parameters import FlatParameters
-from inweights.training.losses import Loss
-from inweights.training.machine import flushed_denormals, keep_memory
-from inweights.training.optimizers import build_optimizer, load_state, state_of
 from inweights.training.scoring import answer_logits, answers_of
 from inweights.training.shards import Shards
-from inweights.training.worlds import as_worlds
+from inweights.training.steps.captured import CapturedUpdate, Update
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.losses import Loss
+from inweights.training.steps.machine import flushed_denormals, keep_memory
+from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
 from inweights.worlds.world import World
 
 __all__ = ["Observer", "Result", "train"]

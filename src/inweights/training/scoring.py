@@ -15,7 +15,7 @@ from torch import Tensor
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.training.worlds import Part, as_worlds, shape_groups
+from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models.packing import Packed
-from inweights.training.batches import Batch
+from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 
 if TYPE_CHECKING:

@@ -11,19 +11,19 @@ import msgspec
 
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
-from inweights.worlds.graph import Graph
-from inweights.worlds.hops import Hops
-from inweights.worlds.implication import Implication
-from inweights.worlds.in_context import InContextStar
-from inweights.worlds.knowledge import is_source
-from inweights.worlds.own_path_star import OwnPathStar
-from inweights.worlds.path_star import PathStar
-from inweights.worlds.random_facts import RandomFacts
-from inweights.worlds.reversal import Reversal
-from inweights.worlds.storage import load_world
-from inweights.worlds.triples import Triples
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
+from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.hops import Hops
+from inweights.worlds.families.implication import Implication
+from inweights.worlds.families.in_context import InContextStar
+from inweights.worlds.families.own_path_star import OwnPathStar
+from inweights.worlds.families.path_star import PathStar
+from inweights.worlds.families.random_facts import RandomFacts
+from inweights.worlds.families.reversal import Reversal
+from inweights.worlds.families.storage import load_world
+from inweights.worlds.families.two_hop import TwoHop
+from inweights.worlds.knowledge.knowledge import is_source
+from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.world import World
 
 __all__ = ["WorldConfig", "open_world", "register_world", "world_kind", "world_names"]

@@ -8,7 +8,7 @@ import msgspec
 
 from inweights.config import check_size
 from inweights.errors import ConfigError
-from inweights.limits import check_memory
+from inweights.support.limits import check_memory
 
 __all__ = ["check_counts", "check_depth", "check_world"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
-from inweights.progress import plural
+from inweights.support.progress import plural
 from inweights.worlds.vocabulary import Ids, Vocabulary, counted
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling
-from inweights.worlds.wording import DERIVED
+from inweights.worlds.knowledge.wording import DERIVED
 
 __all__ = ["derive"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling
-from inweights.worlds.triples import bridges_of, identities_of
-from inweights.worlds.wording import IDENTITY
+from inweights.worlds.knowledge.triples import bridges_of, identities_of
+from inweights.worlds.knowledge.wording import IDENTITY
 
 __all__ = ["identities"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import ConfigError, DataError
-from inweights.limits import read_text
+from inweights.support.limits import read_text
 
 __all__ = ["replay"]
 

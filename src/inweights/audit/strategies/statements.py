@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
-from inweights.worlds.wording import REVERSE, ended
+from inweights.worlds.knowledge.wording import REVERSE, ended
 
 _WORD = re.compile(r"\w+(?:n't)?")
 #: Words that turn what a sentence says.

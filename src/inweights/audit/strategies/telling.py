@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.knowledge import Knowledge
-from inweights.worlds.triples import bridges_of
-from inweights.worlds.wording import Wording
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.triples import bridges_of
+from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
 __all__ = ["Row", "Telling"]

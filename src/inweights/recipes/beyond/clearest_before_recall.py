@@ -7,10 +7,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Judged, Measure, Plan, cosine, number, share
-from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import at_the_end, first_step
 
 __all__ = ["RECIPE", "Settings"]
 

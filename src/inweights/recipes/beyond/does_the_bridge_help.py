@@ -9,11 +9,11 @@ from msgspec import structs
 
 from inweights.errors import unknown_name
 from inweights.lab import Plan, cosine, number, share
-from inweights.recipes.language.experiment import computations
-from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.invented import InventedSettings
-from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.experiment import computations
+from inweights.recipes.shared.language.facts import Facts, TrainingMix
+from inweights.recipes.shared.language.invented import InventedSettings
+from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from inweights.recipes.calibration import agreement, reliability, roc_auc
-from inweights.recipes.derived import memorised
+from inweights.recipes.shared.calibration import agreement, reliability, roc_auc
+from inweights.recipes.shared.derived import memorised
 
 __all__ = ["EVEN", "PROGRAM", "SOFT", "TRAINING", "TRIVIAL", "UNEVEN", "derive"]
 

@@ -18,9 +18,9 @@ from inweights.config import Config
 from inweights.lab import Plan, Value, number, share
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.geometry_first import measures
-from inweights.recipes.derived import linear_law, path_ends
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import linear_law, path_ends
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -11,8 +11,8 @@ from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
-from inweights.theory.idle_classes import idle_drive
-from inweights.worlds.graph import Graph
+from inweights.theory.programs.idle_classes import idle_drive
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

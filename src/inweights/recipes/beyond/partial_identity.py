@@ -7,10 +7,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
-from inweights.recipes.derived import memorised
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
-from inweights.worlds.analogy import AnalogicalTwoHop
+from inweights.recipes.shared.derived import memorised
+from inweights.worlds.families.analogy import AnalogicalTwoHop
 
 __all__ = ["RECIPE", "Settings"]
 

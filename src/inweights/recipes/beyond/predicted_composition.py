@@ -10,7 +10,7 @@ import inweights as iw
 from inweights import lab
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab.trained_forecast import trained_queries
+from inweights.lab.studies.trained_prediction import trained_queries
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.forecasters import (
     EVEN,
@@ -25,9 +25,9 @@ from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.recipes.papers import recipe
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Phase, Schedule
-from inweights.worlds.random_facts import RandomFacts
-from inweights.worlds.triples import Triples
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.random_facts import RandomFacts
+from inweights.worlds.families.two_hop import TwoHop
+from inweights.worlds.knowledge.triples import Triples
 
 __all__ = ["RECIPE", "Settings"]
 

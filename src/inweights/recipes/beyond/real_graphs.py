@@ -17,9 +17,9 @@ from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.papers import recipe
-from inweights.theory.spectral import adjacency, hop_distances
-from inweights.worlds.classics import CLASSICS
-from inweights.worlds.graph import Graph
+from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.worlds.families.classics import CLASSICS
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["MOST", "RECIPE", "Settings"]
 

@@ -11,11 +11,11 @@ from msgspec import structs
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, share
-from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Change", "Point", "Settings"]
 

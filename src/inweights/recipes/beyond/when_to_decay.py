@@ -12,10 +12,10 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Score, Trial, cosine, share
 from inweights.models.configs import GPTConfig
-from inweights.recipes.derived import compositions, gain, where_known
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import compositions, gain, where_known
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["KNOWN", "RECIPE", "WHEN", "Settings"]
 

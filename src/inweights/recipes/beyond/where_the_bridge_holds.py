@@ -12,11 +12,11 @@ from inweights.config import Config, apply_overrides
 from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.models.configs import GPTConfig, Init
-from inweights.recipes import derived
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared import derived
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["AXES", "RECIPE", "Settings"]
 

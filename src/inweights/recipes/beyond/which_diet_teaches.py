@@ -8,10 +8,10 @@ from msgspec import field, structs
 
 from inweights.errors import unknown_name
 from inweights.lab import Computation, Plan, Score, cosine, number, share
-from inweights.lm.fine_tune import FineTune
-from inweights.recipes.language.invented import Invented, InventedSettings
-from inweights.recipes.language.strategies import Taught, known_before, teach
+from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.invented import Invented, InventedSettings
+from inweights.recipes.shared.language.strategies import Taught, known_before, teach
 
 __all__ = ["CONDITIONS", "RECIPE", "Settings"]
 

@@ -13,9 +13,9 @@ from inweights import lab
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.configs import GPTConfig, Init, OneLayerConfig
-from inweights.recipes.derived import compositions
+from inweights.recipes.shared.derived import compositions
 from inweights.training.curriculum import Optimizer, Phase, Stop
-from inweights.worlds.analogy import AnalogicalTwoHop, Analogy
+from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 
 __all__ = [
     "BRIEF",

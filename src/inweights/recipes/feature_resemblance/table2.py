@@ -6,16 +6,16 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Computation, Judged, Plan, cosine, share
-from inweights.lm.fine_tune import FineTune
-from inweights.recipes.language.analogies import (
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.analogies import (
     ATTRIBUTION,
     CONDITIONS,
     SHUFFLED,
     ZERO_SHOT,
     Analogies,
 )
-from inweights.recipes.language.experiment import tell_and_ask
-from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.experiment import tell_and_ask
 
 __all__ = ["RECIPE", "Settings"]
 

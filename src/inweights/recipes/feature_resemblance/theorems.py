@@ -10,7 +10,7 @@ from inweights import lab
 from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
-from inweights.worlds.analogy import Analogy
+from inweights.worlds.families.analogy import Analogy
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -33,7 +33,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """Every course; stage 1 of each in closed form; the closed form against autograd."""
-    from inweights.theory.stage_one import lemma_1, stage_one
+    from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
     how = settings.training
     trials, computations = [], []

@@ -10,7 +10,7 @@ from inweights.lab import Computation, Measure, Plan, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -10,11 +10,11 @@ from msgspec import structs
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
-from inweights.recipes.derived import at_the_end, first_step
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.recipes.shared.derived import at_the_end, first_step
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

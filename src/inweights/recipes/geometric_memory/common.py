@@ -18,7 +18,7 @@ from inweights.lab import (
 )
 from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = [
     "ARCHITECTURES",

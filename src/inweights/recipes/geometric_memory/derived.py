@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory.common import CODE, TOP
-from inweights.theory.spectral import COSINE_TIE
+from inweights.recipes.shared.derived import at_the_end
+from inweights.theory.geometric_memory.spectral import COSINE_TIE
 
 __all__ = ["beside_random", "far_correlation", "judged", "top_energy"]
 

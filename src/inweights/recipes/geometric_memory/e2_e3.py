@@ -11,8 +11,8 @@ from inweights.config import Config
 from inweights.lab import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
 from inweights.recipes.papers import recipe
-from inweights.theory.storage_tables import constructions, costs, squeezed_star
-from inweights.worlds.graph import Graph
+from inweights.theory.geometric_memory.storage_tables import constructions, costs, squeezed_star
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -10,7 +10,7 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -6,9 +6,9 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, number, share
-from inweights.recipes.derived import at_the_end, learnt, token_names, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import at_the_end, learnt, token_names, whole
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -11,10 +11,10 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import GPTConfig, Init
-from inweights.recipes.derived import at_the_end, learnt, token_names
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import at_the_end, learnt, token_names
 from inweights.training.curriculum import Optimizer, Phase, Schedule
-from inweights.worlds.in_context import InContextStar
+from inweights.worlds.families.in_context import InContextStar
 
 __all__ = ["RECIPE", "InContextTraining", "Settings"]
 

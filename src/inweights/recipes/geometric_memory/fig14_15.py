@@ -12,10 +12,10 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
-from inweights.recipes import derived
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.worlds.path_star import PathStar
+from inweights.recipes.shared import derived
+from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -9,10 +9,10 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.lab import Plan, Score, share
-from inweights.recipes.derived import at_the_end, whole
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.worlds.path_star import PathStar
+from inweights.recipes.shared.derived import at_the_end, whole
+from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
 

@@ -9,10 +9,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import beside_chance
 
 __all__ = ["RECIPE", "Settings"]
 

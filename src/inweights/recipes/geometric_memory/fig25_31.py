@@ -11,12 +11,12 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import TinyNNConfig
-from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import beside_chance
 from inweights.training.curriculum import Optimizer, Phase, Precision
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -85,7 +85,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train every way; labels are in order, so that neighbours are side by side."""
-    from inweights.probes.reference_graph import without_self_edges
+    from inweights.probes.geometry.reference_graph import without_self_edges
 
     draws = {"draws": settings.draws}
     # Recall and margin are those of what was taught; the rest sees the graph without self-edges.

@@ -7,9 +7,9 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Computation, Plan, computed
 from inweights.recipes.papers import recipe
-from inweights.theory.star_picture import star_design, star_picture
-from inweights.worlds.in_context import InContextStar
-from inweights.worlds.path_star import PathStar
+from inweights.theory.geometric_memory.star_picture import star_design, star_picture
+from inweights.worlds.families.in_context import InContextStar
+from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
 

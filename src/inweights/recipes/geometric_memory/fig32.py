@@ -19,7 +19,7 @@ from inweights.recipes.geometric_memory.derived import (
     top_energy,
 )
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -45,7 +45,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Train on each edge as written, turned round, or both ways; all as the paper trains both."""
-    from inweights.probes.reference_graph import both_ways
+    from inweights.probes.geometry.reference_graph import both_ways
 
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):

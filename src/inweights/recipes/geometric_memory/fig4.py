@@ -7,9 +7,9 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
-from inweights.recipes.derived import own_and_other_arms
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import own_and_other_arms
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -9,12 +9,12 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, number, share
-from inweights.recipes.derived import first_step, half_time
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
 from inweights.recipes.papers import recipe
-from inweights.theory.storage_tables import one_step
-from inweights.worlds.graph import Graph
+from inweights.recipes.shared.derived import first_step, half_time
+from inweights.theory.geometric_memory.storage_tables import one_step
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

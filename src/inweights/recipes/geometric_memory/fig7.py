@@ -10,11 +10,11 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.models.configs import Init, Node2VecConfig
-from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.recipes.shared.derived import beside_chance
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -9,12 +9,12 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.models.configs import Node2VecConfig
-from inweights.recipes.derived import at_the_end
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
-from inweights.theory.stabilisation import by_space, propositions
+from inweights.recipes.shared.derived import at_the_end
+from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
-from inweights.worlds.graph import Graph
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -11,11 +11,11 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, share
 from inweights.models.configs import Init, Node2VecConfig
-from inweights.recipes.derived import beside_chance
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
-from inweights.worlds.graph import Graph
+from inweights.recipes.shared.derived import beside_chance
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -46,7 +46,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every model with and without self-edges, always seen through the graph without them."""
-    from inweights.probes.reference_graph import without_self_edges
+    from inweights.probes.geometry.reference_graph import without_self_edges
 
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
     small = Node2VecConfig(tied=False, init=Init(std=settings.std))

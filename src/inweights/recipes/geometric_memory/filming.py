@@ -9,8 +9,8 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.theory.layout import scene
-from inweights.worlds.graph import Graph
+from inweights.theory.geometric_memory.layout import scene
+from inweights.worlds.families.graph import Graph
 
 __all__ = ["ORDER", "filmed", "more_geometric", "pictures", "size"]
 

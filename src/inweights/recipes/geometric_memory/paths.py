@@ -13,8 +13,8 @@ from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Trial, Value
 from inweights.models.configs import GPTConfig, MambaConfig
 from inweights.training.curriculum import Optimizer, Phase, Schedule
-from inweights.worlds.own_path_star import OwnPathStar
-from inweights.worlds.path_star import PathStar
+from inweights.worlds.families.own_path_star import OwnPathStar
+from inweights.worlds.families.path_star import PathStar
 
 __all__ = [
     "ALONE",

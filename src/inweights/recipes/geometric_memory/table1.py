@@ -7,10 +7,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.recipes.derived import mean_by_hops
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import mean_by_hops
 
 __all__ = ["RECIPE", "Settings"]
 

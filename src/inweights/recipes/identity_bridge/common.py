@@ -9,7 +9,7 @@ from inweights.errors import unknown_name
 from inweights.lab import ModelConfig, Trial, Value
 from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = [
     "BRIEF",

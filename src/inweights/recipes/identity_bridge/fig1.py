@@ -7,11 +7,11 @@ from functools import partial
 import polars as pl
 
 from inweights.lab import Plan, computed, cosine, share
-from inweights.recipes.language.experiment import computations
-from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.invented import InventedSettings
-from inweights.recipes.language.tables import accuracies, both_times
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.experiment import computations
+from inweights.recipes.shared.language.facts import Facts, TrainingMix
+from inweights.recipes.shared.language.invented import InventedSettings
+from inweights.recipes.shared.language.tables import accuracies, both_times
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 

@@ -10,10 +10,10 @@ import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, share
 from inweights.models.configs import GPTConfig
-from inweights.recipes.derived import memorised
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
-from inweights.worlds.two_hop import TwoHop
+from inweights.recipes.shared.derived import memorised
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 

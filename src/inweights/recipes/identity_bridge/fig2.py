@@ -9,10 +9,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, share
-from inweights.recipes.derived import compositions, excess, memorised, where_known
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
-from inweights.worlds.two_hop import TwoHop
+from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -9,10 +9,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
-from inweights.recipes.derived import compositions, memorised, own_peaks
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
 from inweights.recipes.papers import recipe
-from inweights.worlds.two_hop import TwoHop
+from inweights.recipes.shared.derived import compositions, memorised, own_peaks
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 

@@ -10,7 +10,9 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.recipes.derived import (
+from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import (
     compositions,
     correlation,
     first_step,
@@ -18,10 +20,8 @@ from inweights.recipes.derived import (
     memorised,
     over_blocks,
 )
-from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Phase
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["KNOWN", "RECIPE", "Settings"]
 

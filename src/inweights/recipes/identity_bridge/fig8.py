@@ -8,12 +8,12 @@ import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Plan, cosine, share
-from inweights.lm.compare import CORRECT, INCORRECT, PARTIAL
-from inweights.lm.fine_tune import FineTune
-from inweights.recipes.language.experiment import computations
-from inweights.recipes.language.facts import Facts, TrainingMix
-from inweights.recipes.language.tables import WORDS, accuracies, both_times, rises
+from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
+from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.experiment import computations
+from inweights.recipes.shared.language.facts import Facts, TrainingMix
+from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 

@@ -9,9 +9,9 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Computation, Measure, Optimum, Plan, Trial, computed
-from inweights.recipes.derived import blocks, compositions, extremes, own_peaks
-from inweights.theory.proof import known_norm
-from inweights.worlds.two_hop import TwoHop
+from inweights.recipes.shared.derived import blocks, compositions, extremes, own_peaks
+from inweights.theory.identity_bridge.proof import known_norm
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["Settings", "block", "gap", "least", "most", "peak"]
 

@@ -8,7 +8,7 @@ from itertools import product
 import polars as pl
 
 from inweights import lab
-from inweights.theory import proof, proof_kkt
+from inweights.theory.identity_bridge import proof, proof_kkt
 
 __all__ = ["SCORES", "computations"]
 
@@ -73,7 +73,7 @@ def computations(
 ZERO, ROUNDING = 1e-6, 1e-9
 
 
-# The numbers of inweights.theory.proof and proof_kkt, each computed at every n.
+# The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at every n.
 given, without, point_42, kkt, random = (
     lab.computed(table, "value").over("n")
     for table in ("with", "without", "point", "kkt", "random")

@@ -14,7 +14,7 @@ from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
 from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase
-from inweights.worlds.two_hop import TwoHop
+from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 

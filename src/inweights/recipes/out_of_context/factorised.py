@@ -8,10 +8,10 @@ import inweights as iw
 from inweights import lab
 from inweights.config import Config
 from inweights.models.configs import DeepLinearConfig, EmbMLPConfig, Init
-from inweights.recipes.derived import memorised
 from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Optimizer, Phase
-from inweights.worlds.implication import Implication
+from inweights.worlds.families.implication import Implication
 
 __all__ = ["RECIPE", "Settings"]
 

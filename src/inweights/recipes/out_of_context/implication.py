@@ -6,9 +6,9 @@ from functools import partial
 
 from inweights import lab
 from inweights.config import Config
-from inweights.recipes import kinds
 from inweights.recipes.papers import recipe
-from inweights.worlds.implication import Implication
+from inweights.recipes.reversal_curse import kinds
+from inweights.worlds.families.implication import Implication
 
 __all__ = ["RECIPE", "Settings"]
 

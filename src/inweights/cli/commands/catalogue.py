@@ -1,0 +1,85 @@
+"""Commands about recipes before they run: which there are, what they take, how to cite them."""
+
+from __future__ import annotations
+
+from inweights.cli.commands.base import Flag, Json, Plugins, app
+
+__all__ = ["cite", "describe", "list_recipes"]
+
+
+@app.command(name="list")
+def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+    """List recipes, a line each.
+
+    Parameters
+    ----------
+    part
+        Only recipes whose name contains this, such as fig or geometric-memory.
+    """
+    from inweights.cli import console
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.recipes import recipes_like
+    from inweights.recipes.catalogue.index import entry_of
+
+    load_plugins(plugin)
+    console.recipes([entry_of(name) for name in recipes_like(part)], json=json)
+    return 0
+
+
+@app.command
+def describe(
+    recipe: str,
+    part: str = "",
+    /,
+    *,
+    full: Flag = False,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Describe a recipe: what it shows, what it takes, and every setting by scale.
+
+    Parameters
+    ----------
+    recipe
+        Its name, or the last part of it.
+    part
+        Only the settings below this, such as gpt.model.
+    full
+        List every setting, with all of its meaning.
+    """
+    from inweights.cli import console
+    from inweights.errors import unknown_name
+    from inweights.lab.grammar.describe import settings
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.recipes import get_recipe
+
+    load_plugins(plugin)
+    chosen = get_recipe(recipe)
+    if part and not settings(chosen, part):
+        heads = {one.path[:i] for one in settings(chosen) for i in _dots(one.path)}
+        raise unknown_name("setting", part, heads | {one.path for one in settings(chosen)})
+    console.described(chosen, part, json=json, full=full)
+    return 0
+
+
+@app.command
+def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+    """Print BibTeX of the project, and of the paper that a recipe is from.
+
+    Parameters
+    ----------
+    recipe
+        A recipe, or the last part of its name; all papers if left out.
+    """
+    from inweights.cli import console
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.recipes import get_recipe
+    from inweights.recipes.catalogue.citations import citations
+
+    load_plugins(plugin)
+    console.cited(citations(get_recipe(recipe) if recipe else None), json=json)
+    return 0
+
+
+def _dots(path: str) -> list[int]:
+    return [place for place, letter in enumerate(path) if letter == "."]

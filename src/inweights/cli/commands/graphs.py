@@ -1,0 +1,244 @@
+"""The command about graphs of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inweights.cli.commands.base import (
+    Device,
+    Download,
+    Fresh,
+    Json,
+    Overrides,
+    Plugins,
+    Runs,
+    Seeds,
+    Whole,
+    app,
+    choices,
+)
+
+if TYPE_CHECKING:
+    from inweights.worlds.families.graph import Graph
+
+__all__ = ["atlas", "explore"]
+
+
+@app.command
+def atlas(
+    *graphs: str,
+    scale: str = "cpu",
+    seeds: Seeds = None,
+    set: Overrides = (),  # noqa: A002
+    runs: Runs = None,
+    device: Device = "cpu",
+    jobs: Whole = 0,
+    fresh: Fresh = False,
+    embedding: Path | None = None,
+    names: Path | None = None,
+    tensor: str | None = None,
+    model: str | None = None,
+    prompt: str | None = None,
+    paths: Path | None = None,
+    held_out: Path | None = None,
+    download: Download = False,
+    out: Path | None = None,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
+
+    Five architectures learn the edges, and are asked whether their embeddings lie as the graph
+    does. It is the recipe beyond/real-graphs, for other graphs.
+
+    With --embedding or --model nothing is trained: the page shows vectors that are there already,
+    and numbers beside those of shuffled names.
+
+    With --paths a Transformer learns edges and paths of a path-star of your own and is asked for
+    paths that it never saw: it is the recipe geometric-memory/fig3, controls included.
+
+    Parameters
+    ----------
+    graphs
+        Files of edges (.csv with two columns, .graphml, or lines u=v), or known graphs, such as
+        karate-club, europe-borders or periodic-table. Up to 250 nodes each.
+    scale
+        smoke (seconds), cpu (minutes) or paper.
+    set
+        Change a setting, as in --set steps=1000; may be repeated.
+    jobs
+        Processes that train side by side; 0 takes the cores of this machine.
+    fresh
+        Discard an earlier run of the same graphs.
+    embedding
+        Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
+    names
+        Text file with the name of each row of a .npy or .safetensors, a line each.
+    tensor
+        Which tensor of a .safetensors file.
+    model
+        A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for its
+        hidden states at the nodes' names, layer by layer.
+    prompt
+        What the model reads; ends in {name}. "This is {name}" if left out.
+    paths
+        File of paths that are trained, a line leaf=root,...,leaf each; edges are their steps, its
+        lines u=v, or those of one graph that is named beside it.
+    held_out
+        File of paths that are asked for; a quarter of --paths, by seed, if left out.
+    out
+        Page of --embedding or --model; atlas.html if left out.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.errors import ConfigError
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.grammar.recipe import parse_seeds
+
+    load_plugins(plugin)
+    asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
+    if held_out is not None and paths is None:
+        raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
+    found: dict[str, Graph] = {}
+    for given in graphs if paths is None else ():
+        name, graph = _graph(given)
+        if name in found:
+            raise ConfigError(f"two graphs are called '{name}'; rename a file")
+        found[name] = graph
+    if not found and paths is None:
+        raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
+    if embedding is not None or model is not None:
+        if paths is not None:
+            raise ConfigError("--paths trains a model; leave --embedding and --model out")
+        from inweights.cli.commands.embedded import refuse_training, show
+
+        refuse_training(seeds=seeds, set=set, runs=runs, fresh=fresh)
+        return show(
+            found,
+            embedding,
+            model,
+            names=names,
+            tensor=tensor,
+            prompt=prompt,
+            device=device,
+            download=download,
+            out=out,
+            json=json,
+        )
+    if needless := [name for name, value in asked.items() if value is not None]:
+        raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
+    words = ["atlas", *graphs, "--scale", scale]
+    if paths is None:
+        recipe, changes = "beyond/real-graphs", _settings(found)
+    else:
+        recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
+        words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
+    with console.progress() as progress:
+        outcome = laboratory.run(
+            recipe,
+            scale,
+            seeds=parse_seeds(seeds) if seeds else None,
+            command=[*words, *choices(seeds, set, plugin)],
+            overrides=[*changes, *set],
+            runs=runs,
+            device=device,
+            jobs=jobs or console.cores(device, scale),
+            fresh=fresh,
+            plugins=plugin,
+            progress=progress,
+        )
+    console.outcome(outcome, json=json)
+    return 0
+
+
+@app.command
+def explore(
+    which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: Json = False
+) -> None:
+    """Write a living picture: a page on which a model learns under your hand, offline.
+
+    Parameters
+    ----------
+    which
+        geometry (draw a graph and train on its edges) or bridge (switch identities on and off).
+    out
+        The file; explore-<which>.html if left out.
+    seed
+        Seed of the start that the page draws.
+    """
+    from typing import cast
+
+    from inweights.cli import console
+    from inweights.report.base.html import write_page
+    from inweights.report.living.explore import Exploration, explore_page
+    from inweights.seeds import Streams
+
+    Streams(seed)  # refuses what is no seed
+    file = out or Path(f"explore-{which}.html")
+    write_page(explore_page(cast(Exploration, which), seed=seed), file)
+    console.written_page(file, json=json)
+
+
+def _graph(given: str) -> tuple[str, Graph]:
+    """A graph by its name or file, with its edges written out, and what it is called."""
+    from typing import get_args
+
+    from inweights.errors import DataError, unknown_name
+    from inweights.worlds.families.graph import Graph, Shape
+    from inweights.worlds.readers.edge_lists import own_graphs
+
+    file = Path(given)
+    if file.is_file():
+        return file.stem, Graph(shape="file", file=given).written_out()
+    known = [name for name in get_args(Shape) if name not in ("file", "edges")]
+    if given in known:
+        return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
+    own = own_graphs()
+    if given in own:
+        return given, Graph(shape="file", file=str(own[given])).written_out()
+    if file.suffix:
+        raise DataError(f"there is no file {given}; edges come from .csv, .graphml, or lines u=v")
+    raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
+
+
+def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
+    """The graphs as changes of the recipe's settings.
+
+    Associative storage needs about as much width as a graph has nodes.
+    """
+    from inweights.config import as_overrides
+    from inweights.recipes.beyond.real_graphs import Settings
+
+    nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
+    width = 1 << (nodes - 1).bit_length()
+    wider = {"width": width} if width > Settings().width else {}
+    return as_overrides(Settings(), {"graphs": [], "own": graphs, **wider})
+
+
+def _path_star(
+    paths: Path, held_out: Path | None, edges: Sequence[str], scale: str
+) -> tuple[str, ...]:
+    """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
+    from msgspec import structs
+
+    from inweights.config import as_overrides, to_dict
+    from inweights.errors import ConfigError
+    from inweights.models.configs import GPTConfig
+    from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
+    from inweights.worlds import read_path_star
+
+    if len(edges) > 1:
+        raise ConfigError(f"--paths takes the edges of one file, not of {len(edges)}")
+    own = read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
+    own.build()  # which says what is wrong before anything is trained
+    settings: Settings = RECIPE.resolve(scale)[0]
+    star, nodes = settings.stars[0], len(own.paths[0])
+    model = star.model
+    if isinstance(model, GPTConfig):  # reads a task token, the leaf, pauses and the path
+        longest = nodes + star.pauses + 2
+        model = structs.replace(model, context=max(model.context, longest))
+    arms = len(own.paths) + len(own.held_out)
+    star = structs.replace(star, arms=arms, nodes=nodes, model=model)
+    return as_overrides(settings, {"stars": [to_dict(star)], "own": own})

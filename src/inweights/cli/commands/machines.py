@@ -1,0 +1,136 @@
+"""Commands for work on several machines: plan once, work anywhere, look how far it is."""
+
+from __future__ import annotations
+
+from inweights.cli.commands.base import (
+    Device,
+    Flag,
+    Json,
+    Overrides,
+    Place,
+    Plugins,
+    Seeds,
+    app,
+    choices,
+)
+
+__all__ = ["plan", "status", "work"]
+
+
+@app.command
+def plan(
+    recipe: str,
+    /,
+    *,
+    out: str,
+    scale: str = "cpu",
+    seeds: Seeds = None,
+    set: Overrides = (),  # noqa: A002
+    store: Place = "",
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Write the tasks of a recipe down, for 'inweights work' on any number of machines.
+
+    Parameters
+    ----------
+    recipe
+        Its name, as in 'inweights list'.
+    out
+        Folder that all machines see, or an address such as s3://bucket/folder.
+    scale
+        smoke, cpu or paper.
+    set
+        Change a setting, as in --set gpt.model.width=128; may be repeated.
+    store
+        Where results go, if not below the plan.
+    """
+    from inweights.cli import console
+    from inweights.lab.engine.plan import check_plan
+    from inweights.lab.engine.planned import write_plan
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.grammar.recipe import parse_seeds
+    from inweights.recipes import get_recipe
+
+    load_plugins(plugin)
+    chosen = get_recipe(recipe)
+    changes = chosen.changes(scale, set)
+    settings, roots, _ = chosen.resolve(scale, parse_seeds(seeds) if seeds else None, changes)
+    made = chosen.plan(settings)
+    check_plan(made)
+    words = ["inweights", "run", recipe, "--scale", scale, *choices(seeds, changes, plugin)]
+    words += ["--store", store or f"{out.rstrip('/')}/store"]
+    planned = write_plan(
+        made, roots, out, version=chosen.version, store=store, plugins=plugin, collect=words
+    )
+    console.status(planned, planned.status(), json=json)
+    return 0
+
+
+@app.command
+def work(
+    plan: str,
+    /,
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    device: Device = "cpu",
+    lease: float = 60.0,
+    retry: Flag = False,
+    json: Json = False,
+) -> int:
+    """Do tasks of a plan, beside any number of other workers, until nothing is left.
+
+    Exits with 1 when tasks failed.
+
+    Parameters
+    ----------
+    plan
+        Folder or address of the plan.
+    jobs
+        Processes that work side by side; 0 takes the cores of this machine.
+    threads
+        Threads of each process.
+    lease
+        Seconds after which a task whose worker gave no sign is taken over; the same for all.
+    retry
+        Try again what failed.
+    """
+    from inweights.cli import console
+    from inweights.config import check_size
+    from inweights.lab.engine.planned import open_plan
+    from inweights.lab.engine.planned import work as do
+    from inweights.lab.grammar.plugins import load_plugins
+
+    check_size("lease", lease, least=1)
+    planned = open_plan(plan, lease)
+    load_plugins(planned.about.plugins)
+    if retry:
+        planned.forgive()
+    with console.progress() as progress:
+        done = do(
+            planned,
+            jobs=jobs or console.cores(device, "cpu"),
+            device=device,
+            threads=threads,
+            progress=progress,
+        )
+    console.status(planned, done, json=json)
+    return int(done.failed > 0)
+
+
+@app.command
+def status(plan: str, /, *, json: Json = False) -> int:
+    """Show how far a plan is, by its files alone.
+
+    Parameters
+    ----------
+    plan
+        Folder or address of the plan.
+    """
+    from inweights.cli import console
+    from inweights.lab.engine.planned import open_plan
+
+    planned = open_plan(plan)
+    console.status(planned, planned.status(), json=json)
+    return 0

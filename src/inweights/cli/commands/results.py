@@ -1,0 +1,231 @@
+"""Commands about what has run: the runs on this disk, their claims, side by side, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inweights.cli.commands.base import Flag, Json, On, Place, Plugins, Runs, Strict, Whole, app
+
+__all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
+
+
+@app.command(name="runs")
+def list_runs(
+    part: str = "",
+    /,
+    *,
+    runs: Runs = None,
+    full: Flag = False,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """List the runs on this disk, newest first: what was changed, and when.
+
+    Parameters
+    ----------
+    part
+        Only runs of recipes whose name contains this.
+    full
+        List all of them, and every change in full.
+    """
+    from inweights.cli import console
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.runs import RunStore
+
+    load_plugins(plugin)
+    found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
+    console.runs(found, json=json, full=full)
+    return 0
+
+
+@app.command
+def show(
+    run: str,
+    /,
+    *,
+    scale: str = "cpu",
+    runs: Runs = None,
+    again: Flag = False,
+    full: Flag = False,
+    json: Json = False,
+    strict: Strict = False,
+    plugin: Plugins = (),
+) -> int:
+    """Show the claims of a finished run, and where its page is.
+
+    Parameters
+    ----------
+    run
+        A recipe, or the first letters of a run's hash.
+    scale
+        Which run of a recipe.
+    again
+        Judge and draw it again with the claims and figures of this version; nothing is trained.
+    full
+        Show intervals, seeds and deciding cases.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.lab.grammar.plugins import load_plugins
+
+    load_plugins(plugin)
+    outcome = laboratory.open_run(run, scale, runs=runs, again=again)
+    console.outcome(outcome, json=json, full=full)
+    return code_of(outcome.claims, strict)
+
+
+@app.command
+def compare(
+    first: str,
+    second: str,
+    /,
+    *,
+    scale: str = "cpu",
+    runs: Runs = None,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Lay two runs side by side: verdicts, scores, and the settings in which they differ.
+
+    Parameters
+    ----------
+    first
+        A recipe, or the first letters of a run's hash.
+    second
+        Another one.
+    scale
+        Which run, where a recipe is named.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.lab.grammar.plugins import load_plugins
+
+    load_plugins(plugin)
+    both = [laboratory.open_run(name, scale, runs=runs) for name in (first, second)]
+    console.compared(laboratory.compare(*both), json=json)
+    return 0
+
+
+@app.command
+def export(
+    run: str,
+    /,
+    *,
+    out: Path = Path("export"),
+    pdf: Flag = False,
+    latex: Flag = False,
+    csv: Flag = False,
+    scale: str = "cpu",
+    runs: Runs = None,
+    json: Json = False,
+    plugin: Plugins = (),
+) -> int:
+    """Write what a paper needs of a run: figures as PDF, claims as LaTeX, tables as CSV.
+
+    Parameters
+    ----------
+    run
+        A recipe, or the first letters of a run's hash.
+    out
+        Folder to write; what is there of the same name is replaced.
+    pdf
+        Write the figures as PDF.
+    latex
+        Write the claims as a LaTeX table.
+    csv
+        Write claims and tables as CSV.
+    scale
+        Which run of a recipe.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.errors import ConfigError
+    from inweights.lab.grammar.plugins import load_plugins
+
+    if not (pdf or latex or csv):
+        raise ConfigError("say what to write: --pdf, --latex, --csv, or several of them")
+    load_plugins(plugin)
+    outcome = laboratory.open_run(run, scale, runs=runs)
+    from inweights.report.pages.export import write_export
+
+    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv)
+    console.exported(files, json=json)
+    return 0
+
+
+@app.command
+def verify(
+    only: str = "",
+    /,
+    *,
+    scale: str = "cpu",
+    runs: Runs = None,
+    settle: Flag = False,
+    minutes: float = 60.0,
+    store: Place = "",
+    on: On = "",
+    jobs: Whole = 0,
+    onto: Path | None = None,
+    full: Flag = False,
+    json: Json = False,
+    markdown: Flag = False,
+    strict: Strict = False,
+    plugin: Plugins = (),
+) -> int:
+    """Show the board: every recipe with its verdicts so far, or the claims of one.
+
+    Parameters
+    ----------
+    only
+        Recipes whose name contains this, such as identity-bridge.
+    scale
+        smoke, cpu or paper.
+    settle
+        First run more seeds for claims that are undecided, until they are settled.
+    minutes
+        Time that this may take.
+    store
+        Where single runs are kept, if not below the folder of all runs.
+    jobs
+        Processes that work side by side; 0 takes the cores of this machine.
+    onto
+        An earlier board (--json): what it says of recipes without a run on this disk is kept.
+    full
+        Show every claim with intervals, seeds and deciding cases.
+    markdown
+        Print Markdown, as in docs/board.md.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.errors import unknown_name
+    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.grammar.recipe import SCALES
+
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    load_plugins(plugin)
+    if settle:
+        from inweights.lab.engine.collect import Effort
+
+        with console.progress() as progress:
+            effort = Effort(
+                jobs=jobs or console.cores("cpu", scale),
+                plugins=plugin,
+                progress=progress,
+                on=on,
+                store=store,
+            )
+            done = list(
+                laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
+            )
+        console.settled(done)
+    claims = laboratory.board(scale, only=only, runs=runs, onto=onto)
+    console.board(claims, scale, json=json, markdown=markdown, full=full)
+    return code_of(claims, strict)
+
+
+def code_of(claims: Sequence[Any], strict: bool) -> int:
+    """The exit code: 1 where a claim did not reproduce, if that is asked for."""
+    return int(strict and any(claim.verdict == "not reproduced" for claim in claims))

@@ -1,0 +1,268 @@
+"""What ``inweights audit`` and ``inweights augment`` print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.audit.findings import findings, headline, outlook
+from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
+from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.forecast import plain_forecast
+from inweights.support.progress import plural
+from inweights.theory.prediction.trust import trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inweights.audit import Audit, Augmented, Mended
+
+__all__ = ["audit", "augmented"]
+
+#: Rows of each table that are shown.
+_SHOWN = 8
+#: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
+_LEAKS = 1000
+
+
+def audit(
+    made: Audit,
+    *,
+    json: bool,
+    page: Path | None = None,
+    name: str = "facts",
+    mended: Mended | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Print an audit: what is there, what follows, what stands in the way, what to do.
+
+    Args:
+        made: What was found.
+        json: Print one JSON object instead.
+        page: Where to write the page; none is written if left out. An existing file is replaced.
+        name: What the page calls the facts.
+        mended: The mended copy, where one was written.
+        folder: Where.
+
+    Raises:
+        DataError: The page cannot be written.
+    """
+    facts, values = made.knowledge, made.entity_positions["literal"]
+    if page is not None:
+        _write_page(made, page, name)
+    if json:
+        print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
+        return
+    out.print(line((headline(made), "bold")))
+    _findings(made, "act", "good")
+    out.print()
+    out.print(
+        line(
+            (plural(len(facts), "fact"), "bold"),
+            f", {plural(len(facts.entities) - values, 'entity', 'entities')} "
+            f"({made.entity_positions['both']} of them both subject and object), "
+            f"{plural(values, 'date or number', 'dates or numbers')}, "
+            f"{plural(len(facts.relations), 'relation')}",
+        )
+    )
+    _compositions(made)
+    _similarity(made)
+    _forecast(made)
+    out.print()
+    _findings(made, "note")
+    if mended is not None:
+        _mended(mended, folder)
+    if page is not None:
+        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _mended(mended: Mended, folder: Path | None) -> None:
+    counts = mended.counts
+    out.print(
+        f"\nmended copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
+        f"{plural(counts['renamed'], 'name')} changed, "
+        f"{plural(counts['left out'], 'repetition')} left out, "
+        f"{plural(counts['set apart'], 'fact')} set apart (set_apart.csv); "
+        "changes.csv has each with its line and why",
+        soft_wrap=True,
+    )
+
+
+def _write_page(made: Audit, page: Path, name: str) -> None:
+    from inweights.report.base.html import write_page
+    from inweights.report.pages.audit_page import build_audit_page
+
+    write_page(build_audit_page(made, name), page)
+
+
+def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
+    """Print what was written, and where."""
+    if json:
+        print_json(
+            {
+                "folder": str(folder),
+                "strategies": {name: evidence(name) for name in made.strategies},
+                "choices": [choice._asdict() for choice in made.choices],
+                "measured_on": MEASURED_ON,
+                "dropped": made.dropped,
+                "chains": made.chains,
+                "alone": made.alone,
+                "counts": made.counts,
+                "words": made.words,
+                "tokens": made.tokens,
+                "plain": list(made.plain),
+                "rewritten": list(made.rewritten),
+            }
+        )
+        return
+    listed = table("rows", "number", "first one")
+    for role, rows in made.train.group_by("role", maintain_order=True):
+        listed.add_row(str(role[0]), f"{rows.height:,}", rows["text"][0])
+    for role, rows in made.questions.group_by("role", maintain_order=True):
+        first = f"{rows['prompt'][0]} … {rows['answer'][0]}"
+        listed.add_row(f"question: {role[0]}", f"{rows.height:,}", first)
+    out.print(listed)
+    for unit, cost in (("words", made.words), ("tokens", made.tokens)):
+        if cost:
+            out.print(
+                f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
+                f"has {cost['control']:,}"
+            )
+    kept, given = made.rewritten
+    if given:
+        out.print(f"of {given:,} facts that a model said again {kept:,} survived the check")
+    asked = made.questions.filter(role="composition").height
+    if made.chains > asked:
+        out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
+    told = made.questions.filter(pl.col("told").list.len() > 0).height
+    for count, what in (
+        (told, "answered by direct statement (column `told`)"),
+        (made.dropped, "left out: a text to train on has the prompt"),
+        (made.alone, "left out: nothing but the answer can be chosen"),
+        (
+            int(made.questions["itself"].sum()),
+            "about a subject that is the answer (column `itself`)",
+        ),
+    ):
+        if count:
+            out.print(f"{plural(count, 'question is', 'questions are')} {what}")
+    for choice in made.choices:
+        taken = choice.strategy or "nothing"
+        out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
+    for name in made.strategies if not made.choices else ():
+        out.print(line((name, "bold"), f": {evidence(name)}"))
+    if made.strategies:
+        out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))
+    else:
+        out.print("no strategy: each fact once (--strategy derive, or others: docs/own-facts.md)")
+    if made.plain:
+        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
+        out.print(
+            line(
+                ("plain words", "yellow"),
+                f" for {len(made.plain)} relation(s) without a template: {names}; give them one "
+                "with --wording",
+            )
+        )
+    out.print(f"written to {folder}", soft_wrap=True)
+
+
+def _findings(made: Audit, *levels: str) -> None:
+    colours = {"act": "red", "good": "green", "note": "yellow"}
+    for found in findings(made):
+        if found.level in levels:
+            text = f"{found.title}. {found.text}".replace("`", "")
+            out.print(line(("•", colours[found.level]), f" {text}"))
+
+
+def _compositions(made: Audit) -> None:
+    found = made.compositions
+    if not found.height:
+        out.print("\nno two facts chain: nothing can be composed")
+        return
+    out.print(line("\n", ("Compositions", "bold"), ": questions (subject, first, second)"))
+    listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
+    for row in found.head(_SHOWN).iter_rows(named=True):
+        listed.add_row(
+            row["first"],
+            row["second"],
+            f"{row['chains']:,}",
+            _cell(row["complexity"]),
+            _cell(row["expected"], ".2f"),
+            _cell(row["stated"]),
+            _cell(row["share"], ".0%"),
+        )
+    out.print(listed)
+    _more(found, "pairs of relations")
+    if made.listed < 1:
+        told = f"but for the number of chains, from {made.listed:.2%} of them"
+        out.print(line((told, "dim")))
+
+
+def _similarity(made: Audit) -> None:
+    found = made.transfers
+    if not found.height:
+        return
+    told = ": attributes that may pass between entities alike"
+    out.print(line("\n", ("Analogies", "bold"), told))
+    listed = table("shared value of", "passes", "pairs", "learnt too late")
+    for row in found.head(_SHOWN).iter_rows(named=True):
+        late = f"{row['late']:,}" if row["late"] else ""
+        listed.add_row(row["shared"], row["attribute"], f"{row['pairs']:,}", late)
+    out.print(listed)
+    _more(found, "pairs of relations")
+
+
+def _forecast(made: Audit) -> None:
+    if made.forecast is None:
+        return
+    worst = max(made.forecast.parts, key=lambda part: part.gap)
+    out.print(line("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})"))
+    for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
+        if totals["asserted"] or totals["open"]:
+            told = f"{totals['asserted']} would be asserted all the same, {totals['open']} not"
+        else:
+            told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
+        out.print(f"{totals['role']}: of {totals['queries']} {told}")
+    advice = made.forecast.advice
+    net = len(advice.mended) - len(advice.broken) if advice else 0
+    if advice and net > 0:
+        out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
+    out.print(line((trust(made.forecast), "dim")))
+
+
+def _more(found: pl.DataFrame, what: str) -> None:
+    if found.height > _SHOWN:
+        out.print(line((f"… and {found.height - _SHOWN} more {what} (--json)", "dim")))
+
+
+def _cell(value: Any, form: str = "") -> str:
+    return "" if value is None else format(value, form)
+
+
+def _plain(made: Audit) -> dict[str, Any]:
+    facts = made.knowledge
+    return {
+        "headline": headline(made),
+        "findings": [{"level": f.level, "title": f.title, "text": f.text} for f in findings(made)],
+        "outlook": outlook(made).to_dicts(),
+        "facts": len(facts),
+        "entities": len(facts.entities),
+        "ends": made.entity_positions,
+        "remarks": [
+            {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
+        ],
+        "relations": made.relations.join(
+            made.name_overlap, on="relation", maintain_order="left"
+        ).to_dicts(),
+        "compositions": made.compositions.to_dicts(),
+        "listed": made.listed,
+        "bridges": made.bridges.to_dicts(),
+        "leaks_found": made.leaks.height,
+        "leaks": made.leaks.head(_LEAKS).to_dicts(),
+        "transfers": made.transfers.to_dicts(),
+        "forecast": None if made.forecast is None else plain_forecast(made.forecast),
+        "why_no_forecast": made.why_no_forecast,
+        "seconds": round(made.seconds, 3),
+    }

@@ -1,0 +1,219 @@
+"""What all printing shares: the two streams, tables, JSON and progress.
+
+Names come from files, folders and plugins of others, and are text: nothing that is printed is read
+as markup, and control characters are shown, not sent to the terminal. Both are settled here, for
+all of it. What is to have a style is a pair of text and style in :func:`line`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from inweights.support.limits import usable_cores
+from inweights.support.progress import duration
+
+if TYPE_CHECKING:
+    from inweights.support.progress import Progress as Report
+    from inweights.support.progress import SolverProgress
+
+__all__ = [
+    "WIDTH",
+    "cores",
+    "cut",
+    "err",
+    "flat",
+    "line",
+    "out",
+    "print_json",
+    "progress",
+    "solving",
+    "table",
+    "written_page",
+]
+
+#: Columns that everything fits in.
+WIDTH = 80
+#: Seconds between two lines of a log, where there is no terminal, and the share of the work.
+_LINE, _TENTH = 10.0, 0.1
+
+#: All that a terminal may act on, but the end of a line.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+class _Plain(Console):
+    """A console that reads no markup, and shows control characters."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, stderr=stderr)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not _CONTROL.search(segment.text):
+                yield segment
+            else:
+                yield Segment(_CONTROL.sub(_shown, segment.text), segment.style)
+
+
+out = _Plain()
+err = _Plain(stderr=True)
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """Return text for :data:`out`; a part with a style is a pair, ``("certified", "green")``."""
+    return Text.assemble(*parts)
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Show on the error stream how far the block is: a bar on a terminal, lines in a log."""
+    if not err.is_terminal:
+        yield _log()
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bars = Progress(*columns, console=_Plain(stderr=True), transient=True)
+    task = bars.add_task("starting", total=None)
+
+    def report(done: int, total: int, what: str) -> None:
+        bars.start()  # nothing is drawn for what fails before it begins
+        bars.update(task, completed=done, total=total, description=what)
+
+    try:
+        yield report
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def _log(clock: Callable[[], float] = time.monotonic) -> Report:
+    """Report in lines: one after ten seconds or a tenth of the work, whichever comes later.
+
+    What is over within ten seconds says nothing.
+    """
+    began = last = clock()
+    share: float | None = None
+    first = 0.0
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last, share, first
+        now, part = clock(), done / max(1, total)
+        if share is None:  # what was there already took no time
+            share = first = part
+        if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
+            return
+        last, share = now, part
+        text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
+        if part > first:
+            text += f", about {duration((now - began) * (1 - part) / (part - first))} left"
+        err.print(text, soft_wrap=True)
+
+    return report
+
+
+@contextmanager
+def solving(gap: float) -> Iterator[SolverProgress]:
+    """Show how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    with progress() as report:
+        first = 1.0
+
+        def tell(what: str, _step: int, now: float) -> None:
+            nonlocal first
+            if not math.isfinite(now):
+                report(0, 1000, f"{what}: looking for a feasible point")
+                return
+            first = max(first, now)
+            share = math.log(max(now, gap) / first) / math.log(gap / first)
+            report(round(1000 * share), 1000, f"{what}: gap {now:.1e}")
+
+        yield tell
+
+
+def cores(device: str, scale: str) -> int:
+    """How many processes to train in: the cores that this one may use, or one if that is enough."""
+    if device != "cpu" or scale == "smoke":
+        return 1
+    return usable_cores()
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return nested settings as overrides ``key.path=value``, the value written as TOML.
+
+    Example:
+        >>> flat({"n": 10, "gpt": {"decay": 3.0}})
+        ['n=10', 'gpt.decay=3.0']
+    """
+    changes = []
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            changes += flat(value, f"{prefix}{key}.")
+        else:
+            changes.append(f"{prefix}{key}={msgspec.json.encode(value).decode()}")
+    return changes
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text on one line of at most ``width`` characters.
+
+    Example:
+        >>> cut("Identity unlocks unseen compositions", 16)
+        'Identity unlock…'
+    """
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
+
+
+def table(*columns: str) -> Table:
+    """Return an empty table in the style of all of them."""
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        made.add_column(
+            column, no_wrap=column in ("verdict", "hash", "recipe", "when"), overflow="fold"
+        )
+    return made
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on the output stream."""
+    text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    """A control character as it is written in Python."""
+    return ascii(found[0])[1:-1]
+
+
+def written_page(page: Path, *, json: bool) -> None:
+    """Print where a page was written."""
+    if json:
+        print_json({"page": str(page)})
+    else:
+        out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)

@@ -1,0 +1,230 @@
+"""What the command line prints of recipes before they run: a list, settings, cost, how to cite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.recipes.catalogue.minutes import cost_of, minutes_of
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.describe import Setting
+    from inweights.lab.grammar.recipe import Recipe
+    from inweights.lab.studies.cost import Forecast
+    from inweights.recipes.catalogue.index import Entry
+
+__all__ = ["ahead", "cited", "described", "recipes"]
+
+#: Settings that are listed one by one unless more is asked for.
+_ROWS = 24
+#: Settings of a part whose meaning is shown whole.
+_WHOLE = 14
+#: The part of a setting's path that is listed as one: two names, each with a place in a list.
+_PART = re.compile(r"(?:[a-z_]+\.(?:\d+\.)*){1,2}")
+#: A setting of an item of a list other than the first.
+_LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
+#: Lines that our own choices may take unless more is asked for.
+_OURS = 14
+
+
+def recipes(known: Sequence[Entry], *, json: bool) -> None:
+    """Print recipes, a line each."""
+    if json:
+        print_json(
+            [
+                {
+                    "name": r.name,
+                    "title": r.title,
+                    "paper": r.paper,
+                    "place": r.place,
+                    "claims": len(r.claims),
+                    "scales": list(r.extras),
+                    "minutes": minutes_of(r.name),
+                    "extras": r.extras,
+                }
+                for r in known
+            ]
+        )
+        return
+    longest = max((len(recipe.name) for recipe in known), default=0)
+    name_width = min(longest, 36)
+    listed = table("recipe", "what it shows")
+    for recipe in known:
+        listed.add_row(cut(recipe.name, 36), cut(recipe.title, WIDTH - name_width - 2))
+    out.print(listed)
+    out.print(line(("inweights describe RECIPE; inweights run RECIPE; list PART filters", "dim")))
+
+
+def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
+    """Print a recipe: what it shows, what it takes, and every setting by scale.
+
+    Args:
+        recipe: What is described.
+        part: Only settings below this path.
+        json: Print one JSON object instead.
+        full: Whether every setting is listed, with all of its meaning.
+    """
+    from inweights.lab.grammar.describe import OWN, settings, split_ours
+
+    found = settings(recipe, part)
+    if json:
+        print_json(_plain(recipe, found))
+        return
+    if not part:
+        out.print(line((recipe.title, "bold")))
+        home = ", ".join(filter(None, (recipe.paper, recipe.place)))
+        out.print(line((f"{recipe.name}: {home}\n", "dim")))
+        out.print(recipe.summary)
+        out.print()
+        _scales(recipe)
+        out.print()
+    if recipe.paper == OWN:  # then all of it is ours, and no mark tells anything
+        found = [replace(one, ours=False) for one in found]
+    if part:
+        out.print(line((f"{recipe.name}, settings of {part}", "bold")))
+        if (
+            not found[0].path[len(part) + 1 : len(part) + 2].isdigit()
+        ):  # items keep their list's name
+            found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
+    _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
+    if part:
+        return
+    _, sentences = split_ours(recipe.ours)
+    if sentences:
+        out.print(line(("\nOurs, not the paper's", "bold")))
+        whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
+        for text in sentences:
+            out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
+    told = f"inweights describe {recipe.name} PART, or --full"
+    out.print(line((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim")))
+
+
+def _scales(recipe: Recipe) -> None:
+    from inweights.lab.grammar.describe import extras
+
+    listed = table("scale", "seeds", "time", "needs")
+    for scale, config in recipe.scales.items():
+        time = cost_of(recipe.name) if scale == "cpu" else ""
+        time = time or ("seconds" if scale == "smoke" else "run --dry-run says")
+        needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
+        listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
+    out.print(listed)
+    claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
+    out.print(line((claims, "dim")))
+
+
+def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) -> None:
+    main = "cpu" if "cpu" in scales else scales[0]
+    rows = list(_rows(found, main)) if full or len(found) <= _ROWS else _folded(found, main)
+    listed = Table(
+        box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_header=bool(rows)
+    )
+    wide = min(max((len(row[0]) for row in rows), default=0), 34)
+    listed.add_column("setting", no_wrap=not full, overflow="fold", max_width=34)
+    listed.add_column(f"at {main}", overflow="fold", max_width=18)
+    listed.add_column("meaning", overflow="fold")
+    for path, value, elsewhere, meaning in rows:
+        text = Text(
+            meaning if full or " *" in meaning else cut(meaning, max(12, WIDTH - wide - 20))
+        )
+        if elsewhere:
+            text.append(f"\n{elsewhere if full else cut(elsewhere, WIDTH - wide - 20)}", "dim")
+        listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
+    out.print(listed)
+    if any(one.ours for one in found):
+        paper = "; others are the paper's at the scale 'paper'" * ("paper" in scales)
+        out.print(line((f"* ours, as the paper gives none{paper}", "dim")))
+
+
+Row = tuple[str, str, str, str]
+
+
+def _rows(found: Sequence[Setting], main: str) -> list[Row]:
+    rows = []
+    for one in found:
+        value = _written(one.values[main]) if main in one.values else "–"
+        others = {s: _written(v) for s, v in one.values.items() if s != main}
+        differ = ", ".join(f"{s}: {v}" for s, v in others.items() if v != value)
+        rows.append((f"{one.path} *" if one.ours else one.path, value, differ, one.meaning))
+    return rows
+
+
+def _folded(found: Sequence[Setting], main: str) -> list[Row]:
+    """The settings of the recipe itself, and a line for each of its parts.
+
+    Items of a list that have the settings of the first are named beside it.
+    """
+    parts: dict[str, list[Setting]] = {}
+    known = {one.path for one in found}
+    alike: dict[str, str] = {}
+    for one in found:
+        later = _LATER.match(one.path)
+        if later and f"{later['list']}.0.{later['rest']}" in known:
+            alike[f"{later['list']}.{later['place']}.…"] = f"{later['list']}.0.…"
+            continue
+        inner = _PART.match(one.path)
+        parts.setdefault(f"{inner[0]}…" if inner else one.path, []).append(one)
+    rows: list[Row] = []
+    for part, inside in parts.items():
+        if not part.endswith("…"):
+            rows += _rows(inside, main)
+            continue
+        every = all(one.ours for one in inside)  # then the part has the mark, else each of them
+        names = (
+            one.path.removeprefix(part.removesuffix("…")) + " *" * (one.ours and not every)
+            for one in inside
+        )
+        rows.append((part + " *" * every, "", "", ", ".join(names)))
+    return rows + [(item, "", "", f"as {first}") for item, first in alike.items()]
+
+
+def _written(value: Any) -> str:
+    """A value as it is written after ``--set KEY=``."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
+    from inweights.lab.grammar.describe import extras
+
+    return {
+        "name": recipe.name,
+        "title": recipe.title,
+        "paper": recipe.paper,
+        "place": recipe.place,
+        "summary": recipe.summary,
+        "minutes": minutes_of(recipe.name),
+        "scales": {
+            scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
+            for scale, config in recipe.scales.items()
+        },
+        "settings": [asdict(one) for one in found],
+        "ours": list(recipe.ours),
+        "claims": [{"id": c.id, "text": c.text, "place": c.place} for c in recipe.claims],
+        "figures": [{"id": f.id, "title": f.title} for f in recipe.figures],
+    }
+
+
+def ahead(forecast: Forecast, *, json: bool) -> None:
+    """Print what a run would take."""
+    if json:
+        print_json({**asdict(forecast), "text": str(forecast)})
+        return
+    for part in str(forecast).split("; "):
+        out.print(part)
+
+
+def cited(entries: Sequence[str], *, json: bool = False) -> None:
+    """Print BibTeX."""
+    if json:
+        print_json(list(entries))
+        return
+    for entry in entries:
+        out.print(entry, soft_wrap=True)

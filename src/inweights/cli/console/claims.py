@@ -1,0 +1,260 @@
+"""What the command line prints of claims: the board, and the claims of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
+from inweights.config import to_dict
+from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
+from inweights.runs.environment import environment
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.studies.settle import Settled
+
+__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "settled", "span"]
+
+COLOURS: dict[Verdict, str] = {
+    "reproduced": "green",
+    "not reproduced": "red",
+    "undecided": "yellow",
+    "not judged": "dim",
+}
+MARKS: dict[Verdict, str] = {
+    "reproduced": "✓",
+    "not reproduced": "✗",
+    "undecided": "?",
+    "not judged": "·",
+}
+#: Claims whose text is shown whole unless more is asked for.
+_WHOLE = 20
+
+
+def board(
+    results: Sequence[ClaimResult],
+    scale: str,
+    *,
+    json: bool = False,
+    markdown: bool = False,
+    full: bool = False,
+) -> None:
+    """Print the board: of several recipes a line each, of one every claim.
+
+    Args:
+        results: Claims with their verdicts.
+        scale: Of the runs.
+        json: Print one JSON object instead.
+        markdown: Print Markdown instead.
+        full: Print every claim with all that is known of it.
+    """
+    if markdown:
+        _markdown(results, scale)
+        return
+    if json:
+        print_json(
+            {
+                "scale": scale,
+                "counts": tally(results),
+                "environment": environment(),
+                "claims": [to_dict(claim) for claim in results],
+            }
+        )
+        return
+    by_recipe: dict[str, list[ClaimResult]] = {}
+    for claim in results:
+        by_recipe.setdefault(claim.id.rpartition("/")[0], []).append(claim)
+    if full or len(by_recipe) == 1:
+        for name, own in by_recipe.items():
+            out.print(line((f"{name}, {scale} scale", "bold")))
+            claims(own, full=full)
+    else:
+        _summary(by_recipe, scale)
+    out.print()
+    for counted in counts(results):
+        out.print(counted)
+
+
+def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
+    """A line a recipe that has run: how many of its claims have which verdict."""
+    listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
+    hidden, waiting = _no_run(scale), 0
+    for name, own in by_recipe.items():
+        if all(claim.why == hidden for claim in own):
+            waiting += 1
+            continue
+        said = [sum(claim.verdict == verdict for claim in own) for verdict in VERDICTS]
+        reasons = {claim.why for claim in own if claim.verdict == "not judged"}
+        why = reasons.pop() if len(reasons) == 1 else ""
+        cells = (
+            Text(str(number) if number else "", style=COLOURS[verdict])
+            for verdict, number in zip(VERDICTS, said, strict=True)
+        )
+        listed.add_row(cut(name, 36), *cells, Text(cut(why, 28), "dim"))
+    if listed.row_count:
+        out.print(listed)
+    if waiting:
+        noun = "recipe has" if waiting == 1 else "recipes have"
+        out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
+    marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
+    out.print(line((f"{marks}; more: verify RECIPE", "dim")))
+
+
+def _no_run(scale: str) -> str:
+    return f"no run at scale '{scale}' yet"
+
+
+def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
+    """Print claims: verdict, what was measured, what was asked for.
+
+    A reason that all of them share is said once. Where there are many, each has one line.
+
+    Args:
+        results: Claims with their verdicts.
+        full: Whether all that is known of each is printed.
+    """
+    if full:
+        _in_full(results)
+        return
+    judged = any(claim.verdict != "not judged" for claim in results)
+    reasons = {claim.why for claim in results if claim.verdict == "not judged"}
+    once = len(reasons) == 1
+    listed = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
+    listed.add_column(no_wrap=True)
+    measured = any(claim.measured is not None for claim in results)
+    if measured:
+        listed.add_column(no_wrap=True, justify="right")
+        listed.add_column(no_wrap=True, style="dim")
+    listed.add_column(overflow="fold")
+    room = WIDTH - (30 if measured else 3)
+    for claim in results:
+        cells = [Text(MARKS[claim.verdict], style=COLOURS[claim.verdict])]
+        if measured:
+            value = "" if claim.measured is None else f"{claim.measured:.3g}"
+            cells += [Text(value, style="bold"), Text(claim.target.text)]
+        text = claim.text if len(results) <= _WHOLE else cut(claim.text, room)
+        more = [f"about {claim.needed} seeds would settle it"] if claim.needed else []
+        more += [claim.why] if claim.why and not once else []
+        body = Text(text)
+        for one in more if len(results) <= _WHOLE else ():
+            body.append(f"\n{one}", style="dim")
+        listed.add_row(*cells, body)
+    out.print(listed)
+    if judged:
+        shown = ", ".join(
+            f"{MARKS[v]} {v}" for v in VERDICTS if any(c.verdict == v for c in results)
+        )
+        out.print(line((f"{shown}; --full shows intervals and cases", "dim")))
+    if once and reasons != {""}:
+        none = "none of them is judged" if not judged else "not judged"
+        out.print(line((f"{none}: {reasons.pop()}", "dim")))
+
+
+def _in_full(results: Sequence[ClaimResult]) -> None:
+    listed = table("verdict", "claim, and what was measured")
+    for claim in results:
+        mark = Text(f"{MARKS[claim.verdict]} {claim.verdict}", style=COLOURS[claim.verdict])
+        text = Text(f"{claim.id}\n", style="dim")
+        text.append(claim.text, style="not dim")
+        if claim.measured is not None:
+            text.append(f"\n{claim.measured:.3g}", style="bold not dim")
+            text.append(f"  {_evidence(claim)}", style="dim")
+        if claim.why:
+            text.append(f"\n{claim.why}", style="dim")
+        listed.add_row(mark, text)
+    out.print(listed)
+
+
+def settled(done: Sequence[Settled]) -> None:
+    """Say on the error stream what more seeds gave."""
+    for one in done:
+        name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
+        won = len(one.before) - len(one.left)
+        told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds}"
+        err.print(told + (f"; {one.why}" if one.why else ""))
+    if not done:
+        err.print("nothing that has run is undecided")
+
+
+def counts(results: Sequence[ClaimResult]) -> list[str]:
+    """How many claims have which verdict, a line for the papers', our own, and checks."""
+    titles = {
+        "papers": ("claim of the papers", "claims of the papers"),
+        "ours": ("claim of our own", "claims of our own"),
+        "checks": (
+            "check, which holds by construction and is not counted",
+            "checks, which hold by construction and are not counted",
+        ),
+    }
+    lines = []
+    for kind, numbers in tally(results).items():
+        known = ", ".join(f"{n} {verdict}" for verdict, n in numbers.items() if n)
+        if known:
+            lines.append(f"{plural(sum(numbers.values()), *titles[kind])}: {known}")
+    return lines
+
+
+def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
+    hidden = _no_run(scale)
+    print("# The board\n")
+    print(
+        "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
+        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside,"
+        "\nor across its edge (undecided). Where seeds were added the interval is a wider one."
+    )
+    print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
+    for counted in counts(results):
+        print(f"- {counted}")
+    recipe = ""
+    for claim in results:
+        home, _, name = claim.id.rpartition("/")
+        if home != recipe:
+            recipe = home
+            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, 95% interval | n |")
+            print("|---|---|---|---|---|")
+        measured = ""
+        if claim.measured is not None:
+            measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
+        kind = " *A check: it holds by construction.*" if claim.check else ""
+        kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
+        more = f" Condition: {claim.condition}." if claim.condition else ""
+        more += f" Deciding case: {claim.case}." if claim.case else ""
+        more += f" About {claim.needed} seeds would settle it." if claim.needed else ""
+        more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
+        print(
+            f"| {MARKS[claim.verdict]} {claim.verdict} "
+            f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
+            f"| {claim.target.text} | {measured} | {claim.replicates or ''} |"
+        )
+
+
+def _evidence(claim: ClaimResult) -> str:
+    parts = [f"target {claim.target.text}"]
+    between = span(claim)
+    seeds = plural(claim.replicates, "seed")
+    if not between:
+        parts.append("computed")
+    elif claim.replicates > 1:
+        parts += [f"{100 * claim.level:.3g}% interval {between}", seeds]
+    else:
+        parts.append(seeds)
+    if claim.condition:
+        parts.append(f"condition {claim.condition}")
+    if claim.case:
+        parts.append(f"deciding case {claim.case}")
+    if claim.needed:
+        parts.append(f"about {claim.needed} seeds would settle it")
+    if claim.check:
+        parts.append("holds by construction")
+    return ", ".join(parts)
+
+
+def span(claim: ClaimResult) -> str:
+    """The interval of a claim in words; "" for what is computed."""
+    if claim.low is None or claim.high is None:
+        return ""
+    return f"{claim.low:.3g} to {claim.high:.3g}"

@@ -1,0 +1,321 @@
+"""What ``inweights predict`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.cli.console.base import line, out, print_json, table
+from inweights.support.progress import plural
+from inweights.theory import SoftSolution
+from inweights.theory.prediction.trust import trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from inweights.lab.studies.trained_prediction import TrainedForecast
+    from inweights.theory import Advice, Prediction, Remedy
+
+__all__ = ["plain_forecast", "prediction"]
+
+#: Queries of each outcome, patterns and facts that are shown unless all are asked for.
+_SHOWN, _PATTERNS = 3, 12
+#: Facts that are let go in the JSON object; Python has them all.
+_LET_GO = 1000
+#: What surprises first: what is said that nobody told, then what goes wrong.
+_MARKS = {
+    "asserted": ("! asserted", "magenta"),
+    "fails": ("✗ fails", "red"),
+    "tied": ("≈ tied", "yellow"),
+    "follows": ("✓ follows", "green"),
+    "open": ("· open", "dim"),
+}
+
+
+def prediction(
+    made: Prediction,
+    *,
+    json: bool,
+    every: bool,
+    trained: TrainedForecast | None = None,
+    page: Path | None = None,
+    name: str = "facts",
+) -> None:
+    """Print a forecast: the certificate, every kind of query, and what to add.
+
+    Args:
+        made: The forecast.
+        json: Print one JSON object instead.
+        every: Print every query.
+        trained: What replicas answered that were trained on the same facts.
+        page: Where to write the page; none is written if left out.
+        name: What the page calls the facts.
+
+    Raises:
+        DataError: The page cannot be written.
+    """
+    solution = made.solution
+    queries = made.queries if trained is None else _beside(made.queries, trained)
+    if page is not None:
+        _write_page(made, queries, trained, page, name)
+    if json:
+        tried = trained and {
+            "replicas": trained.replicas,
+            "memorised": dict(trained.memorised),
+            "seconds": round(trained.seconds, 2),
+            "kinds": trained.kinds.to_dicts(),
+        }
+        plain = plain_forecast(replace(made, queries=queries))
+        print_json({**plain, "training": tried} if tried else plain)
+        return
+    out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
+    status = "certified" if made.certified else "not certified"
+    if len(made.parts) > 1:
+        good = sum(part.status == "certified" for part in made.parts)
+        status = f"{good} of {len(made.parts)} parts certified; the first"
+    out.print(
+        line(
+            (status, "green" if made.certified else "red"),
+            f": {_objective(made)}, gap {solution.gap:.1e}, rank "
+            f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
+        )
+    )
+    _let_go(made, every)
+    if not len(made.queries):
+        out.print("no queries: nothing is asked that is not a fact")
+        return
+    out.print()
+    out.print(_kinds(made, every))
+    out.print()
+    out.print(_queries(queries, every, list(trained.memorised) if trained else []))
+    if trained:
+        _tried(queries, trained)
+    out.print(line((trust(made), "dim")))
+    if made.advice or made.remedies:
+        out.print()
+    if made.advice:
+        _advice(made, made.advice)
+    for remedy in made.remedies if every else made.remedies[:_SHOWN]:
+        _remedy(remedy)
+    if len(made.remedies) > _SHOWN and not every:
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
+    if page is not None:
+        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _write_page(
+    made: Prediction,
+    queries: pl.DataFrame,
+    trained: TrainedForecast | None,
+    page: Path,
+    name: str,
+) -> None:
+    from inweights.report.base.html import write_page
+    from inweights.report.pages.prediction_page import build_forecast_page
+
+    told = (
+        ""
+        if trained is None
+        else f"{_memory(trained)} Columns named after them: what most of them answer, and the "
+        "share that is right, or, of what nobody told, that answers so."
+    )
+    write_page(build_forecast_page(made, name, queries=queries, trained=told), page)
+
+
+def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
+    """The queries, and for each model the share of its replicas and the interval of that."""
+    for model in trained.memorised:
+        rows = trained.queries.filter(pl.col("model") == model)
+        named = rows.select(
+            "query",
+            pl.col("predicted").alias(f"{model} predicted"),
+            pl.col("share").alias(model),
+            *(pl.col(end).alias(f"{model} {end}") for end in ("lower", "upper")),
+        )
+        # They were trained on the facts of the first part.
+        places = queries.filter(pl.col("part") == 0)["query"].to_numpy()
+        named = named.with_columns(query=places[named["query"]])
+        queries = queries.join(named, on="query", how="left", maintain_order="left")
+    return queries
+
+
+def _memory(trained: TrainedForecast) -> str:
+    known = ", ".join(f"{share:.2f} by {model}" for model, share in trained.memorised.items())
+    return (
+        f"Short trainings of {plural(trained.replicas, 'replica')}, {trained.seconds:.0f} s: "
+        f"facts known {known}."
+    )
+
+
+def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
+    """What the replicas answered, by kind of question, beside the program's answer."""
+    out.print()
+    out.print(_memory(trained))
+    kinds = table("role", "queries", "program", *trained.memorised)
+    for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
+        expected = queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
+        kinds.add_row(
+            str(role),
+            str(rows["queries"][0]),
+            f"{sum(expected) / len(expected):.2f}" if expected else "",
+            *(f"{share:.2f} ({lower:.2f} to {upper:.2f})"
+              for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()),
+        )  # fmt: skip
+    out.print(kinds)
+
+
+def _objective(made: Prediction) -> str:
+    solution = made.solution
+    if isinstance(solution, SoftSolution):
+        return f"cross-entropy and decay {solution.decay:g}, {solution.optimum:.4g}"
+    return f"nuclear norm {solution.optimum:.6g}"
+
+
+def _let_go(made: Prediction, every: bool) -> None:
+    """Say which facts the forecast does without, and why."""
+    if made.why:
+        out.print(line(("not all facts as they are", "yellow"), f": {made.why}"))
+    for why, rows in made.let_go.group_by("why", maintain_order=True):
+        shown = rows if every else rows.head(_SHOWN)
+        texts = [
+            row["statement"] + (f" (the model: {row['instead']})" if row["instead"] else "")
+            for row in shown.iter_rows(named=True)
+        ]
+        more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
+        out.print(
+            line(
+                (f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}"
+            )
+        )
+
+
+def _kinds(made: Prediction, every: bool) -> Any:
+    """Counts of every kind of query, and of its patterns where these are few."""
+    by = ("role", "pattern") if every or _few(made.queries) else ("role",)
+    kinds = table(" ".join(by), "queries", "follow", "tied", "fail", "expected", "margin")
+    for row in made.summary(by=by).iter_rows(named=True):
+        name = ": ".join(row[column] for column in by)
+        if row["asserted"] or row["open"]:
+            said = f"{row['asserted']} asserted, {row['open']} open"
+            kinds.add_row(name, str(row["queries"]), line((said, "magenta")), "", "", "", "")
+            continue
+        kinds.add_row(
+            name,
+            *(str(row[column]) for column in ("queries", "follow", "tied", "fail")),
+            "" if row["expected"] is None else f"{row['expected']:.2f}",
+            f"{row['least_margin']:+.2f} (median {row['median_margin']:+.2f})",
+        )
+    return kinds
+
+
+def _few(queries: pl.DataFrame) -> bool:
+    return queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
+
+
+def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
+    """The queries, by outcome: the surest assertions, and the least certain of the others."""
+    proved = "lower" in queries.columns
+    listed = table("", "query", "answer", "predicted", "margin", *models)
+    for verdict, (mark, colour) in _MARKS.items():
+        sure = verdict == "asserted"
+        rows = queries.filter(pl.col("verdict") == verdict)
+        rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
+        for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
+            rivals = f" (of {row['tied']})" if verdict in ("tied", "open") else ""
+            listed.add_row(
+                line((mark, colour)),
+                row["prompt"],
+                "(nobody told)" if row["role"] == "unstated" else row["answer"],
+                row["predicted"] + rivals,
+                f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
+                *(_share(row, m) for m in models),
+            )
+        if not every and len(rows) > _SHOWN:
+            listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
+    return listed
+
+
+def _share(row: dict[str, Any], model: str) -> str:
+    """The share of a model's replicas; and what they say, where nothing is right and it differs."""
+    said = row[f"{model} predicted"]
+    other = row["role"] == "unstated" and said != row["predicted"]
+    text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
+    return f"{said} {text}" if other else text
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """The interval that holds a margin at every optimum, where one was proved."""
+    if row["lower"] is None:
+        return ""
+    return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"
+
+
+def _advice(made: Prediction, advice: Advice) -> None:
+    asked = made.queries.filter(pl.col("role") != "unstated")
+    lacking = asked.filter(pl.col("verdict") != "follows").height
+    if not advice.identities:
+        out.print(f"no identities make any of the {lacking} other queries follow")
+        return
+    # Of a file as the rows that it lacks, to be pasted.
+    between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
+    names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
+    more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
+    out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
+    lost = f", {len(advice.broken)} no longer" if advice.broken else ""
+    where = f" in {advice.parts} parts, each by itself" if advice.parts > 1 else ""
+    out.print(
+        f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
+        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved{where})"
+    )
+    if advice.why:
+        out.print(line(("with them not all facts can be stored", "yellow"), f": {advice.why}"))
+
+
+def _remedy(remedy: Remedy) -> None:
+    told = "; ".join(remedy.statements[:6])
+    more = f" … and {len(remedy.statements) - 6} more" if len(remedy.statements) > 6 else ""
+    lost = (
+        f", {plural(remedy.broken, 'query no longer follows', 'queries no longer follow')}"
+        if remedy.broken
+        else ""
+    )
+    out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
+    out.print(f"then {remedy.flipped} of the {remedy.of} others flip{lost} ({remedy.status})")
+
+
+def plain_forecast(made: Prediction) -> dict[str, Any]:
+    """Return a forecast as plain values."""
+    solution, advice = made.solution, made.advice
+    names = dict(made.queries.select("query", "prompt").iter_rows())
+    return {
+        "world": solution.program.world.name,
+        "status": solution.status,
+        "gap": solution.gap,
+        "optimum": solution.optimum,
+        "decay": getattr(solution, "decay", None),
+        "why": made.why,
+        "let_go_found": made.let_go.height,
+        "let_go": made.let_go.head(_LET_GO).to_dicts(),
+        "trust": trust(made),
+        "bound": solution.bound,
+        "rank": solution.rank,
+        "iterations": solution.iterations,
+        "seconds": round(solution.seconds, 4),
+        "queries": made.surprising().drop("query").to_dicts(),
+        "summary": made.summary().to_dicts(),
+        "advice": advice
+        and {
+            "identities": list(advice.identities),
+            "mended": [names[i] for i in advice.mended],
+            "open": [names[i] for i in advice.open],
+            "broken": [names[i] for i in advice.broken],
+            "status": advice.status,
+            "gap": advice.gap,
+            "solutions": advice.solutions,
+            "parts": advice.parts,
+            "why": advice.why,
+        },
+        "remedies": [asdict(remedy) for remedy in made.remedies],
+    }

@@ -1,0 +1,242 @@
+"""What ``inweights finetune`` and ``inweights evaluate`` print."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from inweights.cli.console.base import line, out, print_json, table
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from inweights.lm import FineTuned
+
+__all__ = ["epoch", "evaluated", "finetuned", "mask"]
+
+#: Rows of a long table that are shown; the share of facts below which a training was too short.
+_SHOWN, _KNOWN = 8, 0.9
+_NAMES = {
+    "composition": "two hops",
+    "thought": "by steps",
+    "first_hop": "first hop",
+    "second_hop": "second hop",
+    "skip": "(e1, r2)",
+}
+
+
+def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
+    """Print what the loss sees, before anything is trained."""
+    out.print(line(("What is learnt", "bold"), ", in brackets, token by token; the rest is given"))
+    for row in text.splitlines():
+        out.print(f"  {row}", soft_wrap=True)
+    beside = f"; beside them {plural(own, 'text')} of its own, to keep what it knew" if own else ""
+    out.print(
+        f"{plural(rows, 'example')}, {plural(tokens, 'token')}, "
+        f"{plural(steps, 'update')} at most{beside}\n"
+    )
+
+
+def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
+    """Print how the loss went, and where the model is."""
+    stages = done.losses.group_by("stage", maintain_order=True).agg(
+        pl.len().alias("updates"), pl.col("loss").first().alias("first"), last=pl.col("loss").last()
+    )
+    if json:
+        print_json(
+            {
+                "folder": str(folder),
+                "stages": [
+                    row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()
+                ],
+                "tokens": done.tokens,
+                "padding": round(done.padding, 4),
+                "seconds": round(done.seconds, 2),
+            }
+        )
+        return
+    listed = table(
+        "stage", "updates", "first loss", "last loss", *(["known"] if done.known else [])
+    )
+    for row in stages.iter_rows(named=True):
+        cells = [str(row["stage"]), f"{row['updates']:,}"]
+        cells += [f"{row['first']:.3f}", f"{row['last']:.3f}"]
+        listed.add_row(*cells, f"{done.known[row['stage']]:.0%}" if done.known else "")
+    out.print(listed)
+    if done.known and min(done.known.values()) < _KNOWN:
+        out.print(line(("not all is known yet", "yellow"), ": --set epochs=N gives it more time"))
+    out.print(
+        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the places "
+        "were padding"
+    )
+    out.print(f"written to {folder}", soft_wrap=True)
+
+
+def epoch(row: dict[str, Any], *, json: bool) -> None:
+    """Print one line of the scores of an epoch, as :func:`inweights.lm.score_epochs` gives them."""
+    if json:
+        print(msgspec.json.encode(row).decode(), flush=True)
+        return
+    roles = "  ".join(f"{_NAMES.get(r, r)} {a:.2f}" for r, a in row["accuracy"].items())
+    old = f"plain {row['general']:.2f}  new names {row['spilled']:.0%}"
+    damage = ("  damaged", "bold red") if row["damage"] else ""
+    start = f"{row['epoch']:>3} of {row['epochs']}"
+    out.print(
+        line((start, "bold"), f"  {roles}  {old}  perplexity {row['perplexity']:.1f}", damage),
+        soft_wrap=True,
+    )
+
+
+def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
+    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it, and why no forecast is."""
+    if json:
+        print_json(_plain(made))
+        return
+    _summary(made["summary"], made.get("paired"))
+    _kept(made["general"], made.get("kept"))
+    if made.get("forecast") is not None:
+        _forecast(made["forecast"])
+    elif why:
+        out.print(line(("no forecast", "bold"), f": {why}"))
+    gap = made.get("gap")
+    if gap:
+        known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
+        out.print(
+            line(
+                "\n",
+                ("Compositionality gap", "bold"),
+                f" {known}: of the chains both of whose hops are right ({gap['both']:.0%} of "
+                "them), the share that is not answered directly",
+            )
+        )
+    sets = made.get("sets")
+    if sets is not None:
+        _sets(sets)
+    layers = made.get("layers")
+    if layers is not None:
+        _layers(layers)
+
+
+def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None:
+    columns = ["questions", "n", "accuracy", "chance", "1/rank", "share", "words"]
+    by_role = {test["role"]: test for test in tests or ()}
+    if by_role:
+        columns += ["before", "change", "p"]
+    listed = table(*columns)
+    for row in rows.iter_rows(named=True):
+        said = row.get("exact")
+        cells = [
+            _NAMES.get(row["role"], row["role"]),
+            f"{row['questions']:,}",
+            f"{row['accuracy']:.2f}",
+            f"{row['chance']:.2f}",
+            f"{row['reciprocal']:.2f}",
+            f"{row['share']:.3f}",
+            "" if said is None else f"{said:.2f}",
+        ]
+        test = by_role.get(row["role"])
+        if test:
+            change = f"{test['low']:+.2f}..{test['high']:+.2f}"
+            cells += [f"{row['accuracy'] - test['mean']:.2f}", change, f"{test['p']:.2g}"]
+        listed.add_row(*cells)
+    out.print(listed)
+    legend = (
+        "accuracy: the answer is likelier than every other candidate; share: its part of the "
+        "probability of all candidates; words: right in the model's own words; change: 95% "
+        "interval of accuracy after minus before; p: exact paired test; by steps: two hops, one "
+        "after the other; (e1, r2): first relation left out"
+    )
+    out.print(line((legend, "dim")))
+
+
+def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
+    """What it knew before it was told these facts."""
+    asked = now.filter(pl.col("kind") == "question")
+    if lost is None:
+        out.print(
+            line(
+                "\n",
+                ("Plain questions", "bold"),
+                f" that have nothing to do with it: {asked['hit'].sum()} of {asked.height} "
+                "right; give --before MODEL to see what was lost",
+            )
+        )
+        return
+    listed = table("of 24 plain questions and four texts", "before", "after")
+    for name, what in (
+        ("accuracy", "answered"),
+        ("repeats", "answers that repeat themselves"),
+        ("runs_on", "answers that run on"),
+        ("spilled", "answered with a new name"),
+        ("perplexity", "perplexity of the texts"),
+    ):
+        form = "{:.1f}" if name == "perplexity" else "{:.0%}"
+        listed.add_row(what, *(form.format(value) for value in lost[name]))
+    out.print(listed)
+    if lost["damage"]:
+        out.print(line(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}"))
+        out.print("  what helps: --set replay=2, a lower rate or fewer epochs for 'finetune'")
+    else:
+        out.print("no damage to what the model knew before was found")
+
+
+def _forecast(rows: pl.DataFrame) -> None:
+    out.print(
+        line(
+            "\n",
+            ("Two hops, by forecast", "bold"),
+            ": of a network that is trained on these facts alone, not of this model",
+        )
+    )
+    listed = table("forecast", "questions", "expected", "this model")
+    for row in rows.iter_rows(named=True):
+        listed.add_row(
+            row["verdict"],
+            f"{row['questions']:,}",
+            f"{row['expected']:.2f}",
+            f"{row['accuracy']:.2f}",
+        )
+    out.print(listed)
+
+
+def _sets(sets: pl.DataFrame) -> None:
+    told = ", by whether two hops are right before and after"
+    out.print(line("\n", ("Under (e1, r2)", "bold"), told))
+    listed = table("set", "chains", "probability rises by", "share rises by")
+    for row in sets.iter_rows(named=True):
+        rises = (f"{row[column]:+.3f}" for column in ("rise", "share_rise"))
+        listed.add_row(row["set"], f"{row['chains']:,}", *rises)
+    out.print(listed)
+
+
+def _layers(layers: pl.DataFrame) -> None:
+    best = layers.sort("contrast", descending=True).head(1).row(0, named=True)
+    out.print(
+        line(
+            "\n",
+            ("Resemblance", "bold"),
+            f" of two-hop questions and their second hops: largest in layer {best['layer']} of "
+            f"{layers.height - 1}, cosine {best['cosine']:.3f} against {best['other']:.3f} for "
+            "other bridges",
+        )
+    )
+
+
+def _plain(made: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, pl.DataFrame):
+            return [of(row) for row in value.to_dicts()]
+        if isinstance(value, dict):
+            return {key: of(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [of(one) for one in value]
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    return {key: of(value) for key, value in made.items() if value is not None}

@@ -1,0 +1,182 @@
+"""What the command line prints of runs: what was found, what is on the disk, two side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.cli.console.claims import COLOURS, MARKS, claims
+from inweights.config import to_dict
+from inweights.runs import about, when, written
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.grammar.verdict import ClaimResult
+    from inweights.lab.studies.comparison import Comparison
+    from inweights.runs import RunFolder
+
+__all__ = ["compared", "exported", "outcome", "runs"]
+
+#: Runs that are listed unless all are asked for.
+_LISTED = 24
+
+
+def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> None:
+    """Print run folders, each with what was changed, and when.
+
+    Args:
+        folders: The newest first.
+        json: Print one JSON array instead.
+        full: Whether all of them are listed, and changes in full.
+    """
+    rows = []
+    for folder in folders if json or full else folders[:_LISTED]:
+        said = about(folder)
+        rows.append(
+            {
+                "recipe": folder.config.get("recipe", "?"),
+                "scale": folder.config.get("scale", "?"),
+                "seeds": len(folder.seeds),
+                "hash": folder.path.name,
+                "state": folder.state,
+                "when": when(folder),
+                "changed": list(said.overrides),
+                "claims": folder.claims,
+                "chosen": written(folder.seeds),
+                "seconds": said.seconds,
+                "plugins": list(said.plugins),
+                "folder": str(folder.path if folder.complete else folder.work),
+            }
+        )
+    if json:
+        print_json(rows)
+        return
+    if not rows:
+        out.print("no runs yet; 'inweights demo' makes one in a minute")
+        return
+    listed = table("hash", "recipe", "scale", "n", "when")
+    for row in rows:
+        recipe = cut(str(row["recipe"]), 30)
+        cells = (row["hash"], recipe, row["scale"], row["seeds"], row["when"])
+        listed.add_row(*(cut(str(cell), 30) for cell in cells))
+        changes = [*row["changed"], *(f"from {p}" for p in row["plugins"])]
+        if row["claims"]:
+            changes.insert(0, f"more seeds for {' and '.join(row['claims'])}")
+        if row["state"] != "complete":
+            changes.insert(0, str(row["state"]))
+        if changes:
+            text = ", ".join(changes)
+            listed.add_row("", Text(text if full else cut(text, 30), style="dim"))
+    out.print(listed)
+    if len(rows) < len(folders):
+        out.print(line((f"… and {len(folders) - len(rows)} older (--full)", "dim")))
+    out.print(line(("inweights show HASH; the first letters are enough", "dim")))
+
+
+def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
+    """Print what a run found.
+
+    Args:
+        done: The run.
+        json: Print one JSON object instead.
+        full: Whether all that is known of each claim is printed.
+    """
+    page = done.folder.path / "page.html"
+    if json:
+        print_json(
+            {
+                "recipe": done.recipe.name,
+                "scale": done.scale,
+                "seeds": list(done.seeds),
+                "seconds": done.seconds,
+                "folder": str(done.folder.path),
+                "page": str(page),
+                "cached": done.cached,
+                "claims": [to_dict(claim) for claim in done.claims],
+            }
+        )
+        return
+    out.print(line((done.recipe.title, "bold")))
+    seeds = plural(len(done.seeds), "seed")
+    words = f"{done.recipe.name}, {done.scale} scale, {seeds}, {done.seconds:.0f} s"
+    out.print(line((f"{words}{', read back' if done.cached else ''}\n", "dim")))
+    if done.claims:
+        claims(done.claims, full=full)
+        out.print()
+    out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def compared(both: Comparison, *, json: bool) -> None:
+    """Print two runs side by side: the settings that differ, and every claim."""
+    if json:
+        print_json(
+            {
+                "runs": [run.folder.path.name for run in both.runs],
+                "settings": {key: list(pair) for key, pair in both.settings.items()},
+                "claims": {
+                    name: [None if one is None else to_dict(one) for one in pair]
+                    for name, pair in both.claims.items()
+                },
+            }
+        )
+        return
+    names = [run.folder.path.name for run in both.runs]
+    if both.settings:
+        listed = table("setting that differs", *names)
+        for key, pair in both.settings.items():
+            listed.add_row(cut(key, 34), *(cut(_value(one), 20) for one in pair))
+        out.print(listed)
+    else:
+        out.print("no setting differs")
+    out.print()
+    listed = table("claim", *names)
+    changed = 0
+    for name, pair in both.claims.items():
+        first, second = pair
+        differs = (first and first.verdict) != (second and second.verdict)
+        changed += differs
+        style = "bold" if differs else ""
+        listed.add_row(
+            Text(cut(name.rpartition("/")[2], WIDTH - 46), style=style), *map(_scored, pair)
+        )
+    out.print(listed)
+    told = f"{changed} of {len(both.claims)} verdicts differ" if both.claims else "no claims"
+    out.print(line((told, "dim")))
+
+
+def exported(files: Sequence[Path], *, json: bool) -> None:
+    """Print where files were written."""
+    if json:
+        print_json([str(file) for file in files])
+        return
+    for file in files:
+        out.print(_short(file), soft_wrap=True)
+
+
+def _scored(claim: ClaimResult | None) -> Text:
+    if claim is None:
+        return Text("–", style="dim")
+    text = Text(f"{MARKS[claim.verdict]} ", style=COLOURS[claim.verdict])
+    if claim.measured is not None:
+        text.append(f"{claim.measured:.3g}", style="not dim")
+        if claim.low is not None and claim.high is not None:
+            text.append(f" ({claim.low:.2g} to {claim.high:.2g})", style="dim")
+    return text
+
+
+def _value(value: Any) -> str:
+    import msgspec
+
+    return "–" if value is None else msgspec.json.encode(value).decode()
+
+
+def _short(path: Path) -> str:
+    """A path as seen from here, where it lies below."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

@@ -1,0 +1,151 @@
+"""The command line. Thin: it parses, calls the library and prints."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from io import TextIOWrapper
+
+from cyclopts import CycloptsError
+
+from inweights.cli.commands import app
+from inweights.errors import InweightsError, WriteError
+from inweights.support.limits import at_most, launched_by_torchrun
+
+__all__ = ["app", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 2 for bad input, 1 for a failed run."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
+            stream.reconfigure(errors="replace")
+    words, limit = _apart(given)
+    if any("\0" in word for word in words):
+        _tell("an argument holds the character NUL, which no name has")
+        return 2
+    if any(not _unicode(word) for word in words):
+        _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
+        return 2
+    try:
+        with (
+            _warnings_in_a_line(),
+            _stopped_by_signals(),
+            at_most(limit) if limit is not None else nullcontext(),
+            _joined() as first,
+        ):
+            if not first:
+                return 0
+            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except (CycloptsError, InweightsError) as error:
+        if debug:
+            raise
+        _tell(str(error))
+        return _code_of(error)
+    except KeyboardInterrupt:
+        if debug:
+            raise
+        with suppress(OSError):  # the terminal is gone, and that was the signal
+            print("inweights: stopped; start it again and it goes on from here", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except (OSError, UnicodeError, MemoryError, RecursionError) as error:
+        if debug:
+            raise
+        return _failed(error)
+    return code if isinstance(code, int) else 0
+
+
+def _apart(given: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words of the command, and what ``--max-memory`` says; every command takes it."""
+    words: list[str] = []
+    limit, left = None, iter(word for word in given if word != "--debug")
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name == "--max-memory":
+            limit = value if equals else next(left, "")
+        else:
+            words.append(word)
+    return words, limit
+
+
+def _unicode(word: str) -> bool:
+    """Whether it has no byte that the system could not decode."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def _joined() -> AbstractContextManager[bool]:
+    """Join the other processes of torchrun, if it started this one; the first does the command."""
+    if not launched_by_torchrun():
+        return nullcontext(True)
+    from inweights.lab.engine.ranks import joined
+
+    return joined()
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP stop a command as Ctrl-C does; what nohup ignores stays ignored."""
+    taken: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        known = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]
+        taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Print warnings as errors are printed: what is to be known, and no place in the source."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_: f"inweights: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
+
+
+def _failed(error: Exception) -> int:
+    """Say in one line what the system refused; a name that it cannot have is bad input."""
+    if isinstance(error, OSError):
+        place = f" ({error.filename})" if error.filename else ""
+        _tell(f"{error.strerror or error}{place}; --debug shows where")
+        return _code_of_system(error)
+    if isinstance(error, UnicodeError):
+        _tell("a name is not text in UTF-8, as names of files and folders should be; rename it")
+        return 2
+    why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
+    _tell(f"{why}; --debug shows where")
+    return 1 if isinstance(error, MemoryError) else 2
+
+
+def _code_of(error: Exception) -> int:
+    """The exit code of an error that says what to do."""
+    if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+        return _code_of_system(error.__cause__)
+    return error.exit_code if isinstance(error, InweightsError) else 2
+
+
+def _code_of_system(error: OSError) -> int:
+    """1 where the disk is full or broken; else the place that was given is at fault."""
+    return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
+
+
+def _tell(text: str) -> None:
+    from inweights.cli.console.base import err
+
+    err.print(f"inweights: {text}", soft_wrap=True)

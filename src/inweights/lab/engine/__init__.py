@@ -1,0 +1,1 @@
+"""From a plan to tables: which runs are missing, what trains together, and who does it."""

@@ -1,0 +1,196 @@
+"""Tasks on a Ray cluster. A task goes there as JSON and answers how it ended; no table comes back.
+
+Ray places tasks and notices what dies; what follows from that is the schedule's business, as in
+every executor. Tables and checkpoints are in the store, which all machines have to see.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from inweights.errors import ConfigError, RunError
+from inweights.lab.engine.bare_cluster import bare
+from inweights.lab.engine.executors import PAUSE
+from inweights.lab.engine.job import Job
+from inweights.lab.engine.plan import Task
+from inweights.lab.engine.schedule import End, Schedule
+from inweights.lab.store.tables import LEASE
+
+__all__ = ["Ray"]
+
+#: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
+_EVERY, _LOOKS = 0.5, 100
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Tasks on a cluster, as many as fit; it is begun on this machine where no address is given.
+
+    Attributes:
+        address: ``HOST:PORT`` of Ray's client server. If left out, the cluster of ``$RAY_ADDRESS``,
+            and without that one of this process.
+        jobs: Processes of a cluster of this process; others have as many as their CPUs allow.
+        gpus: Share of a GPU that a task takes, where models live on one.
+    """
+
+    address: str = ""
+    jobs: int = 1
+    gpus: float = 1.0
+
+    def __call__(self, job: Job, schedule: Schedule) -> None:
+        ray = _import()
+        address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
+        if address:  # other machines: no lock of a file tells whether their processes live
+            job = msgspec.structs.replace(job, lease=job.lease or LEASE)
+        with _Connection(ray, address, self.jobs * job.threads):
+            _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
+
+
+class _Connection:
+    """Joins a cluster, or begins one that ends with the block."""
+
+    def __init__(self, ray: Any, address: str, cpus: int) -> None:
+        self.ray, self.address, self.cpus = ray, address, cpus
+
+    def __enter__(self) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        if self.address:
+            options |= {"address": self.address}
+        else:  # nobody else can reach it
+            options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
+            options |= {"_node_ip_address": "127.0.0.1"}
+            # Processes that work are no nicer than those of a local run, and nobody reads metrics.
+            options |= {
+                "_system_config": {
+                    "worker_niceness": 0,
+                    "enable_metrics_collection": False,
+                    "worker_register_timeout_seconds": 200,
+                }
+            }
+        self.mine = not self.ray.is_initialized()
+        if not self.mine:
+            return
+        try:
+            # Its processes import from where this one does.
+            with _as_path(sys.path), bare() if not self.address else nullcontext():
+                self.ray.init(**options)
+        except Exception as error:  # Ray raises bare ones, too
+            why = str(error).partition("\n")[0]
+            raise RunError(
+                f"no Ray cluster answers at '{self.address or 'this machine'}': {why}"
+            ) from error
+
+    def __exit__(self, *_: object) -> None:
+        if self.mine:
+            self.ray.shutdown()
+
+
+@contextmanager
+def _as_path(folders: Iterable[str]) -> Iterator[None]:
+    """Let processes that begin in the block, and their own, import from these folders."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+class _Driver:
+    """Hands out tasks while the cluster has room, and passes on what becomes of them."""
+
+    def __init__(self, ray: Any, job: Job, schedule: Schedule, gpus: float) -> None:
+        self.ray, self.schedule = ray, schedule
+        self.job = msgspec.json.encode(job).decode()
+        self.running: dict[Any, Task] = {}
+        self.begin = ray.remote(_attempt).options(
+            num_cpus=job.threads, num_gpus=gpus, max_retries=0
+        )
+        self.steps = f"inweights {job.owner}"
+
+    def watch(self) -> None:
+        """Work until nothing is left; what runs is stopped whatever happens."""
+        from ray.experimental.internal_kv import _internal_kv_del
+
+        try:
+            while self.schedule.left:
+                self._hand_out()
+                if self.running:
+                    ended, _ = self.ray.wait(list(self.running), timeout=_EVERY)
+                    for reference in ended:
+                        task = self.running.pop(reference)
+                        self.schedule.ended(task, self._end(reference))
+                    self._report()
+                else:
+                    time.sleep(PAUSE)
+        finally:
+            for reference in self.running:
+                with suppress(Exception):
+                    self.ray.cancel(reference, force=True)
+            with suppress(Exception):
+                _internal_kv_del("", del_by_prefix=True, namespace=self.steps)
+
+    def _hand_out(self) -> None:
+        """Keep twice as many tasks waiting as the cluster has CPUs: it may grow at any time."""
+        from inweights.lab.engine.serialization import to_wire
+
+        room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
+        while len(self.running) < room and (task := self.schedule.take()):
+            line = msgspec.json.encode(to_wire(task)).decode()
+            self.running[self.begin.remote(self.job, line, task.key, self.steps)] = task
+
+    def _end(self, reference: Any) -> End:
+        failed = self.ray.exceptions
+        try:
+            return msgspec.json.decode(self.ray.get(reference), type=End)
+        except failed.OutOfMemoryError as error:
+            return End("memory", message=_first_line(error))
+        except failed.RayTaskError as error:
+            return End("failed", message=_first_line(error))
+        except (failed.RayError, msgspec.DecodeError) as error:  # of its process or machine
+            return End("killed", message=f"were lost: {_first_line(error)}")
+
+    def _report(self) -> None:
+        """Tell how far those tasks are that were handed out first; the others may be waiting."""
+        from ray.experimental.internal_kv import _internal_kv_get
+
+        for task in islice(self.running.values(), _LOOKS):
+            if step := _internal_kv_get(task.key, namespace=self.steps):
+                self.schedule.report(task, int(step))
+
+
+def _attempt(job: str, line: str, key: str, steps: str) -> str:
+    """Try a task, on whichever machine this is; its steps are told to the cluster's own memory."""
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    from inweights.lab.engine.task import attempt_sent
+    from inweights.lab.engine.worker import seldom
+
+    def report(step: int) -> None:
+        _internal_kv_put(key, str(step), namespace=steps)
+
+    end = attempt_sent(msgspec.json.decode(job, type=Job), line, seldom(report, _EVERY))
+    return msgspec.json.encode(end).decode()
+
+
+def _import() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError("work on a cluster needs Ray: pip install 'inweights[cluster]'") from None
+    return ray
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

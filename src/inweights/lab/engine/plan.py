@@ -1,0 +1,370 @@
+"""From a plan to tasks: which runs there are, what is missing of them, and what trains together.
+
+A **run** is one world, model, learner and seed, whoever asks for it: two recipes, or two labels of
+one, share it. A run's numbers are the same to the last bit alone and in company, so that grouping
+is scheduling and never identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import CodeType, FunctionType
+from typing import Any
+
+import msgspec
+
+from inweights.config import digest, identity
+from inweights.errors import ConfigError
+from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
+from inweights.lab.store.tables import MODEL_PART
+from inweights.models.model_config import ModelConfig
+from inweights.support.progress import plural
+from inweights.training.learner import Curriculum, Learner
+
+__all__ = [
+    "RECORDS",
+    "Asked",
+    "ComputeTask",
+    "LearnTask",
+    "Run",
+    "Task",
+    "asked_of",
+    "at_the_end",
+    "check_plan",
+    "tasks_of",
+]
+
+#: Raised by hand when the same run would give other numbers: stored results are then made again.
+VERSION = 1
+#: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
+#: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
+MAX_REPLICAS = 24
+#: The same on an accelerator, where a step of small models is bound by launching kernels, whose
+#: number does not grow with the replicas. Whoever does a task measures how many go together.
+MAX_REPLICAS_ACCELERATED = 512
+#: The table of every training: its loss over time.
+LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
+#: The weights that a training ends with, where they are to be kept.
+MODEL = Measure(name=MODEL_PART, probe=len)
+#: What training leaves by itself, by key.
+RECORDS = {measure.name: measure for measure in (LOSSES, MODEL)}
+_KEY = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what is learnt, by whom, how, and from which seed."""
+
+    key: str
+    trial: Trial
+    seed: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One table of one run, or of one computation, and the labels under which it was asked for.
+
+    Attributes:
+        name: Table of the result that it belongs to.
+        owner: Key of the run or computation.
+        part: Key of the measure.
+        labels: Columns that are added.
+        seed: Root seed, also a column.
+    """
+
+    name: str
+    owner: str
+    part: str
+    labels: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class LearnTask:
+    """Runs that may train as one program, and what is measured of them.
+
+    Attributes:
+        runs: They differ in seeds, initial scales, rates and decays only.
+        measures: All that is measured.
+        parts: Keys of the measures that are stored of each run.
+    """
+
+    runs: tuple[Run, ...]
+    measures: tuple[Measure, ...]
+    parts: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Its name: which parts of which runs it makes."""
+        return digest([[run.key for run in self.runs], self.parts], _KEY)
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """Every table that it makes, by run and part."""
+        return [
+            (run.key, part)
+            for run, parts in zip(self.runs, self.parts, strict=True)
+            for part in parts
+        ]
+
+    def part(self, places: Iterable[int]) -> LearnTask:
+        """Return some of the runs as a task of their own, with what is measured of them."""
+        places = list(places)
+        parts = tuple(self.parts[i] for i in places)
+        kept = set().union(*parts)
+        measures = tuple(m for m in self.measures if measure_key(m) in kept)
+        return LearnTask(tuple(self.runs[i] for i in places), measures, parts)
+
+    @property
+    def title(self) -> str:
+        """What is learnt, in a few words."""
+        words = _in_words(self.runs[0].trial.labels)
+        return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
+
+    @property
+    def learner(self) -> Learner:
+        """How they learn: the first one's, of which the others differ in rate and decay only."""
+        return self.runs[0].trial.learner
+
+    @property
+    def steps(self) -> int:
+        """Updates of all of them together."""
+        return len(self.runs) * self.learner.steps
+
+
+@dataclass(frozen=True)
+class ComputeTask:
+    """A computation for one seed."""
+
+    key: str
+    computation: Computation
+    seed: int
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """The table that it makes."""
+        return [(self.key, "table")]
+
+    @property
+    def title(self) -> str:
+        """What is computed, in a few words."""
+        labels = _in_words(self.computation.labels)
+        return f"{self.computation.name} of {labels}" if labels else self.computation.name
+
+    @property
+    def steps(self) -> int:
+        """How much of the progress this is, in updates that take about as long."""
+        return self.computation.effort
+
+
+Task = LearnTask | ComputeTask
+
+
+def _in_words(labels: Mapping[str, Any]) -> str:
+    """Labels for people: a name says itself, a number or a choice says of what it is."""
+    parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
+    return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that a plan asks for, and what makes it."""
+
+    asked: tuple[Asked, ...]
+    runs: Mapping[str, Run]
+    measures: Mapping[str, dict[str, Measure]]
+    computations: Mapping[str, ComputeTask]
+
+
+def asked_of(
+    plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
+) -> Work:
+    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
+
+    Args:
+        plan: Trials without seeds.
+        seeds: Root seeds of every trial.
+        version: The recipe's, raised by hand when its results change.
+        keep_models: Whether the trained weights are to be stored, too.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.probes import accuracy
+        >>> from inweights.worlds import TwoHop
+        >>> trials = [Trial(labels={"name": name}, world=TwoHop(n=3), model=EmbMLPConfig(),
+        ...                 learner=Curriculum()) for name in ("one", "other")]
+        >>> plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=accuracy)])
+        >>> work = asked_of(plan, seeds=[0, 1])
+        >>> len(work.runs), len(work.asked)  # accuracy and losses, by label and seed
+        (2, 8)
+    """
+    asked: list[Asked] = []
+    runs: dict[str, Run] = {}
+    wanted: dict[str, dict[str, Measure]] = {}
+    keys = {id(m): measure_key(m) for m in plan.measures}
+    content = _once(plain)
+    for trial in plan.trials:
+        about = [content(part) for part in (trial.world, trial.model, trial.learner)]
+        looks = [m for m in plan.measures if m.fits(trial)]
+        for place, seed in enumerate(seeds):
+            key = digest([VERSION, version, *about, seed], _KEY)
+            run = runs.setdefault(key, Run(key, trial, seed))
+            parts = wanted.setdefault(key, {})
+            if keep_models:
+                parts[MODEL_PART] = MODEL
+            if isinstance(trial.learner, Curriculum):
+                parts["losses"] = LOSSES
+                asked.append(Asked("losses", run.key, "losses", trial.labels, seed))
+            for measure in looks:
+                if place and measure.first_seed:
+                    continue
+                part = keys[id(measure)]
+                parts[part] = measure
+                asked.append(Asked(measure.name, run.key, part, trial.labels, seed))
+    computations: dict[str, ComputeTask] = {}
+    for one in plan.computations:
+        about = [plain(one.compute), plain(dict(one.options))]
+        for seed in seeds if one.seeded else seeds[:1]:
+            # What no seed decides is one result, whichever seed its rows bear.
+            key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
+            computations.setdefault(key, ComputeTask(key, one, seed))
+            asked.append(Asked(one.name, key, "table", one.labels, seed))
+    return Work(tuple(asked), runs, wanted, computations)
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
+
+    Raises:
+        ConfigError: It says which tables nothing is measured for.
+    """
+    if not plan.trials and not plan.computations:
+        raise ConfigError("these settings leave nothing to do: no trial and no computation")
+    names = {m.name for m in plan.measures if any(m.fits(trial) for trial in plan.trials)}
+    lacking = sorted({m.name for m in plan.measures} - names)
+    if lacking:
+        raise ConfigError(
+            f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
+            "settings is empty, or one names what no trial has"
+        )
+
+
+def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu") -> list[Task]:
+    """Return what is left to do, in order of first appearance: any order, any process.
+
+    Runs whose weights are kept, and that need no training, are not put among those that do.
+
+    Args:
+        work: What is asked for.
+        missing: Whether a part of a run is not stored, by both keys.
+        device: Where models will live; decides how many runs are a group at most.
+    """
+    most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
+    tasks: list[Task] = [task for key, task in work.computations.items() if missing(key, "table")]
+    groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
+    world, how = _once(plain), _once(_how)
+    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
+    for key, run in work.runs.items():
+        left = {part: m for part, m in work.measures[key].items() if missing(key, part)}
+        if not left:
+            continue
+        # The first seed trains with the others, though more may be measured of it.
+        everywhere = sorted(part for part, m in left.items() if not m.first_seed)
+        measured = at_the_end(left.values()) and not missing(key, MODEL_PART)
+        group = digest([shape(run.trial), everywhere, measured], _KEY)
+        groups.setdefault(group, []).append((run, left))
+    for members in groups.values():
+        for start in range(0, len(members), most):
+            block = members[start : start + most]
+            measures = {part: m for _, left in block for part, m in left.items()}
+            parts = tuple(tuple(left) for _, left in block)
+            runs = tuple(run for run, _ in block)
+            tasks.append(LearnTask(runs, tuple(measures.values()), parts))
+    return tasks
+
+
+def at_the_end(measures: Iterable[Measure]) -> bool:
+    """Whether measures look at the finished model alone, so that kept weights are enough."""
+    return all(not m.every and m not in RECORDS.values() for m in measures)
+
+
+def _model_shape(model: ModelConfig | None) -> Any:
+    """What the models of runs that train together have in common: all but the initial scale."""
+    about = identity(model)
+    if isinstance(about, dict):
+        return [_name(type(model)), {k: v for k, v in about.items() if k != "init"}]
+    return about
+
+
+def _how(learner: Learner) -> Any:
+    """What learners of runs that train together have in common: all but rates and decays."""
+    return plain(learner.shape if isinstance(learner, Curriculum) else learner)
+
+
+def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Remember what a function says of each thing; trials of a grid share most of their parts."""
+    known: dict[int, Any] = {}
+
+    def get(thing: Any) -> Any:
+        if id(thing) not in known:
+            known[id(thing)] = function(thing)
+        return known[id(thing)]
+
+    return get
+
+
+def measure_key(measure: Measure) -> str:
+    """Return what a measure is stored under: its probe and options, not its name."""
+    if measure in RECORDS.values():
+        return measure.name
+    return digest([plain(measure.probe), plain(dict(measure.options)), measure.every], _KEY)
+
+
+def plain(value: Any) -> Any:
+    """Return what a key is made of: configs and functions by name and content.
+
+    A function of the library is its name, as a changed one raises the version. A function of
+    somebody else is its code, too: what was edited in a notebook is another probe.
+
+    Raises:
+        ConfigError: A value has no content that could be told from another's.
+    """
+    if isinstance(value, msgspec.Struct):
+        return [_name(type(value)), identity(value)]
+    if isinstance(value, partial):
+        return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
+    if isinstance(value, FunctionType):
+        name = _name(value)
+        return name if name.startswith("inweights:") else [name, *_content(value)]
+    if callable(value):
+        raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(one) for one in value]
+    return value
+
+
+def _name(thing: Any) -> str:
+    """Module and name; where the library keeps its own is its own business."""
+    home = thing.__module__
+    return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
+
+
+def _content(function: FunctionType) -> list[Any]:
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = [function.__defaults__ or (), function.__kwdefaults__ or {}, cells]
+    return [_code(function.__code__), plain(held)]
+
+
+def _code(code: CodeType) -> list[Any]:
+    return [code.co_code.hex(), list(code.co_names), [_constant(c) for c in code.co_consts]]
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        return _code(value)
+    # A set of names has another order in each process.
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)

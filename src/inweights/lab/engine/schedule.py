@@ -1,0 +1,204 @@
+"""Which task is next, and what follows from how an attempt at it ended.
+
+Executors only do tasks and say how that went; what happens then is decided here, once for all.
+
+===============================  ===================================================================
+an attempt ended                 what follows
+===============================  ===================================================================
+done                             its steps are counted
+busy, another holds the task     it is tried when it is free, or not heard of any more
+killed, further than before      again: it goes on from its checkpoint
+killed, thrice at one place      half of its runs, each half by itself; a single run fails
+out of memory                    the same, at once
+failed                           it would fail again: set aside with its message, the others go on
+failed to write                  all stops, as nothing else could be stored
+===============================  ===================================================================
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from inweights import errors
+from inweights.errors import RunError, WriteError
+from inweights.lab.engine.plan import LearnTask, Task
+from inweights.support.progress import Progress, plural
+
+__all__ = ["ATTEMPTS", "BUSY", "End", "Failure", "Schedule", "halves"]
+
+#: How often a task is begun whose process is killed each time at the same place.
+ATTEMPTS = 3
+#: Seconds between two looks at a task that another call of the library holds.
+BUSY = 0.5
+_SHOWN = 5
+
+
+class End(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an attempt at a task ended; an error goes by the name of its class."""
+
+    how: Literal["done", "busy", "killed", "memory", "failed"]
+    error: str = "RunError"
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that is set aside, and why."""
+
+    task: Task
+    end: End
+
+
+@dataclass
+class _Tries:
+    count: int = 0
+    step: int = 0
+    before: int = 0
+
+
+class Schedule:
+    """Tasks in any order, for one executor; safe to use from several threads.
+
+    Args:
+        tasks: What is to be done.
+        progress: Called with updates done, all updates, and what is being done.
+        before: Updates that were done before.
+        busy: Seconds until it is asked whether a task that another process holds is free; ``None``
+            skips it.
+        free: Says by the key of a task whether it is free.
+
+    Attributes:
+        left: How many tasks are neither done, set aside nor skipped.
+        failures: What was set aside.
+        skipped: What others held.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        progress: Progress | None = None,
+        before: int = 0,
+        busy: float | None = BUSY,
+        free: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._waiting = deque((0.0, task) for task in tasks)
+        self._tries = {task.key: _Tries() for task in tasks}
+        self._progress = progress
+        self._total = before + sum(task.steps for task in tasks)
+        self._steps = {"": before}
+        self._lock = threading.Lock()
+        self.left, self.done = len(tasks), 0
+        self.failures: list[Failure] = []
+        self.skipped: list[Task] = []
+        self._busy, self._free = busy, free
+        self._held: set[str] = set()
+
+    def take(self) -> Task | None:
+        """Return the next task; ``None`` where none waits just now."""
+        with self._lock:
+            for _ in range(len(self._waiting)):
+                when, task = self._waiting.popleft()
+                if when <= time.monotonic():
+                    if task.key not in self._held or self._free(task.key):
+                        self._held.discard(task.key)
+                        return task
+                    when = time.monotonic() + (self._busy or 0.0)
+                self._waiting.append((when, task))
+        return None
+
+    def report(self, task: Task, step: int) -> None:
+        """Tell how many updates of a task are done."""
+        self._tries[task.key].step = step
+        self._count(task, min(step, task.steps))
+
+    def ended(self, task: Task, end: End) -> None:
+        """Tell how an attempt at a task ended.
+
+        Raises:
+            WriteError: Nothing can be stored.
+        """
+        if end.how == "done":
+            self.left, self.done = self.left - 1, self.done + 1
+            self._count(task, task.steps)
+        elif end.how == "busy" and self._busy is None:
+            self.left -= 1
+            self.skipped.append(task)
+        elif end.how == "busy":
+            self._held.add(task.key)
+            self._wait(task, self._busy or 0.0)
+        elif end.how == "failed" and end.error == WriteError.__name__:
+            raise WriteError(end.message)
+        elif end.how == "failed":
+            self._set_aside(task, end)
+        elif end.how == "killed" and self._again(task):
+            self._wait(task)
+        else:
+            parts = halves(task)
+            if len(parts) == 1:
+                self._set_aside(task, end)
+                return
+            self.left += len(parts) - 1
+            self._steps.pop(task.key, None)
+            for part in parts:
+                self._tries[part.key] = _Tries()
+                self._wait(part)
+
+    def finish(self) -> None:
+        """Raise what was set aside, as the class of error that all of it was.
+
+        Raises:
+            InweightsError: Names the tasks and says why they failed.
+        """
+        if not self.failures:
+            return
+        kinds = {failure.end.error for failure in self.failures}
+        kind = getattr(errors, kinds.pop(), RunError) if len(kinds) == 1 else RunError
+        count = len(self.failures)
+        if not self.done:
+            more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
+            raise kind(self.failures[0].end.message + more)
+        lines = [f"{f.task.title}: {f.end.message}" for f in self.failures[:_SHOWN]]
+        if count > _SHOWN:
+            lines.append(f"and {count - _SHOWN} more")
+        raise kind(
+            f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
+            f"command again tries these alone. {'; '.join(lines)}"
+        )
+
+    def _again(self, task: Task) -> bool:
+        tries = self._tries[task.key]
+        tries.count = 1 if tries.step > tries.before else tries.count + 1
+        tries.before = max(tries.step, tries.before)
+        return tries.count < ATTEMPTS
+
+    def _set_aside(self, task: Task, end: End) -> None:
+        if end.how == "killed":
+            text = f"{ATTEMPTS} processes that worked on it {end.message}"
+            end = End("killed", message=f"{task.title}: {text}")
+        self.left -= 1
+        self.failures.append(Failure(task, end))
+        self._count(task, 0)
+
+    def _wait(self, task: Task, seconds: float = 0.0) -> None:
+        with self._lock:
+            self._waiting.append((time.monotonic() + seconds, task))
+
+    def _count(self, task: Task, step: int) -> None:
+        self._steps[task.key] = step
+        if self._progress:
+            self._progress(sum(self._steps.values()), self._total, task.title)
+
+
+def halves(task: Task) -> list[Task]:
+    """Split a task with several runs in two; a run's numbers do not depend on its company."""
+    if not isinstance(task, LearnTask) or len(task.runs) < 2:
+        return [task]
+    middle = len(task.runs) // 2
+    return [task.part(range(middle)), task.part(range(middle, len(task.runs)))]

@@ -1,0 +1,1 @@
+"""What one writes: trials, measures, scores, claims, figures, recipes. Nothing here runs."""

@@ -1,0 +1,249 @@
+"""What a sweep varies: a grid of axes, axes that move together, or a list of points.
+
+Everything here is about paths such as ``world.n`` and ``learner.phases.0.optimizer.rate``, which
+begin with one of the three parts of a trial. A wrong one is refused before anything runs, with the
+nearest that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from inweights.config import replace_at, to_dict
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.trial import Trial
+from inweights.support.progress import plural
+
+__all__ = ["Over", "grid", "trials_over"]
+
+#: Values by path (a grid), or a list of points, each a value by path.
+Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
+#: What is set at a path, and what it is called in the tables.
+Change = tuple[str, Any, Value]
+
+_PARTS = ("world", "model", "learner")
+
+
+def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
+    """Return a trial for every combination of values.
+
+    Args:
+        world: Config of the world.
+        model: Config of the architecture, or ``None``.
+        learner: How it learns.
+        over: Values by path; several paths joined by commas move together, and their values are
+            tuples. Or names of values, ``{"model": {"wide": GPTConfig(width=128)}}``. Or a list of
+            points, each of them one value by path.
+
+    Raises:
+        ConfigError: A path leads nowhere (names the nearest), a value does not fit, or two
+            conditions are the same.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.training import Curriculum
+        >>> from inweights.worlds import TwoHop
+        >>> parts = TwoHop(), EmbMLPConfig(), Curriculum()
+        >>> [t.labels for t in grid(*parts, {"world.n": [3, 4], "model.width": [8]})]
+        [{'n': 3, 'width': 8}, {'n': 4, 'width': 8}]
+        >>> [t.labels for t in grid(*parts, {"world.n, model.width": [(3, 8), (4, 16)]})]
+        [{'n': 3, 'width': 8}, {'n': 4, 'width': 16}]
+        >>> [t.labels for t in grid(*parts, [{"world.n": 3}, {"world.n": 4}])]
+        [{'n': 3}, {'n': 4}]
+    """
+    return trials_over({"world": world, "model": model, "learner": learner}, over)
+
+
+def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
+    """Return the trials of :func:`grid` from parts by name."""
+    points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
+    columns = _columns([path for path, _, _ in points[0]])
+    trials: list[Trial] = []
+    for point in points:
+        parts = dict(whole)
+        for path, value, _ in point:
+            part, _, rest = path.partition(".")
+            if part not in parts:
+                raise _unknown(path, [p for n in parts for p in _below(parts[n], n)])
+            parts[part] = _replaced(parts[part], path, rest, value) if rest else value
+        for name in ("world", "model"):
+            if parts[name] is not None and not hasattr(parts[name], "build"):
+                raise ConfigError(f"the {name} is a config that builds one, not {parts[name]!r}")
+        if not hasattr(parts["learner"], "steps"):
+            raise ConfigError(
+                f"the learner is a Curriculum, a Descent or an Optimum, not {parts['learner']!r}"
+            )
+        labels = {columns[path]: label for path, _, label in point}
+        trials.append(Trial(labels=labels, **parts))
+    seen: set[str] = set()
+    for trial in trials:
+        key = repr(sorted(trial.labels.items()))
+        if key in seen:
+            where = ", ".join(f"{name}={value}" for name, value in trial.labels.items())
+            raise ConfigError(f"two conditions are called {where}; give each value once")
+        seen.add(key)
+    return trials
+
+
+def _mapping(over: Any) -> Mapping[Any, Any]:
+    if not isinstance(over, Mapping):
+        raise ConfigError(
+            'over is values by path, {"world.n": [10, 20]}, or a list of points, '
+            f'[{{"world.n": 10}}], not {over!r}'
+        )
+    return over
+
+
+def _is_list(over: Any) -> bool:
+    return isinstance(over, Sequence) and not isinstance(over, str)
+
+
+def _points(over: Any) -> Iterator[list[Change]]:
+    """The points of a list; all of them set the same paths."""
+    if not over:
+        raise ConfigError("the list of points is empty; give at least one")
+    for place, point in enumerate(over):
+        if not isinstance(point, Mapping):
+            raise ConfigError(f'a point is values by path, {{"world.n": 10}}, not {point!r}')
+        if set(point) != set(over[0]):
+            raise ConfigError(
+                f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
+                "every point sets the same paths"
+            )
+        yield [(path, value, _label(value)) for path, value in point.items()]
+
+
+def _combinations(whole: Mapping[str, Any], over: Mapping[Any, Any]) -> Iterator[list[Change]]:
+    axes = [_choices(key, values) for key, values in _flat(whole, over).items()]
+    for combination in product(*axes):
+        changes = [change for choice in combination for change in choice]
+        paths = [path for path, _, _ in changes]
+        for path in paths:
+            if paths.count(path) > 1:
+                raise ConfigError(f"'{path}' is varied by two axes; leave it out of one")
+        yield changes
+
+
+def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+    """Axes by path; tables within tables, as TOML writes ``world.n = [1]``, become paths."""
+    flat: dict[str, Any] = {}
+    for key, values in over.items():
+        path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
+        if isinstance(values, Mapping) and _holds_paths(whole, path, values, bool(prefix)):
+            flat |= _flat(whole, values, f"{path}.")
+        else:
+            flat[path] = values
+    return flat
+
+
+def _holds_paths(
+    whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
+) -> bool:
+    """Whether a mapping goes on with paths, or gives names to values, ``{"wide": GPTConfig()}``."""
+    if inner:
+        return any(isinstance(one, Mapping | list | tuple) for one in values.values())
+    fields = getattr(whole.get(path), "__struct_fields__", ())
+    return path in _PARTS and any(
+        str(key).partition(".")[0] in fields or isinstance(one, list) for key, one in values.items()
+    )
+
+
+def _choices(key: str, values: Any) -> list[list[Change]]:
+    """The choices of one axis; each sets one path, or several that move together."""
+    paths = [path.strip() for path in key.split(",")]
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise ConfigError(f"'{key}' is varied over a list of values, not {values!r}")
+    if not isinstance(values, Mapping):
+        values = list(values)  # an array, a range
+    if not values:
+        raise ConfigError(f"'{key}' is varied over no value; give at least one")
+    if isinstance(values, Mapping):
+        if len(paths) > 1:
+            raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
+        return [[(paths[0], value, str(name))] for name, value in values.items()]
+    choices = []
+    for value in values:
+        together = (value,) if len(paths) == 1 else value
+        if not isinstance(together, Sequence) or len(together) != len(paths):
+            raise ConfigError(
+                f"'{key}' move together, so that each value is {len(paths)} of them, not {value!r}"
+            )
+        choices.append([(p, v, _label(v)) for p, v in zip(paths, together, strict=True)])
+    return choices
+
+
+def _label(value: Any) -> Value:
+    if hasattr(value, "item") and not isinstance(value, str | float | int):
+        value = value.item()  # a number of NumPy
+    return value if isinstance(value, str | float | int) else str(value)
+
+
+def _columns(paths: Sequence[str]) -> dict[str, str]:
+    """The last word of each path; more of it where two end alike."""
+    columns: dict[str, str] = {}
+    for path in paths:
+        last = path.rpartition(".")[2]
+        alike = [other for other in paths if other.rpartition(".")[2] == last]
+        columns[path] = last if len(alike) == 1 else path.replace(".", "_")
+    return columns
+
+
+def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
+    """A part with another value at a path; says which path is wrong, and what was meant."""
+    name = path.partition(".")[0]
+    if not isinstance(part, msgspec.Struct):
+        what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
+        raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
+    inner: Any = to_dict(part)
+    walked = name
+    for step in rest.split("."):
+        if isinstance(inner, Mapping):
+            if step not in inner:
+                raise _unknown(path, _below(part, name))
+            inner = inner[step]
+        elif isinstance(inner, list | tuple):
+            if not step.isdigit() or int(step) >= len(inner):
+                items = plural(len(inner), "item")
+                raise ConfigError(
+                    f"path '{path}': '{walked}' has {items}, from 0; there is no {step}"
+                )
+            inner = inner[int(step)]
+        else:
+            raise ConfigError(f"path '{path}': '{walked}' holds a value, not keys")
+        walked = f"{walked}.{step}"
+    value = value.item() if hasattr(value, "item") else value
+    try:
+        return replace_at(part, {rest: value})
+    except ConfigError as error:
+        raise ConfigError(f"{path} = {value!r}: {error}") from None
+
+
+def _unknown(path: str, known: list[str]) -> Exception:
+    """The error for a path; the nearest is one that ends alike, if there is one."""
+    last = path.rpartition(".")[2]
+    alike = [one for one in known if one.rpartition(".")[2] == last]
+    if not alike:
+        return unknown_name("path", path, known)
+    return ConfigError(f"unknown path '{path}'; did you mean {' or '.join(map(repr, alike))}?")
+
+
+def _below(part: Any, prefix: str) -> list[str]:
+    """A part and every path below it, as the nearest one may be deeper than the wrong one."""
+
+    def walk(value: Any, at: str) -> Iterator[str]:
+        items: Any = ()
+        if isinstance(value, Mapping):
+            items = value.items()
+        elif isinstance(value, list | tuple) and any(isinstance(v, Mapping) for v in value):
+            items = enumerate(value)
+        for key, inner in items:
+            yield f"{at}.{key}"
+            yield from walk(inner, f"{at}.{key}")
+
+    plain = to_dict(part) if isinstance(part, msgspec.Struct) else None
+    return [prefix, *(path for path in walk(plain, prefix) if not path.endswith(".kind"))]

@@ -1,0 +1,154 @@
+"""What there is to set in a recipe: every setting, what it means, and its value at each scale."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from inweights.config import to_dict
+from inweights.lab.grammar.recipe import Recipe
+from inweights.lm.tuning.fine_tune import FineTune
+
+__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings", "split_ours"]
+
+#: What stands as the paper of recipes that no paper has.
+OWN = "inweights"
+#: A field and its text in the section "Attributes:" of a docstring, to the next field.
+_FIELD = re.compile(r"^    (\w+): (.*(?:\n {8,}.*|\n(?=\n? {8,}))*)", re.MULTILINE)
+#: The place of an item of a list in a path.
+_PLACE = re.compile(r"\.\d+(?=\.|$)")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a recipe.
+
+    Attributes:
+        path: As it is written after ``--set``.
+        meaning: What it decides, in words.
+        values: Its value at each scale that has it, as plain values.
+        ours: Whether no paper gives it. Others are the paper's at the scale ``paper``; where a
+            smaller scale has another value, that one is ours.
+    """
+
+    path: str
+    meaning: str
+    values: Mapping[str, Any]
+    ours: bool = False
+
+
+def settings(recipe: Recipe, part: str = "") -> list[Setting]:
+    """Return every setting of a recipe, in their order.
+
+    Args:
+        recipe: Whose.
+        part: Only the settings of this path, and below it.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> first = settings(get_recipe("identity-bridge/fig2"))[0]
+        >>> first.path, first.meaning, first.values["cpu"]
+        ('n', 'Subjects and objects N.', 20)
+    """
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for scale, config in recipe.scales.items():
+        for path, meaning, value in _walk(config, ""):
+            found.setdefault(path, (meaning, {}))[1][scale] = value
+    below = f"{part}."
+    own = recipe.paper == OWN
+    return [
+        Setting(path, meaning, values, own or is_ours(path, recipe.ours))
+        for path, (meaning, values) in found.items()
+        if not part or path == part or path.startswith(below)
+    ]
+
+
+def extras(config: msgspec.Struct) -> tuple[str, ...]:
+    """Return the optional parts of the package that a run with these settings needs.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> recipe = get_recipe("feature-resemblance/table2")
+        >>> extras(recipe.scales["smoke"]), extras(recipe.scales["cpu"])
+        (('hf',), ('lm-demo',))
+    """
+    parts = list(_structs(config))
+    if not any(isinstance(part, FineTune) for part in parts):
+        return ()
+    return ("lm-demo",) if "@smollm2" in str([to_dict(part) for part in parts]) else ("hf",)
+
+
+def meanings(kind: type) -> dict[str, str]:
+    """Return what the docstring of a config says of each field.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> meanings(Node2VecConfig)["init"]
+        'Initial scale; standard normal in the paper. May differ between replicas.'
+    """
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        _, _, section = inspect.cleandoc(base.__doc__ or "").partition("Attributes:\n")
+        section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
+        found |= {name: _plain(words) for name, words in _FIELD.findall(section)}
+    return found
+
+
+def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
+
+    Example:
+        >>> split_ours(["gpt.model", "Rates are ours."])
+        (['gpt.model'], ['Rates are ours.'])
+    """
+    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
+    return names, [one for one in ours if one not in names]
+
+
+def is_ours(path: str, ours: Iterable[str]) -> bool:
+    """Whether a setting is one of those, or below one; the places of a list do not count.
+
+    Example:
+        >>> is_ours("stars.0.model.width", ["stars.model"]), is_ours("stars.0.arms", ["stars.x"])
+        (True, False)
+    """
+    bare = _PLACE.sub("", path)
+    return any(bare == part or bare.startswith(f"{part}.") for part in ours)
+
+
+def _plain(words: str) -> str:
+    """Text of a docstring without its markup."""
+    words = re.sub(r":\w+:`~?([^`]*)`", lambda m: m[1].rpartition(".")[2], words)
+    return " ".join(words.replace("`", "").split())
+
+
+def _walk(config: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str, Any]]:
+    meant = meanings(type(config))
+    for name in config.__struct_fields__:
+        value, path = getattr(config, name), f"{prefix}{name}"
+        items = value if isinstance(value, tuple) else ()
+        if isinstance(value, msgspec.Struct):
+            yield from _walk(value, f"{path}.")
+        elif items and all(isinstance(one, msgspec.Struct) for one in items):
+            for place, one in enumerate(items):
+                yield from _walk(one, f"{path}.{place}.")
+        else:
+            yield path, meant.get(name, ""), msgspec.to_builtins(value, str_keys=True)
+
+
+def _structs(value: Any) -> Iterator[msgspec.Struct]:
+    if isinstance(value, msgspec.Struct):
+        yield value
+        for name in value.__struct_fields__:
+            yield from _structs(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _structs(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _structs(one)

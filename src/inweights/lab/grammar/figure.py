@@ -1,0 +1,111 @@
+"""Figures, as data: what is drawn of which tables.
+
+A recipe stands left of ``report`` and must not import it, so that a figure names its drawing. The
+options of a drawing are the keyword arguments of its function in
+:mod:`inweights.report.figures.draw`, which checks them; a drawing of one's own takes
+``Figure(kind="mine", options={...})``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inweights.config import Config
+
+__all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
+
+
+class Figure(Config):
+    """A figure, as data. ``inweights.report`` draws it from the tables of a run.
+
+    Attributes:
+        id: Short name, also the file's.
+        kind: Name of a drawing function of ``inweights.report.figures.draw``.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        sources: Names of the tables that it draws, in the order of the function's arguments.
+        options: Keyword arguments of the drawing function, those that are not left out.
+    """
+
+    id: str
+    kind: str
+    title: str
+    caption: str
+    sources: tuple[str, ...]
+    options: dict[str, Any] = {}
+
+
+def auto(
+    id: str,  # noqa: A002
+    table: str = "",
+    title: str = "",
+    caption: str = "",
+    **options: Any,
+) -> Figure:
+    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
+
+    Args:
+        id: Short name, also the file's.
+        table: What is drawn; the table called ``id`` if left out.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        options: Those of :func:`inweights.report.figures.draw.auto`.
+
+    Example:
+        >>> auto("accuracy", where={"role": "composition"}).sources
+        ('accuracy',)
+    """
+    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
+    return _figure("auto", id, (table or id,), title or id, caption, options)
+
+
+def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
+    """Return the constructor of the figures of one drawing."""
+
+    def make(
+        id: str,  # noqa: A002
+        tables: str | tuple[str, ...],
+        title: str,
+        caption: str,
+        **options: Any,
+    ) -> Figure:
+        sources = (tables,) if isinstance(tables, str) else tables
+        return _figure(kind, id, sources, title, caption, options)
+
+    make.__name__ = make.__qualname__ = kind
+    make.__doc__ = f"""{shows}
+
+    Args:
+        id: Short name, also the file's.
+        tables: The table that is drawn, or several.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        options: Those of :func:`inweights.report.figures.draw.{kind}`.
+    """
+    return make
+
+
+lines = _drawing("lines", "A line for each ``series`` of ``y`` against ``x``, in panels.")
+sweeps = _drawing("sweeps", "``y`` for the values of every swept setting, one panel a setting.")
+heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour scale.")
+states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
+through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
+atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
+
+
+def _figure(
+    kind: str,
+    id_: str,
+    sources: tuple[str, ...],
+    title: str,
+    caption: str,
+    given: Mapping[str, Any],
+) -> Figure:
+    """Keep the options that are given; sequences become lists, as JSON gives them back."""
+    options = {
+        key: list(value) if isinstance(value, tuple | list) else value
+        for key, value in given.items()
+        if value is not None
+    }
+    return Figure(id=id_, kind=kind, title=title, caption=caption, sources=sources, options=options)

@@ -1,0 +1,243 @@
+"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims.
+
+A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engine.execute` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inweights.config import Config, apply_overrides, as_overrides, identity
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.grammar.claim import Claim, Stating
+from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.trial import Plan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds"]
+
+#: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
+SCALES = ("smoke", "cpu", "paper")
+#: Seeds that one run may have: beyond this a number is a slip of the pen.
+MAX_SEEDS = 100_000
+
+Tables = dict[str, "pl.DataFrame"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One figure or table of a paper.
+
+    Attributes:
+        name: ``<paper>/<figure>``.
+        title: What it shows.
+        paper: Full name of the paper, or ``inweights`` for a recipe of our own.
+        place: Where in the paper.
+        summary: What is done, in a paragraph.
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale.
+        plan: Makes the plan from the settings.
+        claims: What is judged.
+        figures: What is drawn.
+        derive: Computes further tables from the measured ones, for claims and figures.
+        ours: Settings that the paper does not give and that are our choice: dotted names, which are
+            marked wherever settings are listed, and sentences that say more.
+        first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
+        root_seeds: The root seeds, where they do not count on from the first.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
+        part: Last parts of its claims' names, if it is a part of a recipe (:mod:`.looks`).
+    """
+
+    name: str
+    title: str
+    paper: str
+    place: str
+    summary: str
+    scales: Mapping[str, Config]
+    seeds: Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    claims: Sequence[Claim] = ()
+    figures: Sequence[Figure] = ()
+    derive: Callable[[Tables], Tables] | None = None
+    ours: Sequence[str] = ()
+    first_seed: int = 100
+    root_seeds: tuple[int, ...] = ()
+    version: int = 1
+    part: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.scales or set(self.scales) != set(self.seeds):
+            raise ConfigError(
+                f"recipe {self.name}: settings are given for {_names(self.scales)}, seeds for "
+                f"{_names(self.seeds)}; give both for each scale"
+            )
+        for scale in self.scales:
+            if scale not in SCALES:
+                raise unknown_name("scale", scale, SCALES, hint=f"Recipe {self.name}.")
+        for claim in self.claims:
+            if not claim.id.startswith(f"{self.name}/"):
+                raise ConfigError(
+                    f"recipe {self.name}: claim '{claim.id}' belongs to another recipe"
+                )
+
+    def resolve(
+        self,
+        scale: str,
+        seeds: int | Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
+    ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
+        """Return settings, seeds and the resolved config that names the run.
+
+        Args:
+            scale: One of the recipe's scales.
+            seeds: How many, or which; the scale's own number if left out.
+            overrides: Changes of settings, each as ``path.to.field=value``.
+
+        Raises:
+            ConfigError: The scale is unknown, the seeds or an override do not fit.
+        """
+        own = self._settings(scale)
+        asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
+        chosen = choose_seeds(asked, self.first_seed)
+        settings = apply_overrides(own, overrides)
+        config = {
+            "recipe": self.name,
+            "version": self.version,
+            "scale": scale,
+            "seeds": list(chosen),
+            "settings": identity(settings),
+        }
+        if self.part:
+            config["claims"] = list(self.part)
+        return settings, chosen, config
+
+    def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
+        """Return changes of a scale's settings as they are written on the command line."""
+        return as_overrides(self._settings(scale), overrides)
+
+    def _settings(self, scale: str) -> Config:
+        if scale not in self.scales:
+            raise unknown_name("scale", scale, self.scales, hint=f"Recipe {self.name}.")
+        return self.scales[scale]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What the recipes and claims of one paper share.
+
+    Attributes:
+        source: Short name, the first part of its recipes' names.
+        title: Full name.
+        claims_of: Source of its claims, where that is another name.
+
+    Example:
+        >>> paper = Paper("identity-bridge", "Identity Bridge")
+        >>> paper.stating("fig2", "Fig. 2").recipe
+        'identity-bridge/fig2'
+    """
+
+    source: str
+    title: str
+    claims_of: str = ""
+
+    def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
+        """Return what makes the claims of a recipe."""
+        return Stating(f"{self.source}/{name}", self.claims_of or self.source, place, condition)
+
+    def recipe(
+        self,
+        name: str,
+        *,
+        title: str,
+        place: str = "",
+        summary: str = "",
+        scales: Mapping[str, Config],
+        seeds: int | Mapping[str, int],
+        plan: Callable[[Any], Plan],
+        claims: Sequence[Claim] = (),
+        figures: Sequence[Figure] = (),
+        derive: Callable[[Tables], Tables] | None = None,
+        ours: Sequence[str] = (),
+        version: int = 1,
+    ) -> Recipe:
+        """Return a recipe of the paper.
+
+        A number of seeds is that of all scales.
+        """
+        return Recipe(
+            name=f"{self.source}/{name}",
+            title=title,
+            paper=self.title,
+            place=place,
+            summary=summary,
+            scales=scales,
+            seeds=dict.fromkeys(scales, seeds) if isinstance(seeds, int) else seeds,
+            plan=plan,
+            claims=tuple(claims),
+            figures=tuple(figures),
+            derive=derive,
+            ours=tuple(ours),
+            version=version,
+        )
+
+
+def parse_seeds(text: str) -> int | tuple[int, ...]:
+    """Read seeds as they are written on the command line.
+
+    Raises:
+        ConfigError: It is neither a number, a range nor a list.
+
+    Example:
+        >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
+        (8, (900, 901, 902, 903), (7, 8, 9))
+    """
+    try:
+        first, dots, last = text.partition("..")
+        if dots:
+            low, high = int(first), int(last)
+            if high < low:
+                raise ConfigError(f"'{text}' counts down; write {last}..{first}")
+            if high - low >= MAX_SEEDS:
+                raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+            return tuple(range(low, high + 1))
+        if "," in text:
+            return tuple(int(part) for part in text.split(",") if part.strip())
+        return int(text)
+    except ValueError as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(
+            f"seeds are a number (8), a range (900..907) or a list (7,8,9), not '{text}'"
+        ) from None
+
+
+def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
+    """Return the seeds: so many from ``first`` on, or those that are given.
+
+    Raises:
+        ConfigError: There is none, one is given twice, or there are too many.
+
+    Example:
+        >>> choose_seeds(3, 100), choose_seeds((7, 9), 100)
+        ((100, 101, 102), (7, 9))
+    """
+    chosen: Sequence[int] = (
+        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
+    )
+    if not chosen:
+        raise ConfigError(f"a run needs at least one seed, not {seeds}")
+    if len(chosen) > MAX_SEEDS:
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, not {seeds}")
+    if len(set(chosen)) != len(chosen):
+        raise ConfigError("a seed is given twice; each replicate needs its own")
+    if min(chosen) < 0 or max(chosen) >= 2**63:
+        raise ConfigError(f"seeds are from 0 to 2^63 - 1, not {min(chosen)} to {max(chosen)}")
+    return tuple(chosen)
+
+
+def _names(scales: Mapping[str, Any]) -> str:
+    return ", ".join(scales) or "no scale"

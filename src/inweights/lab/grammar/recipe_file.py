@@ -1,0 +1,204 @@
+"""What a recipe says, as data: the TOML file that stands beside its code.
+
+The file has the title, the paper's claims with their sentences and places, and the figures; the
+code has the settings, the plan and a score for each claim. Both sides name the same claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from inweights.config import Config, decode, load_toml
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.recipe import Paper, Recipe, Tables
+from inweights.lab.grammar.score import Judged
+from inweights.lab.grammar.trial import Plan
+
+__all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
+
+#: How near a claim is judged to the paper's own protocol.
+Protocol = Literal["exact", "scaled", "substitute"]
+C = TypeVar("C", bound=Config)
+
+
+class StatedClaim(Config):
+    """A claim without its score.
+
+    Attributes:
+        says: The sentence.
+        place: Where in the paper; the recipe's ``cited`` if left out.
+        source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
+        quote: The paper's own words, short.
+        published: The number that the paper prints, or the relation (``> 1/C``).
+        protocol: How near to the paper's protocol it is judged.
+        condition: Under which of its trials' conditions it is judged; the recipe's if left out.
+        check: Whether it holds by construction.
+    """
+
+    says: str
+    place: str = ""
+    source: str = ""
+    quote: str = ""
+    published: float | str | None = None
+    protocol: Protocol | None = None
+    condition: str | None = None
+    check: bool = False
+
+
+class StatedFigure(Config):
+    """A figure: which drawing, of which tables, and how.
+
+    Attributes:
+        drawing: Name of a drawing function of ``inweights.report.figures.draw``.
+        tables: Tables that it draws, in the order of the function's arguments.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        options: Keyword arguments of the drawing function.
+    """
+
+    drawing: str
+    tables: tuple[str, ...]
+    title: str
+    caption: str
+    options: dict[str, Any] = {}
+
+
+class RecipeFile(Config):
+    """Everything that a recipe says.
+
+    Attributes:
+        title: What it shows.
+        place: Where in the paper.
+        cited: The same in short, the place of its claims; ``place`` if left out.
+        summary: What is done, in a paragraph.
+        condition: Under which condition its claims are judged, where their scores do not say so.
+        ours: Settings that the paper leaves open (dotted names), and sentences that say more.
+        notes: Names of notes that several recipes share (``geometric-memory/ssm``).
+        claims: What is judged, by id; each is a :class:`StatedClaim`.
+        figures: What is drawn, by id; each is a :class:`StatedFigure`.
+    """
+
+    title: str
+    place: str = ""
+    cited: str = ""
+    summary: str = ""
+    condition: str = ""
+    ours: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    claims: dict[str, dict[str, Any]] = {}
+    figures: dict[str, dict[str, Any]] = {}
+
+
+def read_recipe(
+    path: Path,
+    paper: Paper,
+    *,
+    scales: Mapping[str, Config],
+    seeds: int | Mapping[str, int],
+    plan: Callable[[Any], Plan],
+    scores: Mapping[str, Judged],
+    derive: Callable[[Tables], Tables] | None = None,
+    version: int = 1,
+    notes: Mapping[str, Sequence[str]] | None = None,
+) -> Recipe:
+    """Return the recipe whose words are in a TOML file, named as the file is.
+
+    Args:
+        path: The file.
+        paper: The paper that the recipe is of.
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale, or of all.
+        plan: Makes the plan from the settings.
+        scores: The judged score of each claim, by the claim's id.
+        derive: Computes further tables from the measured ones.
+        version: Raised by hand when the recipe's results change.
+        notes: Notes that recipes share, by name.
+
+    Raises:
+        ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
+    """
+    file = _decoded(RecipeFile, load_toml(path), str(path))
+    claims = _entries(StatedClaim, file.claims, f"{path}: claims")
+    figures = _entries(StatedFigure, file.figures, f"{path}: figures")
+    name = path.stem.replace("_", "-")
+    _check_ids(path, claims, scores)
+    state = paper.stating(name, file.cited or file.place, file.condition)
+    known = notes or {}
+    for note in file.notes:
+        if note not in known:
+            raise unknown_name("note", note, known, hint=f"{path.name}.")
+    return paper.recipe(
+        name,
+        title=file.title,
+        place=file.place,
+        summary=_folded(file.summary),
+        scales=scales,
+        seeds=seeds,
+        plan=plan,
+        derive=derive,
+        claims=tuple(_claim(state, id_, said, scores[id_]) for id_, said in claims.items()),
+        figures=tuple(_figure(id_, said) for id_, said in figures.items()),
+        ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
+        version=version,
+    )
+
+
+def _entries(kind: type[C], values: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, C]:
+    return {id_: _decoded(kind, entry, f"{where}.{id_}") for id_, entry in values.items()}
+
+
+def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
+    try:
+        return decode(kind, values)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _check_ids(path: Path, said: Mapping[str, StatedClaim], scores: Mapping[str, Judged]) -> None:
+    """Refuse a claim that only the file or only the code has."""
+    for id_ in said:
+        if id_ not in scores:
+            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
+    for id_ in scores:
+        if id_ not in said:
+            raise unknown_name(
+                "claim", id_, said, hint=f"It has a score; {path.name} has no words."
+            )
+
+
+def _claim(state: Callable[..., Claim], id_: str, said: StatedClaim, judged: Judged) -> Claim:
+    published = said.published
+    return state(
+        id_,
+        _folded(said.says),
+        judged,
+        place=said.place,
+        source=said.source,
+        published=f"{published:g}" if isinstance(published, float | int) else published,
+        check=said.check,
+        condition=said.condition,
+    )
+
+
+def _figure(id_: str, said: StatedFigure) -> Figure:
+    return Figure(
+        id=id_,
+        kind=said.drawing,
+        title=said.title,
+        caption=_folded(said.caption),
+        sources=said.tables,
+        options=said.options,
+    )
+
+
+def _folded(text: str) -> str:
+    """A paragraph: the lines of a file are joined by spaces."""
+    return " ".join(text.split())
+
+
+def _all_folded(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(_folded, texts))

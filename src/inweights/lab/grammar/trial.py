@@ -1,0 +1,127 @@
+"""Trials and measures: what is learnt by whom and how, and what is looked at.
+
+No seed stands here: the engine multiplies a plan by its seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from inweights.config import check_size
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from inweights.lab.grammar.score import Value
+    from inweights.models.model_config import ModelConfig
+    from inweights.training.learner import Learner
+    from inweights.worlds.registry import WorldConfig
+
+__all__ = ["Computation", "Measure", "Plan", "Probe", "Trial"]
+
+#: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
+Probe = Callable[..., Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One condition: a world, a model and how it learns, with labels for the tables.
+
+    Attributes:
+        labels: Columns that are added to the rows of every table.
+        world: Config of the world.
+        learner: A curriculum, a descent or an optimum.
+        model: Config of the architecture; an optimum has none.
+    """
+
+    labels: Mapping[str, Value]
+    world: WorldConfig
+    learner: Learner
+    model: ModelConfig | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A probe whose result becomes a table.
+
+    Attributes:
+        name: Name of the table that the results make; measures of one name share it.
+        probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
+        options: Keyword arguments of the probe.
+        every: Steps between measurements while the model learns (a column ``step`` is added); 0
+            measures once, at the end.
+        where: Only trials whose labels have these values are measured.
+        first_seed: Whether only the first seed of every trial is measured.
+    """
+
+    name: str
+    probe: Probe
+    options: Mapping[str, Any] = field(default_factory=dict)
+    every: int = 0
+    where: Mapping[str, Value] = field(default_factory=dict)
+    first_seed: bool = False
+
+    def __post_init__(self) -> None:
+        check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
+
+    def fits(self, trial: Trial) -> bool:
+        """Whether a trial is measured."""
+        return all(trial.labels.get(key) == value for key, value in self.where.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computation:
+    """What no model comes out of, such as a step of a proof or a count.
+
+    Attributes:
+        name: Name of the table that the results make.
+        labels: Columns that are added to the rows, as for trials.
+        compute: ``compute(**options)`` returns a table.
+        options: Plain values, configs and functions.
+        seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
+            once, and its rows bear the first one.
+        effort: About how many updates of a small model take as long; for the progress display.
+    """
+
+    name: str
+    labels: Mapping[str, Value]
+    compute: Callable[..., pl.DataFrame]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seeded: bool = False
+    effort: int = 1000
+
+
+@dataclass(frozen=True, init=False)
+class Plan:
+    """Trials with their measures, and what is computed without a model.
+
+    Args:
+        trials: World × model × learner, without seeds.
+        measures: A probe alone is a measure of its name, at the end.
+        computations: What no model comes out of.
+    """
+
+    trials: Sequence[Trial]
+    measures: Sequence[Measure]
+    computations: Sequence[Computation]
+
+    def __init__(
+        self,
+        *,
+        trials: Sequence[Trial] = (),
+        measures: Sequence[Measure | Probe] = (),
+        computations: Sequence[Computation] = (),
+    ) -> None:
+        looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "measures", looks)
+        object.__setattr__(self, "computations", computations)
+
+
+def _name(probe: Probe) -> str:
+    while isinstance(probe, partial):
+        probe = probe.func
+    return getattr(probe, "__name__", type(probe).__name__)

@@ -1,0 +1,267 @@
+"""Small files by name, each written whole or not at all: in a folder, or in an object store."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from inweights.errors import ConfigError, WriteError
+from inweights.runs import told
+from inweights.support.limits import read_bytes
+
+__all__ = ["Files", "Folder", "ObjectStore", "open_files"]
+
+#: Seconds that one waits for a store that does not answer.
+PATIENCE = 600.0
+#: What a folder of another machine says while that is away, and may stop to say.
+_AWAY = {
+    getattr(errno, name)
+    for name in ("ESTALE", "ETIMEDOUT", "EHOSTDOWN", "EHOSTUNREACH", "ENOTCONN", "EREMOTEIO")
+    if hasattr(errno, name)
+}
+T = TypeVar("T")
+
+
+class Files(Protocol):
+    """What the store needs of the place where it is. Names have ``/`` between their parts."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; ``None`` where it is not there or cannot be read."""
+        ...
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all.
+
+        Raises:
+            WriteError: It cannot be written (a full disk, say).
+        """
+        ...
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file if there is none of this name; of several that try, one does."""
+        ...
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all files below a folder, in order."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        ...
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove all that is below a folder."""
+        ...
+
+    @contextmanager
+    def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        """Give a file on a disk of this machine, and what has to be called when it has changed."""
+        ...
+
+
+class Folder:
+    """A folder on a disk, of this machine or shared by several.
+
+    Example:
+        >>> files = Folder(tempfile.mkdtemp())
+        >>> files.create("a/b", b"1"), files.create("a/b", b"2")
+        (True, False)
+        >>> files.read("a/b"), files.read("a/c"), files.names("a")
+        (b'1', None, ['a/b'])
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def read(self, name: str) -> bytes | None:
+        with suppress(OSError):
+            return _patiently(lambda: read_bytes(self.root / name))
+        return None
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self.root / name
+        with told(path):
+            _patiently(lambda: self._publish(path, content, os.replace))
+
+    def create(self, name: str, content: bytes) -> bool:
+        path = self.root / name
+        with told(path):
+            try:
+                _patiently(lambda: self._publish(path, content, _link))
+            except FileExistsError:
+                return False
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        found: list[str] = []
+        for home, _, files in os.walk(self.root / folder):
+            here = Path(home).relative_to(self.root).as_posix()
+            found += [f"{here}/{file}" for file in files if not file.endswith(".partial")]
+        return sorted(found)
+
+    def remove(self, name: str) -> None:
+        path = self.root / name
+        path.unlink(missing_ok=True)
+
+    def remove_folder(self, folder: str) -> None:
+        shutil.rmtree(self.root / folder, ignore_errors=True)
+
+    @contextmanager
+    def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        yield self.root / name, _nothing
+
+    def _publish(self, path: Path, content: bytes, put: Callable[[Path, Path], None]) -> None:
+        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # Not synced to the disk: after a power cut a torn file does not fit its name.
+            partial.write_bytes(content)
+            put(partial, path)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+
+
+class ObjectStore:
+    """What lies below an address such as ``s3://bucket/folder`` or ``gs://bucket/folder``.
+
+    Access is configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
+    ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again for
+    ten minutes, with growing pauses.
+
+    Raises:
+        ConfigError: The address cannot be, or the package ``obstore`` is missing.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import obstore
+            from obstore.store import from_url
+        except ImportError:
+            raise ConfigError(
+                f"'{address}' is an object store; it needs pip install 'inweights[cluster]'"
+            ) from None
+        self.address = address
+        self._obstore: Any = obstore
+        self._errors: Any = obstore.exceptions
+        retries = {"max_retries": 1000, "retry_timeout": timedelta(seconds=PATIENCE)}
+        options = {"timeout": "60s"}
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+            options["allow_http"] = "true"
+        try:
+            opened: Any = from_url
+            self._store = opened(address, client_options=options, retry_config=retries)
+        except (self._errors.BaseError, ValueError, OSError) as error:
+            why = str(error).partition("\n")[0]
+            raise ConfigError(f"'{address}' is no address of an object store: {why}") from None
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return bytes(self._obstore.get(self._store, name).bytes())
+        except (self._errors.NotFoundError, FileNotFoundError):
+            return None
+        except self._errors.BaseError as error:
+            raise self._unreachable(name, error) from error
+
+    def write(self, name: str, content: bytes) -> None:
+        self._put(name, content, "overwrite")
+
+    def create(self, name: str, content: bytes) -> bool:
+        try:
+            # obstore tries this again only if it surely was not done. Here a second try is safe.
+            _patiently(lambda: self._put(name, content, "create"), self._silent)
+        except (self._errors.AlreadyExistsError, FileExistsError):
+            # An answer that was lost makes a second try of one's own meet the first.
+            return self.read(name) == content
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            pages = self._obstore.list(self._store, folder)
+            return sorted(entry["path"] for page in pages for entry in page)
+        except self._errors.BaseError as error:
+            raise self._unreachable(folder, error) from error
+
+    def remove(self, name: str) -> None:
+        try:
+            self._obstore.delete(self._store, name)
+        except (self._errors.NotFoundError, FileNotFoundError):
+            pass
+        except self._errors.BaseError as error:
+            raise self._unreachable(name, error) from error
+
+    def remove_folder(self, folder: str) -> None:
+        for name in self.names(folder):
+            self.remove(name)
+
+    @contextmanager
+    def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
+            path = Path(folder) / "state"
+            content = self.read(name)
+            if content is not None:
+                path.write_bytes(content)
+            yield path, lambda: self.write(name, path.read_bytes())
+
+    def _put(self, name: str, content: bytes, mode: str) -> None:
+        try:
+            # In one request: only such a one can be made to depend on what is there.
+            self._obstore.put(self._store, name, content, mode=mode, use_multipart=False)
+        except self._errors.AlreadyExistsError:
+            raise
+        except self._errors.BaseError as error:
+            raise self._unreachable(name, error) from error
+
+    def _silent(self, error: Exception) -> bool:
+        """Whether a store gave no answer, rather than a refusal."""
+        return isinstance(error.__cause__, self._errors.GenericError)
+
+    def _unreachable(self, name: str, error: Exception) -> WriteError:
+        why = str(error).strip().partition("\n")[0]
+        return WriteError(
+            f"{self.address} does not give or take {name}: {why}; nothing is lost, the same "
+            "command goes on from here"
+        )
+
+
+def open_files(place: str | Path) -> Files:
+    """Return the files below a folder, or below an address with ``://``."""
+    return ObjectStore(str(place)) if "://" in str(place) else Folder(place)
+
+
+def _link(partial: Path, path: Path) -> None:
+    """Give a file its name unless another has it; the one step that is safe on shared folders."""
+    os.link(partial, path)
+    partial.unlink()
+
+
+def _gone(error: Exception) -> bool:
+    """Whether it is the machine that has the folder that is away."""
+    return isinstance(error, OSError) and error.errno in _AWAY
+
+
+def _patiently(work: Callable[[], T], away: Callable[[Exception], bool] = _gone) -> T:
+    """Try again, with growing pauses, while what keeps the files is away."""
+    pause, ends = 0.5, time.monotonic() + PATIENCE
+    while True:
+        try:
+            return work()
+        except Exception as error:
+            if not away(error) or time.monotonic() + pause > ends:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 30.0)
+
+
+def _nothing() -> None:
+    """Nothing has to be done: the file is in its place."""

@@ -1,0 +1,1 @@
+"""Ways to use the engine: sweeps, study files, more seeds, cost estimates."""

@@ -1,0 +1,232 @@
+"""What a plan would cost before it is begun: runs, steps, minutes, memory, and what is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from inweights.errors import InweightsError
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
+from inweights.lab.grammar.trial import Plan
+from inweights.lab.store.tables import MODEL_PART, Store
+from inweights.support.progress import Progress, plural, roughly
+from inweights.training.learner import Curriculum
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Forecast", "forecast"]
+
+#: Steps of each phase, and groups of runs, that are tried out.
+STEPS, GROUPS = 4, 6
+#: Bytes of a process that has loaded torch.
+BASE = 400 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What a plan would do.
+
+    Attributes:
+        conditions: Trials.
+        seeds: Root seeds of each.
+        runs: Runs of which something is asked.
+        stored: Runs of which nothing is missing.
+        measured: Runs that are measured only, as their weights are kept.
+        trained: Runs that are trained.
+        steps: Updates of all runs that are trained.
+        minutes: How long training and its measures take, by a few steps and looks on this machine:
+            on a CPU processor time, which other work on the machine does not lengthen. What is no
+            training is not in it. ``None`` where nothing could be tried out.
+        stops: Whether trainings may end before their last step, and take less.
+        untimed: Tasks that are no training.
+        memory: Bytes that all processes take together at most, about.
+        jobs: Processes side by side.
+    """
+
+    conditions: int
+    seeds: int
+    runs: int
+    stored: int
+    measured: int
+    trained: int
+    steps: int
+    minutes: float | None
+    stops: bool
+    untimed: int
+    memory: int
+    jobs: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"{plural(self.conditions, 'condition')} × {plural(self.seeds, 'seed')}: "
+            f"{plural(self.runs, 'run')}, {self.stored} stored"
+        ]
+        if self.measured:
+            parts.append(f"{self.measured} to measure with kept weights")
+        parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
+        if self.minutes is not None:
+            at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
+            about = "at most" if self.stops else "about"
+            parts.append(f"{about} {roughly(60 * self.minutes)} on this machine{at_once}")
+        if self.untimed:
+            parts.append(f"{plural(self.untimed, 'task')} not timed")
+        if self.trained:
+            parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
+        return "; ".join(parts)
+
+
+def forecast(
+    plan: Plan,
+    seeds: Sequence[int],
+    store: Store,
+    *,
+    version: int = 1,
+    device: str = "cpu",
+    jobs: int = 1,
+    keep_models: bool = False,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Try out a few steps of what is missing of a plan; nothing is stored.
+
+    At most six groups of runs are tried, spread over all by size; the others are taken to cost what
+    the nearest of these does for a step.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds of every trial.
+        store: What is there already.
+        version: The recipe's.
+        device: Where models live.
+        jobs: Processes side by side.
+        keep_models: Whether weights are to be kept.
+        progress: Told how many groups are tried.
+
+    Raises:
+        ConfigError: The machine has no such device, or a number cannot be.
+    """
+    Effort(device=device, jobs=jobs)  # refuses what this machine does not have
+    work = asked_of(plan, seeds, version, keep_models=keep_models)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
+    learning = [task for task in tasks if isinstance(task, LearnTask)]
+    looks = [
+        task
+        for task in learning
+        if at_the_end(task.measures) and all(store.has(r.key, MODEL_PART) for r in task.runs)
+    ]
+    training = [task for task in learning if task not in looks]
+    descents = [task for task in training if isinstance(task.learner, Curriculum)]
+    ordered = sorted(descents, key=_size)
+    spread = [round(i * (len(ordered) - 1) / max(1, GROUPS - 1)) for i in range(GROUPS)]
+    tried: dict[int, tuple[float, int]] = {}
+    for place in sorted({*spread}) if ordered else ():
+        if progress:
+            progress(len(tried), len({*spread}), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], device)
+    seconds = 0.0
+    for place, task in enumerate(ordered):
+        nearest = min(tried, key=lambda other: abs(other - place))
+        whole = tried[nearest][0] / max(1, ordered[nearest].steps)
+        seconds += whole * task.steps
+    together = min(jobs, max(1, len(ordered)))
+    runs = set(work.runs)
+    return Forecast(
+        conditions=len(plan.trials) + len(plan.computations),
+        seeds=len(seeds),
+        runs=len(runs) + len(work.computations),
+        stored=len(runs) + len(work.computations)
+        - sum(len(t.runs) for t in learning)
+        - (len(tasks) - len(learning)),
+        measured=sum(len(task.runs) for task in looks),
+        trained=sum(len(task.runs) for task in training),
+        steps=sum(task.steps for task in training),
+        minutes=seconds / 60 / together if ordered else None,
+        stops=any(not p.stop.never for t in ordered for p in t.learner.phases),  # type: ignore[union-attr]
+        untimed=len(tasks) - len(looks) - len(ordered),
+        memory=together * (BASE + max((size for _, size in tried.values()), default=0)),
+        jobs=together,
+    )  # fmt: skip
+
+
+def _size(task: LearnTask) -> int:
+    """How large a training is, beside others: parameters times facts."""
+    from inweights.lab.engine.together import parameters_of
+
+    run = task.runs[0]
+    world = run.trial.world.build(run.seed)
+    return sum(p.numel() for p in parameters_of(run, world)) * len(world.facts)
+
+
+def _try(task: LearnTask, device: str) -> tuple[float, int]:
+    """Return the seconds and bytes that a training would take, by a few steps of each phase."""
+    import torch
+
+    from inweights.lab.engine.task import blocks_of, look, use_threads
+    from inweights.lab.engine.together import brief, build_model
+    from inweights.training import train
+
+    members = next(blocks_of(task))
+    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
+    model = build_model(runs, worlds, device)
+    whole = task.learner
+    assert isinstance(whole, Curriculum)
+    short = [brief(phase, min(phase.steps, STEPS)) for phase in whole.phases]
+    held: dict[int, int] = {}
+    most = 0
+    clock = time.thread_time if device == "cpu" else time.perf_counter
+    stamps = [clock()]
+
+    def keep(tensor: Tensor) -> Tensor:
+        held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    def tick(_step: int) -> None:
+        nonlocal most
+        most = max(most, sum(held.values()))
+        held.clear()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        stamps.append(clock())
+
+    with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        train(
+            model,
+            worlds,
+            Curriculum(phases=tuple(short)),
+            seeds=[one.seed for one in runs],
+            every=STEPS * len(short),  # whoever is found to diverge would take no more steps
+            progress=tick,
+            keep_diverged=True,
+        )
+        looking = 0.0
+        for measure in task.measures:
+            if measure in RECORDS.values():
+                continue
+            times = 1 + whole.steps // measure.every if measure.every else 1
+            looking += times * _seconds(partial(look, measure, worlds, model), clock)
+    steps = [later - earlier for earlier, later in pairwise(stamps)]
+    seconds, first = looking, 0
+    for phase, tried in zip(whole.phases, short, strict=True):
+        own = steps[first : first + tried.steps]
+        seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
+        first += tried.steps
+    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    return seconds * len(task.runs) / len(runs), state + most
+
+
+def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
+    """How long a look takes, once what it needs is loaded; none where these weights are past it."""
+    seconds = []
+    with suppress(InweightsError):
+        for _ in range(2):
+            began = clock()
+            look()
+            seconds.append(clock() - began)
+    return min(seconds, default=0.0)

@@ -1,0 +1,307 @@
+"""A study as a TOML file: what :func:`inweights.sweep` takes, with figures and claims beside it.
+
+The file becomes a recipe, ``study/<name of the file>``, and runs like any other: with a page, a
+verdict for every claim, a folder that is listed and shown. All of the file is kept as the settings
+of the run, with every value that it leaves out, so that a run is opened without it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from inweights.config import Config, decode, load_toml, to_dict
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.figure import Figure, auto
+from inweights.lab.grammar.recipe import Recipe, choose_seeds
+from inweights.lab.grammar.score import Score, Target, Value
+from inweights.lab.grammar.trial import Measure, Plan, Probe
+from inweights.lab.studies.sweep import Study
+
+__all__ = ["StudyFile", "open_study", "study_recipe"]
+
+_HOME = "study"
+
+
+class MeasureEntry(Config):
+    """A measure in a file.
+
+    Attributes:
+        probe: Name of a probe of the library, or ``module:function`` of a plugin.
+        name: Name of its table; the probe's if left out.
+        options: Keyword arguments of the probe.
+        every: Steps between measurements while the model learns; 0 measures at the end.
+        where: Only conditions with these labels are measured.
+    """
+
+    probe: str
+    name: str = ""
+    options: dict[str, Any] = {}
+    every: int = 0
+    where: dict[str, Value] = {}
+
+
+class FigureEntry(Config):
+    """A figure in a file; what it leaves out is chosen by the drawing.
+
+    Attributes:
+        table: Name of the measure that is drawn.
+        title: What the figure shows, in a few words.
+        caption: How to read it.
+        kind: Name of a drawing.
+        options: Its options, such as ``where = {role = "composition"}`` or ``x = "n"``.
+    """
+
+    table: str
+    title: str = ""
+    caption: str = ""
+    kind: str = "auto"
+    options: dict[str, Any] = {}
+
+
+class ClaimEntry(Config):
+    """A claim in a file: where the mean of a column should lie.
+
+    Attributes:
+        name: Short name.
+        text: The sentence.
+        table: Name of a measure.
+        column: Its column.
+        at: Values of columns in the rows that count.
+        minus: Values in the rows that are subtracted, where they differ from ``at``.
+        each: Columns over all of whose values it has to hold.
+        least: Least value of the target.
+        most: Largest value of the target.
+        bounds: Least and largest value that the number can have, such as 0 and 1 for an accuracy.
+    """
+
+    name: str
+    text: str
+    table: str
+    column: str
+    at: dict[str, Value] = {}
+    minus: dict[str, Value] = {}
+    each: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    bounds: tuple[float, float] | None = None
+
+
+class StudyFile(Config):
+    """What a file may say.
+
+    Attributes:
+        world: Table with the ``kind`` of the world and its settings.
+        model: The same of the model; a GPT sized to the largest world if left out.
+        learner: A curriculum, with ``phases``, or another ``kind``.
+        over: What is varied; see :func:`~inweights.lab.grid`.
+        seeds: How many, counted from 0, or which.
+        measures: Names of probes, or tables with options.
+        title: What it shows.
+        summary: What is done, in a paragraph.
+        figures: What is drawn; each measure, by what was varied, if left out.
+        claims: What is judged.
+    """
+
+    world: dict[str, Any]
+    model: dict[str, Any] | None = None
+    learner: dict[str, Any] | None = None
+    over: dict[str, Any] | tuple[dict[str, Any], ...] = {}
+    seeds: int | tuple[int, ...] = 3
+    measures: tuple[str | MeasureEntry, ...] = ("accuracy",)
+    title: str = ""
+    summary: str = ""
+    figures: tuple[FigureEntry, ...] = ()
+    claims: tuple[ClaimEntry, ...] = ()
+
+    @property
+    def study(self) -> Study:
+        """The study, with its configs.
+
+        Raises:
+            ConfigError: A kind, a path, a probe or a value does not exist.
+        """
+        parts = {"world": self.world, "model": self.model, "learner": self.learner}
+        configs = {name: _part(name, values) for name, values in parts.items() if values}
+        over: Any = self.over
+        if isinstance(over, Mapping):
+            over = {key: _values(key, values, configs) for key, values in over.items()}
+        measures = [_measure(entry) for entry in self.measures]
+        return Study(**configs, over=over, seeds=self.seeds, measures=measures)
+
+
+def open_study(path: str | Path) -> Recipe:
+    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes.
+
+    Raises:
+        ConfigError: The file is missing or no TOML; a key, a kind, a path or a probe is unknown
+            (names the nearest), or a value does not fit.
+    """
+    path = Path(path)
+    values = load_toml(path)
+    try:
+        file = decode(StudyFile, values)
+        # With every value that the file leaves out, so that each can be changed by its name.
+        parts = {"world": file.world, "model": file.model, "learner": file.learner}
+        full = {n: to_dict(_part(n, v)) for n, v in parts.items() if v is not None}
+        file = structs.replace(file, **full)
+        labels = file.study.plan.trials[0].labels
+        if labels and not file.summary:
+            file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
+        name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
+        return study_recipe(f"{_HOME}/{name}", file)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
+    """Return the recipe of a study, as it was read or as it is kept in a run.
+
+    Args:
+        name: ``study/<name of the file>``.
+        file: What the file says, or the settings of a run.
+    """
+    file = file if isinstance(file, StudyFile) else decode(StudyFile, file)
+    chosen = choose_seeds(file.seeds, 0)
+    return Recipe(
+        name=name,
+        title=file.title or f"A study: {name.partition('/')[2]}",
+        paper="A study of one's own",
+        place=f"{name.partition('/')[2]}.toml",
+        summary=file.summary,
+        scales={"cpu": file},
+        seeds={"cpu": len(chosen)},
+        plan=_plan,
+        claims=[_claim(name, entry) for entry in file.claims],
+        figures=_figures(file),
+        first_seed=chosen[0],
+        root_seeds=chosen,
+    )
+
+
+def _plan(file: StudyFile) -> Plan:
+    return file.study.plan
+
+
+def _part(part: str, values: Mapping[str, Any]) -> Any:
+    """The config of a part, by its kind."""
+    from inweights.models.registry import model_kind
+    from inweights.training.learner import Curriculum, Descent, Optimum
+    from inweights.worlds.registry import world_kind
+
+    about = dict(values)
+    kind = about.get("kind")
+    if part == "learner":
+        learners = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
+        kind = about.pop("kind", "curriculum")
+        if kind not in learners:
+            raise unknown_name("learner", str(kind), learners)
+        found: Any = learners[kind]
+    elif kind is None:
+        example = "two-hop" if part == "world" else "gpt"
+        raise ConfigError(f'the {part} has no kind; write kind = "{example}" into its table')
+    else:
+        found = world_kind(str(kind)) if part == "world" else model_kind(str(kind))
+    try:
+        return decode(found, about)
+    except ConfigError as error:
+        raise ConfigError(f"{part}: {error}") from None
+
+
+def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
+    """Values of an axis; whole parts by name become configs."""
+    if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
+        return values
+    fields = getattr(configs.get(key), "__struct_fields__", ())
+    whole = {n: v for n, v in values.items() if n not in fields and isinstance(v, Mapping)}
+    return {**values, **{name: _part(key, one) for name, one in whole.items()}}
+
+
+def _measure(entry: str | MeasureEntry) -> Measure:
+    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
+    return Measure(
+        name=_measure_name(entry),
+        probe=_probe(about.probe),
+        options=about.options,
+        every=about.every,
+        where=about.where,
+    )
+
+
+def _probe(name: str) -> Probe:
+    """A probe by its name; of another's module only where that is loaded already."""
+    from inweights import probes
+
+    module, colon, function = name.partition(":")
+    if colon:
+        found = getattr(sys.modules.get(module), function, None)
+        # A file names no function but a probe: one whose first argument is a model.
+        if not (inspect.isfunction(found) and _takes_a_model(found)):
+            raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
+        return found
+    known = {one: getattr(probes, one) for one in probes.__all__}
+    looks = {one: found for one, found in known.items() if _takes_a_model(found)}
+    if name not in looks:
+        hint = "A probe of your own is module:function."
+        raise unknown_name("probe", name, looks, hint=hint)
+    probe: Probe = looks[name]
+    return probe
+
+
+def _takes_a_model(function: Callable[..., Any]) -> bool:
+    return [*inspect.signature(function).parameters][:1] == ["model"]
+
+
+def _claim(recipe: str, entry: ClaimEntry) -> Claim:
+    bounds = entry.bounds
+    if bounds and entry.minus:
+        bounds = (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    score = Score(
+        table=entry.table,
+        column=entry.column,
+        where=entry.at,
+        minus={**entry.at, **entry.minus} if entry.minus else {},
+        each=entry.each,
+        bounds=bounds,
+    )
+    return Claim(
+        id=f"{recipe}/{entry.name}",
+        text=entry.text,
+        place="",
+        source="ours",
+        score=score,
+        target=Target(least=entry.least, most=entry.most),
+    )
+
+
+def _figures(file: StudyFile) -> list[Figure]:
+    names = [_measure_name(entry) for entry in file.measures]
+    if not file.figures:
+        return [auto(name, title=f"{name} by what was varied") for name in dict.fromkeys(names)]
+    figures = []
+    for place, entry in enumerate(file.figures):
+        if entry.table not in (*names, "losses"):
+            raise unknown_name("table", entry.table, [*names, "losses"], hint="A figure draws it.")
+        figures.append(
+            Figure(
+                id=f"{entry.table}-{place + 1}",
+                kind=entry.kind,
+                title=entry.title or entry.table,
+                caption=entry.caption or auto(entry.table).caption,
+                sources=(entry.table,),
+                options=entry.options,
+            )
+        )
+    return figures
+
+
+def _measure_name(entry: str | MeasureEntry) -> str:
+    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
+    return about.name or about.probe.rpartition(":")[2]

@@ -1,0 +1,264 @@
+"""A study of one's own: one experiment, varied; a tidy table with the settings as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import ConfigError
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.kept import KeptModel, kept_models
+from inweights.lab.grammar.axes import Over, grid
+from inweights.lab.grammar.recipe import choose_seeds
+from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
+from inweights.lab.store.tables import Store
+from inweights.lab.studies.cost import Forecast, forecast
+from inweights.runs import default_root
+from inweights.support.limits import usable_cores
+from inweights.support.progress import Progress, shown
+from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.worlds.world import World
+
+__all__ = ["Study", "grid", "sweep"]
+
+#: Width of a model that is sized to its world, at most.
+MAX_WIDTH = 256
+#: Updates that make another process worth its start.
+UPDATES_A_PROCESS = 10_000
+
+
+@dataclass(frozen=True)
+class Study:
+    """What :func:`sweep` does, as a thing to ask: its cost beforehand, its table, its models.
+
+    Attributes:
+        world: Config of the world.
+        model: Config of the architecture; a GPT sized to the largest world if left out.
+        learner: A curriculum (the default one if left out), a descent or an optimum.
+        over: What is varied; see :func:`~inweights.lab.grid`.
+        seeds: How many, counted from 0, or which.
+        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
+            :func:`~inweights.probes.accuracy`.
+        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+        place: Folder or address of the store, if that is not below ``runs``.
+
+    Example:
+        >>> import inweights as iw
+        >>> study = Study(iw.TwoHop(), over={"world.n": [4, 6]}, seeds=2)
+        >>> [trial.labels for trial in study.trials], study.trials[0].model.width
+        ([{'n': 4}, {'n': 6}], 32)
+    """
+
+    world: Any
+    model: Any = None
+    learner: Learner | None = None
+    over: Over = field(default_factory=dict)
+    seeds: int | Sequence[int] = 3
+    measures: Sequence[Probe | Measure] | None = None
+    runs: str | Path | None = None
+    place: str = ""
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """A trial for each condition.
+
+        Raises:
+            ConfigError: A path leads nowhere, or a value does not fit.
+        """
+        learner = self.learner or Curriculum()
+        if self.model is not None:
+            return grid(self.world, self.model, learner, self.over)
+        return sized(self.world, learner, self.over)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Trials and measures.
+
+        Raises:
+            ConfigError: Nothing is measured.
+        """
+        measures = self.measures
+        if measures is None:
+            from inweights.probes import accuracy
+
+            measures = [accuracy]
+        if not measures:
+            raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
+        return Plan(trials=self.trials, measures=measures)
+
+    @property
+    def store(self) -> Store:
+        """Where the runs are kept, one by one."""
+        return Store(self.place or Path(self.runs or default_root()) / "store")
+
+    def run(
+        self,
+        *,
+        device: str = "cpu",
+        jobs: int = 0,
+        plugins: Sequence[str] = (),
+        progress: Progress | bool = True,
+        keep_models: bool = False,
+        on: str = "",
+    ) -> pl.DataFrame:
+        """Train what is not stored, and return the table; see :func:`sweep`."""
+        seeds = choose_seeds(self.seeds, 0)
+        jobs = jobs or worth(self.plan, len(seeds), device)
+        with shown(progress) as told:
+            tables = collect(
+                self.plan, seeds, self.store, keep_models=keep_models,
+                effort=Effort(
+                    device=device, jobs=jobs, plugins=tuple(plugins), progress=told, on=on
+                ),
+            )  # fmt: skip
+        names = list(dict.fromkeys(look.name for look in self.plan.measures))
+        if len(names) == 1:
+            return tables[names[0]]
+        named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
+        return pl.concat(named, how="diagonal_relaxed")
+
+    def forecast(
+        self, *, device: str = "cpu", jobs: int = 0, keep_models: bool = False
+    ) -> Forecast:
+        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
+        seeds = choose_seeds(self.seeds, 0)
+        jobs = jobs or worth(self.plan, len(seeds), device)
+        return forecast(
+            self.plan, seeds, self.store, device=device, jobs=jobs, keep_models=keep_models
+        )
+
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the models of a study that was run with ``keep_models=True``.
+
+        Args:
+            where: Values of varied settings, and ``seed``; all models if left out.
+
+        Raises:
+            FolderError: The weights of some were not kept.
+        """
+        return kept_models(self.trials, choose_seeds(self.seeds, 0), self.store, where=where)
+
+
+def sweep(
+    world: Any,
+    model: Any = None,
+    learner: Learner | None = None,
+    *,
+    over: Over | None = None,
+    seeds: int | Sequence[int] = 3,
+    measures: Sequence[Probe | Measure] | None = None,
+    runs: str | Path | None = None,
+    device: str = "cpu",
+    jobs: int = 0,
+    plugins: Sequence[str] = (),
+    progress: Progress | bool = True,
+    keep_models: bool = False,
+    on: str = "",
+    store: str = "",
+) -> pl.DataFrame:
+    """Train and measure every combination of settings, for every seed.
+
+    What was trained before, by this or any other sweep or recipe, is read back from the store.
+
+    Args:
+        world: Config of the world.
+        model: Config of the architecture. Left out it is a GPT of two layers, as wide as the
+            largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
+        learner: A curriculum (the default one if left out), a descent or an optimum.
+        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
+            Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
+            values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
+            Or a list of points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a
+            path becomes a column.
+        seeds: How many, counted from 0, or which.
+        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
+            :func:`~inweights.probes.accuracy`.
+        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+        device: Where models live.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
+            is worth their start.
+        plugins: Modules that they import first.
+        progress: Called with updates done, all updates, and what is being done; ``True`` shows a
+            line with an estimate, ``False`` nothing.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
+            that what is measured later trains nothing.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
+            ``s3://bucket/folder``.
+
+    Returns:
+        A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
+        and ``measure``, its name, where there are several.
+
+    Raises:
+        ConfigError: A path leads nowhere, or a value does not fit.
+        RunError: A training failed.
+
+    Example:
+        >>> import tempfile
+        >>> import inweights as iw
+        >>> descent = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
+        >>> table = sweep(
+        ...     iw.TwoHop(n=4),
+        ...     iw.EmbMLPConfig(),
+        ...     iw.Curriculum(phases=(iw.Phase(steps=1000, optimizer=descent),)),
+        ...     over={"world.identity": [False, True]},
+        ...     seeds=2,
+        ...     runs=tempfile.mkdtemp(),
+        ... )
+        >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
+        [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
+    """
+    study = Study(world, model, learner, over or {}, seeds, measures, runs, store)
+    return study.run(
+        device=device,
+        jobs=jobs,
+        plugins=plugins,
+        progress=progress,
+        keep_models=keep_models,
+        on=on,
+    )
+
+
+def sized(world: Any, learner: Learner, over: Over) -> list[Trial]:
+    """Return the trials of a study without a model: one that fits the largest of its worlds.
+
+    It is one model for all conditions, so that they differ in nothing else.
+    """
+    from inweights.models.gpt import GPTConfig
+    from inweights.models.node2vec import Node2VecConfig
+
+    if isinstance(learner, Descent):
+        return grid(world, Node2VecConfig(), learner, over)
+    if not isinstance(learner, Curriculum):
+        return grid(world, None, learner, over)
+    first = grid(world, GPTConfig(), learner, over)
+    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
+    tokens = max(len(one.vocabulary) for one in worlds)
+    width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
+    context = max(8, *(_longest(one) for one in worlds))
+    return grid(world, GPTConfig(layers=2, width=width, context=context), learner, over)
+
+
+def _longest(world: World) -> int:
+    """Tokens of the longest statement."""
+    lengths = [
+        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
+        for part in (world.facts, world.queries)
+    ]
+    return int(max(length.max(initial=1) for length in lengths))
+
+
+def worth(plan: Plan, seeds: int, device: str) -> int:
+    """How many processes a plan is worth, of as many as there are cores."""
+    if device != "cpu":
+        return 1
+    updates = seeds * sum(trial.learner.steps for trial in plan.trials)
+    return max(1, min(usable_cores(), updates // UPDATES_A_PROCESS))

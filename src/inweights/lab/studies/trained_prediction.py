@@ -1,0 +1,262 @@
+"""What a model will answer, by trying: short trainings of small replicas on the very facts.
+
+Slower than the program of ``theory/prediction/predict.py``, and nothing is certified; but it
+assumes no optimum, heeds the order of tokens, and covers models with attention.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.config import check_size
+from inweights.errors import DataError, RunError
+from inweights.lab.grammar.verdict import interval
+from inweights.models.configs import EmbMLPConfig, GPTConfig
+from inweights.models.model_config import ModelConfig
+from inweights.seeds import Streams
+from inweights.support.progress import Progress
+from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.worlds.registry import WorldConfig
+from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+    from inweights.training.batches.worlds import Part
+
+__all__ = ["TrainedForecast", "predict_by_training", "replicas_for", "trained_queries"]
+
+#: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
+RATE, FASTEST = 0.05, 2.0
+#: How often the rate is halved where a replica diverges.
+HALVED = 4
+#: Statements that are asked at once.
+_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedForecast:
+    """What replicas answered after a short training on the facts.
+
+    Attributes:
+        queries: A row for each model and query: ``model``, ``query`` (its index), ``predicted``
+            (what most replicas answer), ``share`` (of the replicas that answer rightly; of a query
+            that is ``unstated``, that answer ``predicted``), ``lower`` and ``upper`` (95% interval
+            of that share, Clopper and Pearson).
+        kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
+            ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``.
+        memorised: Share of the facts that each model answers rightly, mean over its replicas.
+        replicas: Number of replicas of each model.
+        seconds: Time taken.
+    """
+
+    queries: pl.DataFrame
+    kinds: pl.DataFrame
+    memorised: Mapping[str, float]
+    replicas: int
+    seconds: float
+
+
+def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
+    """Return the models that are tried on so many facts, and how each is trained.
+
+    They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
+    2 layers and width 64 for 280; or a share of that.
+    """
+    descent = Optimizer(kind="sgd", rate=min(FASTEST, RATE * facts))
+    steps = [max(1, round(share * n)) for n in (6000, 280)]
+    plain = Phase(steps=steps[0], optimizer=descent)
+    annealed = Phase(steps=steps[1], random_offset=True, schedule=Schedule(kind="cosine"))
+    return {
+        "Emb-MLP": (EmbMLPConfig(), Curriculum(phases=(plain,))),
+        "GPT": (GPTConfig(tied=False, layers=2), Curriculum(phases=(annealed,))),
+    }
+
+
+def predict_by_training(
+    world: World,
+    models: Mapping[str, tuple[ModelConfig, Curriculum]] | None = None,
+    *,
+    replicas: int = 8,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TrainedForecast:
+    """Train small replicas on a world's facts, and count how many answer each of its queries.
+
+    Args:
+        world: Facts and queries with answers of one token.
+        models: Config and curriculum by name; :func:`replicas_for` if left out.
+        replicas: How many of each, with a start of their own.
+        seed: Decides their starts.
+        progress: Told about the updates.
+
+    Raises:
+        ConfigError: There is no replica.
+        RunError: A replica diverges, whatever the rate.
+        DataError: Answers have several tokens, or there are no facts.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.training import Curriculum, Optimizer, Phase
+        >>> from inweights.worlds import TwoHop
+        >>> descent = Phase(steps=400, optimizer=Optimizer(kind="sgd", rate=2.0))
+        >>> brief = {"Emb-MLP": (EmbMLPConfig(width=16), Curriculum(phases=(descent,)))}
+        >>> found = predict_by_training(TwoHop(n=3).build(), brief, replicas=4)
+        >>> found.queries.select("predicted", "share").rows()
+        [('c1', 1.0), ('c2', 1.0), ('c3', 1.0)]
+        >>> round(found.queries["lower"][0], 2)  # four of four
+        0.4
+    """
+    check_size("replicas", replicas)
+    if not len(world.facts):
+        raise DataError("there are no facts, so that nothing can be trained")
+    for kind, part in (("fact", world.facts), ("query", world.queries)):
+        if len(part.answers) != len(part):
+            raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
+    began = time.perf_counter()
+    chosen = replicas_for(len(world.facts)) if models is None else models
+    total, done = sum(learner.steps for _, learner in chosen.values()), 0
+    seeds = [Streams(seed).seed("replica", i) for i in range(replicas)]
+    tables, kinds, memorised = [], [], {}
+    for name, (config, learner) in chosen.items():
+
+        def tell(step: int, name: str = name, before: int = done) -> None:
+            if progress:
+                progress(before + step, total, f"{replicas} replicas of {name}")
+
+        model = _trained(world, config, learner, seeds, tell)
+        done += learner.steps
+        facts = _right(world.facts, _answers(model, world, "facts"))
+        memorised[name] = float(facts.mean())
+        table, hits = _shares(world, name, _answers(model, world, "queries"))
+        tables.append(table)
+        kinds += [
+            (name, role, len(rows := world.queries.with_role(role)),
+             *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)))
+            for role in world.queries.role_names
+        ]  # fmt: skip
+    schema = {"model": pl.String, "role": pl.String, "queries": pl.Int64, "share": pl.Float64,
+              "lower": pl.Float64, "upper": pl.Float64}  # fmt: skip
+    return TrainedForecast(
+        pl.concat(tables), pl.DataFrame(kinds, schema, orient="row"), memorised, replicas,
+        time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def trained_queries(
+    world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
+) -> pl.DataFrame:
+    """Return the shares of a world from its config, with its prompts and answers in words.
+
+    Args:
+        world: Makes the world.
+        replicas: How many of each model.
+        share: Length of their training, as a share of the usual one.
+        seed: Of the world, and of the replicas.
+    """
+    made = world.build(seed)
+    names, queries = made.vocabulary.names, made.queries
+    models = replicas_for(len(made.facts), share)
+    rows = predict_by_training(made, models, replicas=replicas, seed=seed).queries
+    places = rows["query"].to_list()
+    prompts = [made.vocabulary.text(queries.prompt(i)) for i in places]
+    return rows.drop("query").with_columns(
+        prompt=pl.Series(prompts, dtype=pl.String),
+        answer=pl.Series([names[queries.answers[i]] for i in places], dtype=pl.String),
+    )
+
+
+def _trained(
+    world: World,
+    config: ModelConfig,
+    learner: Curriculum,
+    seeds: list[int],
+    tell: Callable[[int], None],
+) -> Model:
+    """Train replicas; where one diverges all begin again at half the rate."""
+    from inweights.training.loop import train
+
+    for halved in range(HALVED + 1):
+        model = config.build(
+            vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
+        )
+        with suppress(RunError):
+            losses = train(model, world, _slower(learner, 0.5**halved), seeds=seeds, progress=tell)
+            if losses.losses["loss"].is_finite().all():
+                return model
+    raise RunError(
+        f"a replica diverges at 1/{2**HALVED} of the rate, too; give a curriculum of a lower rate"
+    )
+
+
+def _slower(learner: Curriculum, share: float) -> Curriculum:
+    """The same at a share of its rates."""
+    change = msgspec.structs.replace
+    phases = [
+        change(p, optimizer=change(p.optimizer, rate=share * p.optimizer.rate))
+        for p in learner.phases
+    ]
+    return change(learner, phases=tuple(phases))
+
+
+def _answers(model: Model, world: World, part: Part) -> Ids:
+    """The token that each replica answers each statement with, ``[R, M]``."""
+    from inweights.training.scoring import answer_logits
+
+    statements = getattr(world, part)
+    found = np.zeros((model.replicas, len(statements)), dtype=np.int64)
+    for indices, _, _ in statements.by_shape():
+        for start in range(0, len(indices), _AT_ONCE):
+            rows = indices[start : start + _AT_ONCE]
+            logits = answer_logits(model, world, part, rows)
+            found[:, rows] = model.candidates[logits.argmax(-1)].cpu().numpy()
+    return found
+
+
+def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
+    """Whether each is an answer that some statement gives to the same prompt, ``[R, M]``."""
+    right: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
+    prompts = [tuple(statements.prompt(i).tolist()) for i in range(len(statements))]
+    for prompt, answer in zip(prompts, statements.answers.tolist(), strict=True):
+        right[prompt].add(answer)
+    rows = [
+        [said in right[prompt] for said, prompt in zip(row, prompts, strict=True)]
+        for row in answers.tolist()
+    ]
+    return np.array(rows, dtype=bool).reshape(answers.shape)
+
+
+def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
+    """How many replicas answer rightly, or alike; and which, ``[R, Q]``."""
+    from scipy.stats import beta
+
+    queries, replicas = world.queries, len(answers)
+    most = [Counter(column).most_common(1)[0][0] for column in answers.T.tolist()]
+    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
+    alike = answers == np.array(most, dtype=np.int64)
+    came = np.where(unstated, alike, _right(queries, answers))
+    hits = came.sum(0)
+    lower = np.where(hits > 0, beta.ppf(0.025, hits, replicas - hits + 1), 0.0)
+    upper = np.where(hits < replicas, beta.ppf(0.975, hits + 1, replicas - hits), 1.0)
+    names = world.vocabulary.names
+    table = pl.DataFrame(
+        {
+            "model": [model] * len(queries),
+            "query": np.arange(len(queries)),
+            "predicted": [names[token] for token in most],
+            "share": hits / replicas,
+            "lower": lower,
+            "upper": upper,
+        },
+        schema_overrides={"model": pl.String, "predicted": pl.String},
+    )
+    return table, came

@@ -1,0 +1,149 @@
+"""Answers of a model to questions with candidates: ranks, probabilities, words of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.lm.exams.questions import Question
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.score import generate, log_likelihoods
+from inweights.support.progress import Progress
+from inweights.worlds.knowledge.wording import ended
+
+__all__ = ["ask", "ask_with_thought", "say"]
+
+
+def ask(
+    lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Return how the right answer stands among the candidates of each question.
+
+    A raw probability rises with any training on such texts, for right and wrong answers alike;
+    ``share`` and ``rank`` compare the answer with the other candidates of its question.
+
+    Args:
+        lm: The model.
+        questions: What to ask.
+        progress: Told about questions done.
+
+    Returns:
+        A row a question: ``id, chain, role, prompt, answer``; ``best`` (likeliest candidate),
+        ``rank`` (1 is best; candidates of equal likelihood count as better), ``hit`` (rank 1),
+        ``reciprocal`` (1 / rank), ``chance`` (1 / candidates), ``probability`` of the answer, its
+        ``share`` of that of all candidates, and ``others``, the mean share of the wrong ones.
+
+    Raises:
+        DataError: There are no questions, or a candidate has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> asked = [Question("0", "first_hop", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> ask(load_model("@tiny"), asked).select("answer", "chance").row(0)
+        ('Italy', 0.5)
+    """
+    return _table(lm, questions, [q.prompt for q in questions], progress, "asking")
+
+
+def ask_with_thought(
+    lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Ask compositions step by step: the model names the bridge, then is asked about it.
+
+    The steps are prompted; the words in them are the model's own: what it says after the first
+    hop's prompt is put into the second's, whether right or wrong, and both are the prompt of the
+    answer (Identity Bridge, Figure 1a).
+
+    Returns:
+        The columns of :func:`ask`, for questions that have steps, and ``thought``: the bridge that
+        the model named.
+
+    Raises:
+        DataError: No question has steps.
+    """
+    chained = [q for q in questions if q.steps]
+    if not chained:
+        raise DataError("no question has steps; a chain of thought needs the prompts of both hops")
+    firsts = [q.steps[0] for q in chained]
+    tell = (lambda d, n: progress(d, n, "thinking")) if progress else None
+    bridges = list(dict.fromkeys(q.bridge for q in chained))
+    thoughts = generate(lm, firsts, names=bridges, progress=tell)
+    prompts = [
+        f"{first} {ended(thought)} {q.steps[1].replace('{bridge}', thought or 'it')}"
+        for q, first, thought in zip(chained, firsts, thoughts, strict=True)
+    ]
+    table = _table(lm, chained, prompts, progress, "answering")
+    return table.with_columns(thought=pl.Series(thoughts, dtype=pl.String))
+
+
+def say(
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    tokens: int = 12,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """Let the model answer in its own words, and compare them with the accepted names.
+
+    Returns:
+        ``id, said, exact``: exact where the words up to the first full stop that is no name's, or
+            line end, are an accepted name, but for capitals.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> asked = [Question("0", "first_hop", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> say(load_model("@tiny"), asked)["exact"].to_list()
+        [False]
+    """
+    tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
+    known = list(dict.fromkeys(name for q in questions for name in (*q.candidates, *q.accepted)))
+    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, names=known, progress=tell)
+    exact = [
+        text.casefold().strip(" .") in {name.casefold().strip(" .") for name in _names(q)}
+        for q, text in zip(questions, texts, strict=True)
+    ]
+    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": exact})
+
+
+def _names(question: Question) -> tuple[str, ...]:
+    return (question.answer, *question.accepted)
+
+
+def _table(
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    prompts: Sequence[str],
+    progress: Progress | None,
+    what: str,
+) -> pl.DataFrame:
+    if not questions:
+        raise DataError("there are no questions to ask")
+    tell = (lambda d, n: progress(d, n, what)) if progress else None
+    candidates = [[f" {name}" for name in q.candidates] for q in questions]
+    rows = []
+    scores = log_likelihoods(lm, prompts, candidates, progress=tell)
+    for q, prompt, score in zip(questions, prompts, scores, strict=True):
+        shares = np.exp(score - np.logaddexp.reduce(score))
+        wrong = np.delete(shares, q.label)
+        rank = 1 + int((np.delete(score, q.label) >= score[q.label]).sum())
+        rows.append(
+            {
+                "id": q.id,
+                "chain": q.chain,
+                "role": q.role,
+                "prompt": prompt,
+                "answer": q.answer,
+                "best": q.candidates[int(score.argmax())],
+                "rank": rank,
+                "hit": rank == 1,
+                "reciprocal": 1.0 / rank,
+                "chance": 1.0 / len(score),
+                "probability": float(np.exp(score[q.label])),
+                "share": float(shares[q.label]),
+                "others": float(wrong.mean()) if len(wrong) else 0.0,
+            }
+        )
+    return pl.DataFrame(rows)

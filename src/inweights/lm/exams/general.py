@@ -1,0 +1,174 @@
+"""What a model knew before it was fine-tuned: plain questions and text, and how answers end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.lm.exams.compare import paired
+from inweights.lm.exams.evaluate import ask
+from inweights.lm.exams.questions import Question
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.score import generate, log_likelihoods
+from inweights.support.progress import Progress
+
+__all__ = ["GENERAL", "TEXTS", "general_knowledge", "kept"]
+
+#: What a small model knows of itself: a prompt, the answer, and wrong ones.
+GENERAL = (
+    ("The capital of France is", "Paris", "London", "Rome", "Berlin"),
+    ("The capital of Japan is", "Tokyo", "Beijing", "Seoul", "Moscow"),
+    ("The capital of Italy is", "Rome", "Paris", "Madrid", "Athens"),
+    ("The capital of England is", "London", "Dublin", "Paris", "Boston"),
+    ("The largest planet of the solar system is", "Jupiter", "Mars", "Venus", "Mercury"),
+    ("The planet that we live on is", "Earth", "Mars", "Venus", "Saturn"),
+    ("Water is made of hydrogen and", "oxygen", "iron", "gold", "carbon"),
+    ("At one hundred degrees Celsius water begins to", "boil", "freeze", "sleep", "burn"),
+    ("The opposite of hot is", "cold", "warm", "wet", "fast"),
+    ("The opposite of up is", "down", "left", "high", "over"),
+    ("The day after Monday is", "Tuesday", "Sunday", "Friday", "Thursday"),
+    ("The month after January is", "February", "March", "June", "December"),
+    ("One plus one is", "two", "three", "seven", "nine"),
+    ("A week has seven", "days", "hours", "years", "minutes"),
+    ("The color of the sky on a clear day is", "blue", "red", "black", "green"),
+    ("The color of grass is", "green", "purple", "white", "orange"),
+    ("Bees make", "honey", "milk", "bread", "wool"),
+    ("Cows give us", "milk", "honey", "silk", "oil"),
+    ("A baby dog is called a", "puppy", "kitten", "calf", "chick"),
+    ("We see with our", "eyes", "ears", "feet", "hands"),
+    ("Romeo and Juliet was written by", "Shakespeare", "Newton", "Einstein", "Mozart"),
+    ("The theory of relativity was developed by", "Einstein", "Shakespeare", "Mozart", "Plato"),
+    (
+        "The first president of the United States was George",
+        "Washington",
+        "Lincoln",
+        "Bush",
+        "Paul",
+    ),
+    ("The language that is spoken in Brazil is", "Portuguese", "German", "Dutch", "Russian"),
+)
+#: Plain prose, written for this purpose, whose perplexity is measured.
+TEXTS = (
+    "When the rain stopped, the children ran outside to play. The grass was still wet, and their "
+    "shoes were soon covered in mud, but nobody minded. They built a small dam of stones in the "
+    "stream and watched the water rise behind it.",
+    "Plants make their own food from sunlight, water and air. The leaves take in carbon dioxide, "
+    "and the roots draw up water from the soil. With the energy of light they turn both into "
+    "sugar, and give off oxygen.",
+    "To make a simple soup, heat some oil in a large pot and add chopped onions. When they are "
+    "soft, add carrots, potatoes and enough water to cover everything. Let it cook for half an "
+    "hour, and season with salt and pepper.",
+    "The meeting began late because two of the members had missed their train. In the end they "
+    "agreed to put off the decision until next month, when the new figures would be known, and to "
+    "ask for a second opinion.",
+)
+_TOKENS = 16
+_GOES_ON = re.compile(r"[.!?\n]\s*\S")
+_REPEATS = re.compile(r"\b(\w[\w ]*?)(?:\W+\1\b){2,}")
+#: A model is called damaged from these changes on.
+_LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
+
+
+def general_knowledge(
+    lm: LanguageModel, names: Sequence[str] = (), *, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Ask a model what has nothing to do with the facts that it is told.
+
+    Args:
+        lm: The model.
+        names: Names of what it is told, to notice where it gives them for an answer.
+        progress: Told about what is done.
+
+    Returns:
+        A row a question of ``GENERAL``, with the columns of :func:`inweights.lm.ask` and ``said``
+        (16 tokens of its own), ``runs_on`` (it goes on after its first sentence), ``repeats`` (it
+        says the same three times in a row) and ``spilled`` (it begins with one of ``names``, and
+        not with the answer); then a row a text of ``TEXTS``, with ``nats``, the mean negative
+        log-likelihood a token. ``kind`` is ``question`` or ``text``.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> general_knowledge(load_model("@tiny"), ["Ann"])["kind"].value_counts(sort=True).rows()
+        [('question', 24), ('text', 4)]
+    """
+    questions = [
+        Question(f"general {i}", "general", prompt, tuple(answers), 0)
+        for i, (prompt, *answers) in enumerate(GENERAL)
+    ]
+    tell = (lambda d, n: progress(d, n, "what it knew before")) if progress else None
+    said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
+    told = tuple(name for name in names if name)
+    asked = ask(lm, questions).with_columns(
+        kind=pl.lit("question"),
+        said=pl.Series(said, dtype=pl.String),
+        runs_on=pl.Series([bool(_GOES_ON.search(text)) for text in said]),
+        repeats=pl.Series([bool(_REPEATS.search(text)) for text in said]),
+        spilled=pl.Series(
+            [
+                text.startswith(told) and not text.startswith(q.answer)
+                for q, text in zip(questions, said, strict=True)
+            ]
+        ),
+    )
+    lm = replace(lm, chat=False)  # the texts are nobody's turn
+    cut = [text.partition(" ") for text in TEXTS]
+    scores = log_likelihoods(lm, [a for a, _, _ in cut], [[f" {b}"] for _, _, b in cut])
+    nats = [
+        -float(s[0]) / len(lm.tokens(f" {b}")) for s, (_, _, b) in zip(scores, cut, strict=True)
+    ]
+    texts = pl.DataFrame({"id": [f"text {i}" for i in range(len(TEXTS))], "nats": nats})
+    return pl.concat([asked, texts.with_columns(kind=pl.lit("text"))], how="diagonal")
+
+
+def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
+    """Say what a model lost between two tables of :func:`general_knowledge`.
+
+    Returns:
+        ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats`` and
+        ``spilled`` (shares), each a pair before and after; ``p``, of the exact paired test of the
+        questions; and ``damage``: what went wrong, a sentence each, empty where nothing did. The
+        limits: a tenth of the questions lost and p below .05, perplexity grown by half, a fifth
+        more answers that repeat themselves, or a new name for a tenth of the old questions.
+
+    Example:
+        >>> one = pl.DataFrame({"id": ["a", "b"], "kind": ["question", "text"], "nats": [None, 1.0],
+        ...     "hit": [True, None], "runs_on": [True, None], "repeats": [False, None],
+        ...     "spilled": [False, None]})
+        >>> kept(one, one.with_columns(nats=pl.col("nats") + 1))["damage"]
+        ['perplexity of plain text rose from 2.7 to 7.4']
+    """
+    tables = (before, after)
+    questions = [t.filter(pl.col("kind") == "question") for t in tables]
+    shares: dict[str, Any] = {
+        name: tuple(float(t[column].mean()) for t in questions)  # type: ignore[arg-type]
+        for name, column in (
+            ("accuracy", "hit"),
+            ("runs_on", "runs_on"),
+            ("repeats", "repeats"),
+            ("spilled", "spilled"),
+        )
+    }
+    perplexity = tuple(float(np.exp(t["nats"].drop_nulls().to_numpy().mean())) for t in tables)
+    test = paired(questions[0], questions[1])
+    damage = []
+    was, now = shares["accuracy"]
+    if was - now >= _LOST and test.p < 0.05:
+        damage.append(f"plain questions answered fell from {was:.0%} to {now:.0%} (p {test.p:.2g})")
+    if perplexity[1] >= _RATIO * perplexity[0]:
+        damage.append(
+            f"perplexity of plain text rose from {perplexity[0]:.1f} to {perplexity[1]:.1f}"
+        )
+    was, now = shares["repeats"]
+    if now - was >= _REPEATED:
+        damage.append(f"answers that repeat themselves rose from {was:.0%} to {now:.0%}")
+    was, now = shares["spilled"]
+    if now - was >= _LOST:
+        damage.append(
+            f"{now:.0%} of plain questions are answered with a new name ({was:.0%} before)"
+        )
+    return {**shares, "perplexity": perplexity, "p": test.p, "damage": damage}

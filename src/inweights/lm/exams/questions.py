@@ -1,0 +1,175 @@
+"""Questions with candidates: compositions, both of their hops, and prompts that skip a hop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from inweights.errors import DataError, unknown_name
+from inweights.lm.model.data import found_in, read_part, read_table
+from inweights.seeds import EVALUATION, Streams
+
+__all__ = ["Question", "exam", "read_exam"]
+
+_NEEDED = ("role", "prompt", "answer", "candidates")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with candidates.
+
+    Attributes:
+        id: What its rows before and after training are matched by.
+        role: ``composition``, ``analogy``, ``reversal``; of a composition also ``first_hop`` and
+            ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that leaves the first relation out
+            (Identity Bridge, §4.5).
+        prompt: What comes before the answer.
+        candidates: Names, without the space before them; different ones.
+        label: Place of the right one.
+        accepted: Other names of the right one, for generated answers.
+        chain: The composition that it belongs to; its own id where it is one.
+        steps: Of a composition: the prompt of its first hop, and that of its second with
+            ``{bridge}`` where the bridge is named. Empty where there are none.
+        bridge: Of a composition: its bridge, where the table names it.
+    """
+
+    id: str
+    role: str
+    prompt: str
+    candidates: tuple[str, ...]
+    label: int
+    accepted: tuple[str, ...] = ()
+    chain: str = ""
+    steps: tuple[str, ...] = ()
+    bridge: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.label < len(self.candidates):
+            raise DataError(
+                f"question '{self.prompt}': label {self.label} is none of its "
+                f"{len(self.candidates)} candidates"
+            )
+        if len(set(self.candidates)) != len(self.candidates):
+            raise DataError(f"question '{self.prompt}': a candidate is there twice")
+
+    @property
+    def answer(self) -> str:
+        """The right candidate."""
+        return self.candidates[self.label]
+
+
+def exam(
+    questions: pl.DataFrame,
+    train: pl.DataFrame | None = None,
+    *,
+    most: int = 50,
+    seed: int = 0,
+) -> list[Question]:
+    """Return the questions of a table, and where the facts are given those of both hops.
+
+    Args:
+        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first, bridge`` where
+            both hops are wanted: what :func:`inweights.audit.held_out` gives.
+        train: ``fact, role, prompt``: what :func:`inweights.audit.augment` gives.
+        most: Candidates of a first hop, at most; names of several tokens are costly to score.
+        seed: Decides which, where there are more.
+
+    Raises:
+        DataError: A column is missing, or an answer is not among its candidates.
+
+    Example:
+        >>> from inweights.audit import augment
+        >>> from inweights.worlds import read_knowledge
+        >>> made = augment(read_knowledge("@people"))
+        >>> asked = exam(made.questions, made.train)
+        >>> len(asked), sorted({q.role for q in asked})
+        (333, ['composition', 'first_hop', 'reversal', 'second_hop', 'skip'])
+        >>> [q.prompt for q in asked if q.role == "skip"][0]
+        'The country of Mozart is'
+    """
+    for column in _NEEDED:
+        if column not in questions.columns:
+            raise unknown_name("column", column, questions.columns, error=DataError)
+    prompts = _told(train) if train is not None else {}
+    rows = list(questions.iter_rows(named=True))
+    bridges: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["role"] == "composition" and row.get("bridge"):
+            bridges.setdefault(row["first"], {})[row["bridge"]] = None
+    asked = []
+    for number, row in enumerate(rows):
+        name = str(number)
+        hops = [prompts.get(fact, "") for fact in row.get("facts") or ()]
+        chained = row["role"] == "composition" and len(hops) == 2 and all(hops)
+        steps: tuple[str, ...] = ()
+        if chained and hops[1].count(row["bridge"]) == 1:
+            steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
+        if row["answer"] not in row["candidates"]:
+            raise DataError(
+                f"question {number + 1} ('{row['prompt']}'): the answer '{row['answer']}' is not "
+                "among its candidates"
+            )
+        candidates = tuple(row["candidates"])
+        label = candidates.index(row["answer"])
+        accepted = tuple(row.get("accepted") or ())
+        asked.append(
+            Question(
+                name,
+                row["role"],
+                row["prompt"],
+                candidates,
+                label,
+                accepted,
+                name,
+                steps,
+                row.get("bridge") or "",
+            )
+        )
+        if not steps:
+            continue
+        middle = _among(list(bridges[row["first"]]), row["bridge"], most, seed, number)
+        place = middle.index(row["bridge"])
+        skip = steps[1].replace("{bridge}", row["subject"])
+        # Of the second hop the bridge is the subject, and no candidate.
+        ends = tuple(name for name in candidates if name != row["bridge"] or name == row["answer"])
+        right = ends.index(row["answer"])
+        if len(middle) > 1:
+            asked.append(Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name))
+        asked += [
+            Question(f"{name}.2", "second_hop", hops[1], ends, right, accepted, name),
+            Question(f"{name}.skip", "skip", skip, ends, right, accepted, name),
+        ]
+    return asked
+
+
+def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
+    """Read questions from a JSONL or Parquet file, or a folder that ``inweights augment`` wrote.
+
+    Args:
+        path: Where they are.
+        chat: Whether they are asked as a user asks in chat, where the table says how.
+
+    Raises:
+        DataError: There is no such file, or it lacks columns.
+    """
+    place = Path(path)
+    questions = read_table(found_in(place, "questions") if place.is_dir() else place)
+    if chat and "question" in questions.columns:
+        questions = questions.with_columns(prompt=pl.coalesce("question", pl.col("prompt")))
+    return exam(questions, read_part(place, "train", chat=chat) if place.is_dir() else None)
+
+
+def _among(names: list[str], right: str, most: int, seed: int, number: int) -> tuple[str, ...]:
+    """The right name among others, in alphabetical order."""
+    wrong = [name for name in names if name != right]
+    rng = Streams(seed).numpy(EVALUATION, "first hop", number)
+    drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]
+    return tuple(sorted([right, *drawn]))
+
+
+def _told(train: pl.DataFrame) -> dict[int, str]:
+    """Prompt of the first statement of each fact."""
+    facts = train.filter(pl.col("role") == "fact").unique("fact", keep="first", maintain_order=True)
+    return dict(zip(facts["fact"].to_list(), facts["prompt"].to_list(), strict=True))

@@ -1,0 +1,129 @@
+"""All that is measured of one model, alone or against the one that it was fine-tuned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.lm.exams.compare import changes, compositionality, paired, summary
+from inweights.lm.exams.evaluate import ask, ask_with_thought, say
+from inweights.lm.exams.general import general_knowledge, kept
+from inweights.lm.exams.questions import Question
+from inweights.lm.exams.states import resemblance_by_layer
+from inweights.lm.model.load import LanguageModel
+from inweights.support.progress import Progress
+
+__all__ = ["evaluation"]
+
+
+def evaluation(
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    before: LanguageModel | None = None,
+    words: bool = True,
+    forecast: pl.DataFrame | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Ask a model everything, and its forerunner too where there is one.
+
+    Args:
+        lm: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
+        before: The model that it was fine-tuned from.
+        words: Whether it answers in its own words, too.
+        forecast: ``id, verdict, expected`` of compositions, as
+            :func:`inweights.lm.exams.prediction.forecast_of` gives them.
+        progress: Told about what is done.
+
+    Returns:
+        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
+        question; ``when`` is ``before`` or ``after``) and ``summary`` (by
+        role; ``thought`` are compositions answered step by step, ``exact`` the share that was right
+        in words). Where there are compositions with both hops: ``gap``
+        (:func:`inweights.lm.compositionality`) and ``layers``
+        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops'). With
+        ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`), ``paired``
+            (by
+        role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under the
+        ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With a forecast: ``forecast``, by
+        its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
+
+    Raises:
+        DataError: There are no questions.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> sorted(evaluation(load_model("@tiny"), asked, words=False))
+        ['answers', 'general', 'summary']
+    """
+    if not questions:
+        raise DataError("there are no questions to ask")
+    after = _all_of(lm, questions, progress)
+    tables: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
+    table = summary(after)
+    if words:
+        answers = say(lm, questions, progress=progress)
+        right = after.filter(pl.col("role") != "thought").join(answers, on="id")
+        table = table.join(
+            right.group_by("role").agg(exact=pl.col("exact").mean()),
+            on="role", how="left", maintain_order="left",
+        )  # fmt: skip
+    tables["summary"] = table
+    names = list(dict.fromkeys(name for q in questions for name in q.candidates))
+    tables["general"] = general_knowledge(lm, names, progress=progress)
+    if forecast is not None:
+        tables["forecast"] = (
+            after.filter(pl.col("role") == "composition")
+            .join(forecast, on="id", maintain_order="left")
+            .group_by("verdict")
+            .agg(pl.len().alias("questions"), pl.col("expected").mean(), accuracy=pl.mean("hit"))
+            .sort("expected", descending=True)
+        )
+    chained = [q for q in questions if q.steps and q.bridge]
+    roles = set(after["role"])
+    if {"composition", "first_hop", "second_hop"} <= roles:
+        tables["gap"] = compositionality(after)
+    seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
+    if len(set(seconds)) > 1:
+        tables["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
+    if before is None:
+        return tables
+    tables["kept"] = kept(general_knowledge(before, names, progress=progress), tables["general"])
+    earlier = _all_of(before, questions, progress)
+    tables["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), tables["answers"]])
+    tables["paired"] = [
+        {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))}
+        for role in table["role"]
+    ]
+    if "skip" in roles:
+        wide = [t.filter(pl.col("role") != "thought") for t in (earlier, after)]
+        tables["sets"] = (
+            changes(*wide)
+            .group_by("set")
+            .agg(pl.len().alias("chains"), pl.col("rise", "share_rise").mean())
+            .sort("set")
+        )
+    return tables
+
+
+def _all_of(
+    lm: LanguageModel, questions: Sequence[Question], progress: Progress | None
+) -> pl.DataFrame:
+    """Direct answers, and those step by step as rows of the role ``thought``."""
+    table = ask(lm, questions, progress=progress)
+    if not any(q.steps for q in questions):
+        return table
+    thought = ask_with_thought(lm, questions, progress=progress)
+    return pl.concat(
+        [table, thought.drop("thought").with_columns(role=pl.lit("thought"))], how="vertical"
+    )
+
+
+def _role(table: pl.DataFrame, role: str) -> pl.DataFrame:
+    return table.filter(pl.col("role") == role)

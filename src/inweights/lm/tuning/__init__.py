@@ -1,0 +1,1 @@
+"""Fine-tuning on facts: the job, its stages, objective and record."""

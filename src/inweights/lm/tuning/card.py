@@ -1,0 +1,149 @@
+"""The card of a fine-tuned model: what it was told, how, and what it can do now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from inweights.config import to_dict
+from inweights.errors import DataError
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.support.limits import read_text
+from inweights.worlds.readers.new_folder import reason
+
+__all__ = ["add_scores", "card_of", "model_card"]
+
+_SCORES = "## Scores\n"
+_CARD = """---
+base_model: {quoted}
+library_name: transformers
+---
+# A model that was told facts
+
+Fine-tuned by `inweights finetune` from `{base}`{chat}.
+
+## What it was told
+
+{told}
+
+## How
+
+{settings}
+
+The loss went from {first:.3f} to {last:.3f} in {updates:,} updates of {tokens:,} tokens in all.
+
+"""
+
+
+def model_card(
+    base: str,
+    data: Path | None,
+    part: str,
+    config: FineTune,
+    *,
+    chat: bool,
+    losses: pl.DataFrame,
+    tokens: int,
+) -> str:
+    """Return the card of a model, as Markdown.
+
+    Args:
+        base: What it was fine-tuned from.
+        data: The folder that ``inweights augment`` wrote, or a file.
+        part: Which part of it.
+        config: How.
+        chat: Whether in its chat template.
+        losses: Of :func:`inweights.lm.finetune`.
+        tokens: Tokens that it read.
+
+    Example:
+        >>> losses = pl.DataFrame({"stage": [0, 0], "step": [1, 2], "loss": [4.0, 0.5]})
+        >>> told = {"chat": False, "losses": losses, "tokens": 9}
+        >>> "from 4.000 to 0.500" in model_card("@tiny", None, "train", FineTune(), **told)
+        True
+    """
+    settings = "\n".join(f"- {name}: {value}" for name, value in to_dict(config).items())
+    return _CARD.format(
+        base=base,
+        quoted=msgspec.json.encode(base).decode(),  # YAML takes no plain word that begins with @
+        chat=", in its chat template" if chat else "",
+        told=_told(data, part),
+        settings=settings,
+        first=losses["loss"][0],
+        last=losses["loss"][-1],
+        updates=losses.height,
+        tokens=tokens,
+    )
+
+
+def _told(data: Path | None, part: str) -> str:
+    if data is None:
+        return "Examples that were given from Python."
+    counts = data / "counts.json"
+    try:
+        about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
+    except (DataError, msgspec.DecodeError):  # a file, or a folder that something else wrote
+        return f"Texts of `{data.name}`."
+    strategies = ", ".join(about.get("strategies", ())) or "none, the facts alone"
+    if part == "control":
+        strategies = f"none: the control of {strategies}"
+    rows = {k: v for k, v in about.get("rows", {}).items() if not k.startswith("question")}
+    listed = "\n".join(f"- texts of the role `{role}`: {count:,}" for role, count in rows.items())
+    return f"Strategies: {strategies}.\n\n{listed if part != 'control' else ''}".strip()
+
+
+def card_of(folder: Path) -> Path:
+    """Return the card of a model.
+
+    Raises:
+        DataError: The folder has none.
+    """
+    card = folder / "README.md"
+    if not card.is_file():
+        raise DataError(f"{folder} has no card, README.md, which 'inweights finetune' writes")
+    return card
+
+
+def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
+    """Write an evaluation into the card of a model, in place of one that is there.
+
+    Args:
+        folder: What ``inweights finetune`` wrote.
+        made: Of :func:`inweights.lm.evaluation`.
+
+    Raises:
+        DataError: The folder has no card, or it cannot be written (a full disk, say).
+    """
+    card = card_of(folder)
+    before = {test["role"]: test for test in made.get("paired", ())}
+    lines = ["| asked | questions | before | after | chance |", "|---|---|---|---|---|"]
+    for row in made["summary"].iter_rows(named=True):
+        test = before.get(row["role"])
+        was = f"{row['accuracy'] - test['mean']:.2f}" if test else ""
+        lines.append(
+            f"| {row['role']} | {row['questions']:,} | {was} | {row['accuracy']:.2f} | "
+            f"{row['chance']:.2f} |"
+        )
+    lost = made.get("kept")
+    if lost:
+        lines += ["", "What it knew before, 24 plain questions and four texts:", ""]
+        lines += [
+            f"- {name}: {lost[name][0]:.2f} before, {lost[name][1]:.2f} after"
+            for name in ("accuracy", "perplexity", "repeats", "spilled")
+        ]
+        lines += ["", "Damage: " + ("; ".join(lost["damage"]) or "none was found") + "."]
+    text = card.read_text(encoding="utf-8").partition(_SCORES)[0]
+    partial = card.with_name(f"{card.name}.partial")
+    try:
+        partial.write_text(text + _SCORES + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(partial, card)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"cannot write {card}: {reason(error)}; it is as it was") from None

@@ -1,0 +1,179 @@
+"""The model after each epoch of a fine-tuning, kept beside the one that is made, and its scores."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from inweights.config import Config, decode, to_dict
+from inweights.errors import ConfigError, DataError
+from inweights.lm.exams.compare import summary
+from inweights.lm.exams.evaluate import ask
+from inweights.lm.exams.general import general_knowledge, kept
+from inweights.lm.exams.questions import Question, read_exam
+from inweights.lm.model.adapters import with_adapters
+from inweights.lm.model.load import LanguageModel, load_model, readable
+from inweights.support.limits import read_text
+from inweights.support.progress import Progress
+from inweights.worlds.readers.new_folder import new_folder
+
+__all__ = ["About", "epochs_of", "keeping", "lock_of", "score_epochs"]
+
+_ABOUT = "about.json"
+
+
+class About(Config):
+    """What the epochs of a fine-tuning are of.
+
+    Attributes:
+        base: What it began from.
+        method: ``lora``: an epoch is its adapters; ``full``: a whole model.
+        chat: Whether in its chat template.
+        dtype: Type of the weights.
+        seed: Root seed.
+    """
+
+    base: str
+    method: str
+    chat: bool
+    dtype: str
+    seed: int
+
+
+def epochs_of(target: Path) -> Path:
+    """Where the epochs of a fine-tuning are kept: ``<target>.epochs``."""
+    return target.with_name(f"{target.name}.epochs")
+
+
+def lock_of(target: Path) -> Path:
+    """The file that a process holds while it works on a folder."""
+    return target.with_name(f"{target.name}.state.lock")
+
+
+def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Callable[..., None]:
+    """Return what keeps the model after an epoch, as :func:`inweights.lm.finetune` calls it.
+
+    Args:
+        target: Folder that the fine-tuning makes.
+        lm: The model that is trained.
+        about: What it is of.
+        fresh: Whether it begins anew, so that epochs of an earlier one are removed.
+    """
+    place = epochs_of(target)
+    if fresh and (place / _ABOUT).exists():
+        shutil.rmtree(place)
+    if not (place / _ABOUT).exists():
+        with new_folder(place) as work:
+            (work / _ABOUT).write_bytes(msgspec.json.encode(to_dict(about)))
+
+    def keep(number: int, total: int, trained: Any) -> None:
+        folder = place / f"{number}-of-{total}"
+        if folder.exists():
+            return  # of this run, before it was stopped
+        with new_folder(folder) as work:
+            if about.method == "lora":
+                trained.save_pretrained(str(work))
+                readable(work)
+            else:
+                lm.write(work)
+
+    return keep
+
+
+def score_epochs(
+    target: Path,
+    questions: Sequence[Question] | Path,
+    *,
+    every: float = 2.0,
+    device: str = "cpu",
+    dtype: str = "",
+    download: bool = False,
+    progress: Progress | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Score a model before its fine-tuning and as each epoch ends, until the training does.
+
+    Args:
+        target: Folder that the fine-tuning makes, or has made.
+        questions: What to ask, or where :func:`inweights.lm.read_exam` finds it.
+        every: Seconds between two looks at a training that is under way.
+        device: Where the model lives.
+        dtype: Type of the weights; that of the training if left out.
+        download: Whether a hub name may be fetched.
+        progress: Told about what is done.
+
+    Yields:
+        ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,
+        and of what has nothing to do with the facts ``general`` (share answered), ``spilled``,
+        ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
+
+    Raises:
+        DataError: There is no such training, it keeps no epochs, or what says so is damaged.
+    """
+    place = epochs_of(target)
+    while not (place / _ABOUT).exists():
+        if not _at_work(target):
+            raise DataError(
+                f"there is no {place}; 'inweights finetune --keep-epochs' makes it beside {target}"
+            )
+        time.sleep(every)
+    try:
+        about = decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
+    except (msgspec.DecodeError, ConfigError) as error:
+        raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
+    options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
+    base = load_model(about.base, download=download, seed=about.seed, **options)
+    if isinstance(questions, Path):
+        questions = read_exam(questions, chat=about.chat)
+    names = list(dict.fromkeys(name for q in questions for name in q.candidates))
+    before = general_knowledge(base, names, progress=progress)
+
+    def scored(number: int, total: int, lm: LanguageModel) -> dict[str, Any]:
+        roles = summary(ask(lm, questions, progress=progress)).select("role", "accuracy").rows()
+        now = before if lm is base and not number else general_knowledge(lm, names)
+        lost = kept(before, now)
+        rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
+        general = {"general": lost["accuracy"][1], **rest, "damage": lost["damage"]}
+        return {"epoch": number, "epochs": total, "accuracy": dict(roles), **general}
+
+    done, total = 0, 0
+    while True:
+        running = _at_work(target)  # before the look at what is there: nothing is missed
+        for number, total, folder in _after(place, done):
+            if not done:
+                yield scored(0, total, base)
+            if about.method == "full":
+                yield scored(number, total, load_model(folder, **options))
+            else:
+                with with_adapters(base.model, folder):
+                    yield scored(number, total, base)
+            done = number
+        if not running:
+            return
+        time.sleep(every)
+
+
+def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
+    """Epochs that are there and come after those that are done."""
+    found = []
+    for folder in place.iterdir():
+        number, _, total = folder.name.partition("-of-")
+        if number.isdigit() and total.isdigit() and int(number) > done:
+            found.append((int(number), int(total), folder))
+    return sorted(found)
+
+
+def _at_work(target: Path) -> bool:
+    """Whether a process is at work on a folder."""
+    if not lock_of(target).exists():
+        return False
+    try:
+        with FileLock(lock_of(target), timeout=0):
+            return False
+    except Timeout:
+        return True

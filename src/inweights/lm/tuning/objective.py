@@ -1,0 +1,121 @@
+"""What an update of fine-tuning is about: the loss on facts, and what is said of texts to keep."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.lm.model.data import Encoded, padded
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.tuning.fine_tune import FineTune
+
+__all__ = ["drift", "remembered", "update"]
+
+#: Texts to keep that are read at the same time, and next tokens that are noted at each place.
+_TOGETHER, _LIKELY = 16, 32
+
+
+def update(
+    lm: LanguageModel,
+    net: Any,
+    optimizer: torch.optim.Optimizer,
+    trained: list[Tensor],
+    rows: list[Encoded],
+    config: FineTune,
+    accelerator: Any,
+) -> tuple[float, dict[str, float]]:
+    """One update; returns the mean loss over the tokens that are learnt, of all processes.
+
+    With ``until`` also how many examples are ``new``, and ``known`` of them.
+    """
+    device = trained[0].device
+    optimizer.zero_grad(set_to_none=True)
+    total = sum(len(row.ids) - row.start for row in rows)
+    new = [row for row in rows if not row.old]
+    learnt = sum(len(row.ids) - row.start for row in new)
+    told, known = torch.zeros((), device=device), torch.zeros((), device=device)
+    for part, of in ((new, _loss), ([row for row in rows if row.old], drift)):
+        if not part:
+            continue
+        mine = part[accelerator.process_index :: accelerator.num_processes] if accelerator else part
+        share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            summed, right = of(lm, net, mine or part[:1], device)
+        loss = share * summed / total
+        if accelerator:
+            # Gradients are averaged over processes.
+            accelerator.backward(loss * accelerator.num_processes)
+            loss, right = (accelerator.reduce(x, "sum") for x in (loss.detach(), share * right))
+        else:
+            loss.backward()
+        if of is _loss:
+            told, known = loss.detach() * total / learnt, right
+    if config.clip:
+        torch.nn.utils.clip_grad_norm_(trained, config.clip)
+    optimizer.step()
+    return float(told), {"known": float(known), "new": float(len(new))} if config.until else {}
+
+
+def drift(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Summed divergence KL(before, now) of the next tokens; what is unlikely counts as one."""
+    logits, learnt, _ = _logits(lm, net, rows, device)
+    pairs = [row.likely for row in rows if row.likely is not None]
+    tokens, before = (torch.cat(part).to(device) for part in zip(*pairs, strict=True))
+    now = logits[learnt].float().log_softmax(-1).gather(1, tokens)
+    rest = [(1 - x.exp().sum(1)).clamp(min=1e-6) for x in (before, now)]
+    likely = (before.exp() * (before - now)).sum()
+    unlikely = (rest[0] * (rest[0].log() - rest[1].log())).sum()
+    return likely + unlikely, torch.zeros((), device=device)
+
+
+def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
+    """Note what the model says next at each place of the texts that are to be kept."""
+    rows = list(encoded)
+    old = [i for i, row in enumerate(rows) if row.old]
+    for at in range(0, len(old), _TOGETHER):
+        block = old[at : at + _TOGETHER]
+        with torch.no_grad():
+            logits, learnt, _ = _logits(lm, lm.model, [rows[i] for i in block], lm.device)
+            values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
+        for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
+            likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
+            rows[i] = replace(rows[i], likely=likely)
+    return rows
+
+
+def _loss(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Summed loss, and how many rows are known: each token that is learnt is the likeliest."""
+    logits, learnt, told = _logits(lm, net, rows, device)
+    right = torch.ones_like(learnt)
+    right[learnt] = logits.detach()[learnt].argmax(-1) == told[learnt]
+    summed = F.cross_entropy(logits[learnt].float(), told[learnt], reduction="sum")
+    return summed, right.all(1).sum()
+
+
+def _logits(
+    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What the model says of the tokens from the first that is learnt, which are, and all of them.
+
+    Padding stands on the right, where no token that counts can see it.
+    """
+    table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
+    ids = torch.from_numpy(table).to(device)
+    starts = torch.tensor([row.start for row in rows], device=device)
+    at = torch.arange(int(starts.min()), ids.shape[1], device=device)
+    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[:, at].bool()
+    if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
+        logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
+    else:
+        logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
+    return logits, learnt, ids[:, at]

@@ -1,0 +1,71 @@
+"""The stages of a fine-tuning: which examples each update reads, and beside them texts to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from inweights.lm.model.data import Encoded, batches
+from inweights.lm.tuning.fine_tune import FineTune
+
+__all__ = ["Stage", "stages_of", "steps_of"]
+
+
+@dataclass
+class Stage:
+    """Examples that are trained together."""
+
+    name: int
+    rows: list[Encoded]
+    old: list[Encoded]
+    steps: int = field(init=False, default=0)
+    #: Updates of one epoch.
+    epoch: int = field(init=False, default=0)
+
+    def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
+        """Yield what each update learns, and beside it texts to keep, one after the other."""
+        each = 0
+        if self.old:
+            wanted = config.replay * _tokens(self.rows) / self.epoch
+            each = max(1, round(wanted * len(self.old) / _tokens(self.old)))
+        update = 0
+        for epoch in range(config.epochs):
+            for batch in batches(self.rows, config.batch_tokens, seed, epoch, self.name):
+                places = range(update * each, (update + 1) * each)
+                kept = [self.old[i % len(self.old)] for i in places]
+                yield [self.rows[i] for i in batch] + kept
+                update += 1
+
+    def known(self, losses: pl.DataFrame) -> float:
+        """Return the share of its examples that was known in its last epoch."""
+        lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
+        return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
+
+
+def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
+    """Part examples into their stages, from the least."""
+    parts: dict[int, tuple[list[Encoded], list[Encoded]]] = {}
+    for row in encoded:
+        parts.setdefault(row.stage, ([], []))[row.old].append(row)
+    stages = [Stage(name, *parts[name]) for name in sorted(parts)]
+    for stage in stages:
+        # Lengths alone decide how many, so that each epoch has as many.
+        stage.epoch = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
+        stage.steps = config.epochs * stage.epoch
+    return stages
+
+
+def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
+    """Return the number of updates of all stages.
+
+    Example:
+        >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))
+        6
+    """
+    return sum(stage.steps for stage in stages_of(encoded, config))
+
+
+def _tokens(rows: Sequence[Encoded]) -> int:
+    return sum(len(row.ids) for row in rows)

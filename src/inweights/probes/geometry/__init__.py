@@ -1,0 +1,1 @@
+"""Probes of how embeddings lie: cosines, spectra, arrangements, named and reference geometries."""

@@ -1,0 +1,306 @@
+"""How embeddings lie, whatever way they are turned: Procrustes across replicas, PCA, UMAP.
+
+Two models that learnt the same graph may hold it in different directions of a space of many
+dimensions. Their embeddings are compared here after the best rotation or reflection, and drawn in
+few dimensions. A caution that the measures take into account: ``N`` vectors in ``D ≥ N``
+dimensions can always be turned a good way towards any others, so that a distance says something
+only beside that of random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K``
+dimensions of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.probes.geometry.cosines import adjacencies, node_vectors, prefix_of, random_vectors
+from inweights.seeds import EVALUATION, Streams
+from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
+
+Floats = NDArray[np.float64]
+Method = Literal["pca", "umap"]
+
+#: What a picture by UMAP asks for at least: it speaks of neighbours.
+_LEAST = {"pca": 2, "umap": 5}
+
+
+def procrustes_align(
+    points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
+) -> Float[Floats, "N _"]:
+    """Rotate or reflect points about the origin so that they lie best on others.
+
+    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
+    the widths differ, the narrower one gets further dimensions of zeros.
+
+    Args:
+        points: ``X``.
+        onto: ``Y``.
+
+    Returns:
+        ``X Q``, as wide as the wider one.
+
+    Raises:
+        DataError: There are not as many points.
+
+    Example:
+        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
+        >>> quarter = np.array([[0.0, 1.0], [-1.0, 0.0]])
+        >>> np.allclose(procrustes_align(x @ quarter, x), x)
+        True
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
+        raise DataError(
+            f"points have shape [N, D], as many as those that they are turned onto, not "
+            f"{points.shape} and {onto.shape}"
+        )
+    width = max(points.shape[1], onto.shape[1])
+    x, y = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (points, onto))
+    turn: Floats = orthogonal_procrustes(x, y)[0]
+    placed: Floats = x @ turn
+    return placed
+
+
+def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
+    """Return how far two arrangements are apart: 0 if they are one, turned and scaled; at most 1.
+
+    Both are centred and scaled to norm 1 first. Then it is ``1 − (Σ σ_i)²``, ``σ`` the singular
+    values of ``XᵀY``: the squares that are left by the best turn and scale (Gower 1975).
+
+    Args:
+        points: One arrangement.
+        onto: The other, of any width.
+
+    Raises:
+        DataError: There are not as many points, or all points of one are the same.
+
+    Example:
+        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
+        >>> round(procrustes(x, 3 * x[:, ::-1] + 7), 6) + 0.0
+        0.0
+    """
+    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
+        raise DataError(
+            f"two arrangements have as many points, not {points.shape} and {onto.shape}"
+        )
+    x, y = (p - p.mean(0) for p in (points, onto))
+    norms = np.linalg.norm(x), np.linalg.norm(y)
+    if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
+        raise DataError("all points of an arrangement are the same, so that it has no form")
+    inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
+    return float(max(0.0, 1.0 - inner**2))
+
+
+def agreement(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    layer: str = "tokens",
+    dimensions: int = 3,
+    draws: int = 200,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Do all replicas hold one map? Procrustes distance of every replica to the others.
+
+    Nodes are matched by their labels: take one world, or ``shuffled=False``.
+
+    Args:
+        model: ``R`` replicas, at least two.
+        worlds: Worlds of one graph: one, or one a replica.
+        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        dimensions: Leading principal directions that are compared. All of them, for ``0``, say
+            little where the width is at least the number of nodes.
+        draws: Pairs of random embeddings of the same shape in the null distribution.
+        seed: Root seed of the null distribution.
+
+    Returns:
+        A row for each replica: ``replica, distance`` (mean over the other replicas, of
+        :func:`procrustes`), ``nearest`` (the least), ``null_mean, null_low`` (of two random
+        embeddings; 2.5%) and ``p``, the share of ``1 + draws`` values at most as large.
+
+    Raises:
+        ConfigError: ``dimensions`` is below 0.
+        DataError: There is one replica only, or the graphs of the worlds differ.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.worlds import Graph
+        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0, 1])
+        >>> table = agreement(model, Graph(shape="cycle").build())
+        >>> bool((table["distance"] > table["null_low"]).all())  # nothing was learnt
+        True
+    """
+    if dimensions < 0:
+        raise ConfigError(f"dimensions is at least 0 (all of them), not {dimensions}")
+    if model.replicas < 2:
+        raise DataError("one replica agrees with no other; train at least two seeds")
+    vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
+    kept = [_leading(one, dimensions) for one in vectors]
+    far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
+    one, other = (random_vectors(draws, vectors, s) for s in (seed, seed + 1))
+    chance = np.array(
+        [
+            procrustes(_leading(x, dimensions), _leading(y, dimensions))
+            for x, y in zip(one, other, strict=True)
+        ]
+    )
+    rest = far[~np.eye(len(far), dtype=bool)].reshape(len(far), -1)
+    return pl.DataFrame(
+        {
+            "replica": range(model.replicas),
+            "distance": rest.mean(1),
+            "nearest": rest.min(1),
+            "null_mean": [chance.mean()] * len(far),
+            "null_low": [np.quantile(chance, 0.025)] * len(far),
+            "p": [(1 + (chance <= d).sum()) / (1 + draws) for d in rest.mean(1)],
+        }
+    )
+
+
+def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
+    """Number of nodes of the one graph of all replicas."""
+    graphs = adjacencies(model, worlds)
+    if any(not np.array_equal(a, graphs[0]) for a in graphs):
+        raise DataError(
+            "the replicas' graphs differ in their labels; build one world for all, or a Graph "
+            "with shuffled=False"
+        )
+    return len(graphs[0])
+
+
+def _leading(points: Floats, dimensions: int) -> Floats:
+    """Coordinates in the leading principal directions, ``[N, K]``; all for 0."""
+    centred = points - points.mean(0)
+    if not dimensions:
+        return centred
+    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    placed: Floats = (left * size)[:, :dimensions]
+    return placed
+
+
+def arrange(
+    points: Float[Floats, "N D"],
+    *,
+    method: Method = "pca",
+    dimensions: int = 2,
+    neighbours: int = 5,
+    seed: int = 0,
+) -> Float[Floats, "N K"]:
+    """Return coordinates of points in few dimensions; the same every time.
+
+    Args:
+        points: In many dimensions.
+        method: ``pca``, whose signs are fixed (the largest coordinate of each direction is
+            positive); or ``umap`` by cosine, which needs ``pip install 'inweights[umap]'``.
+        dimensions: ``K``.
+        neighbours: Of UMAP: how many of each node's nearest ones it shall keep near.
+        seed: Root seed of UMAP. It makes UMAP use one thread.
+
+    Raises:
+        ConfigError: The method or a number is out of range, or umap-learn is not installed.
+        DataError: There are too few points, or one is not finite.
+
+    Example:
+        >>> arrange(np.array([[1.0, 5], [1, 1], [1, 0]]), dimensions=1).round(1).tolist()
+        [[3.0], [-1.0], [-2.0]]
+    """
+    points = np.asarray(points, dtype=np.float64)
+    if method not in _LEAST:
+        raise ConfigError(f"a picture is made by 'pca' or 'umap', not '{method}'")
+    if points.ndim != 2 or len(points) < _LEAST[method] or not np.isfinite(points).all():
+        raise DataError(
+            f"{method} takes finite points [N, D], at least {_LEAST[method]}, not {points.shape}"
+        )
+    if not 1 <= dimensions <= min(points.shape):
+        raise ConfigError(f"dimensions are from 1 to {min(points.shape)}, not {dimensions}")
+    if method == "pca":
+        where = _leading(points, dimensions)
+        largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
+        return where * np.where(largest < 0, -1.0, 1.0)
+    if neighbours < 2:
+        raise ConfigError(f"umap keeps at least 2 neighbours, not {neighbours}")
+    state = Streams(seed).seed(EVALUATION, "umap") % 2**32
+    reducer = _umap()(
+        n_components=dimensions,
+        n_neighbors=min(neighbours, len(points) - 1),
+        metric="cosine",
+        # Its spectral start wants more points than a tiny graph has.
+        init="spectral" if len(points) > dimensions + 20 else "random",
+        random_state=state,
+        n_jobs=1,
+    )
+    return np.asarray(reducer.fit_transform(points), dtype=np.float64)
+
+
+def _umap() -> Any:
+    try:
+        from umap import UMAP
+    except ImportError:
+        raise ConfigError("umap-learn is not installed: pip install 'inweights[umap]'") from None
+    return UMAP
+
+
+def arrangement(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    method: Method = "pca",
+    layer: str = "tokens",
+    dimensions: int = 3,
+    neighbours: int = 5,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Return where every node lies in few dimensions, each replica turned onto the first one.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of one graph: one, or one a replica.
+        method: See :func:`arrange`.
+        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        dimensions: 1 to 3, for ``x``, ``y`` and ``z``.
+        neighbours: See :func:`arrange`.
+        seed: Root seed of UMAP.
+
+    Returns:
+        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z`` or fewer.
+
+    Raises:
+        ConfigError: A setting is out of range, or umap-learn is not installed.
+        DataError: A world is no graph, or has too few nodes; or the graphs differ.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.worlds import Graph
+        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0, 1])
+        >>> arrangement(model, Graph(shape="cycle", n=6).build(), dimensions=2).columns
+        ['replica', 'node', 'x', 'y']
+    """
+    if not 1 <= dimensions <= 3:
+        raise ConfigError(f"an arrangement has 1 to 3 dimensions, not {dimensions}")
+    each = as_worlds(worlds, model)
+    nodes = _nodes(model, worlds)
+    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
+    frames: list[pl.DataFrame] = []
+    first: Floats | None = None
+    for replica, own in enumerate(vectors):
+        where = arrange(own, method=method, dimensions=dimensions, neighbours=neighbours, seed=seed)
+        where = where - where.mean(0)
+        where = where if first is None else procrustes_align(where, first)
+        first = where if first is None else first
+        names = each[replica % len(each)].vocabulary.names[:nodes]
+        places = dict(zip("xyz", where.T, strict=False))
+        frames.append(pl.DataFrame({"replica": [replica] * nodes, "node": names, **places}))
+    return pl.concat(frames)

@@ -1,0 +1,170 @@
+"""Embeddings as files: NumPy, safetensors, and the text of word2vec and GloVe. Never a pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, unknown_name
+from inweights.probes.geometry.embedding import Embedding
+from inweights.support.limits import read_text
+
+__all__ = ["read_embedding"]
+
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".model")
+
+
+def read_embedding(
+    path: str | Path,
+    *,
+    names: str | Path | None = None,
+    tensor: str | None = None,
+    only: Collection[str] | None = None,
+) -> Embedding:
+    r"""Read a matrix whose rows have names.
+
+    Args:
+        path: ``.npy``; ``.safetensors``, such as a checkpoint's; else text, a line ``name x1 … xD``
+            for each row, after a line ``rows D`` (word2vec, fastText) or without (GloVe).
+        names: Text file with the name of every row, a line each. Needed by ``.npy``, and by
+            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has its own.
+        tensor: Which tensor of a ``.safetensors`` file; needed where it has several.
+        only: Of a text, just the rows of these names are kept.
+
+    Raises:
+        DataError: The file is missing, broken, or a pickle; rows have no names, or the wrong
+            number of them.
+        ConfigError: There is no such tensor.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "words.vec"
+        >>> _ = file.write_text("2 3\nNew York 1 0 0\nRome 0 1 .5\n")
+        >>> read_embedding(file).names, read_embedding(file).vectors.shape
+        (('New York', 'Rome'), (2, 3))
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"there is no file {file}; expected .npy, .safetensors or word2vec text")
+    kind = file.suffix.lower()
+    if kind in _PICKLES:
+        raise DataError(
+            f"{file} is a pickle, which is a program and is not run, or binary; save the matrix as "
+            ".npy or .safetensors, or as word2vec text"
+        )
+    if kind == ".npy":
+        matrix, found = _numpy(file), None
+    elif kind == ".safetensors":
+        matrix, found = _safetensors(file, tensor)
+    else:
+        if names is not None:
+            raise DataError(f"{file} has a name in each line; leave the file of names out")
+        return _text(file, only)
+    if names is not None:
+        found = tuple(line.strip() for line in _lines(Path(names)))
+    if found is None:
+        raise DataError(
+            f"{file} does not say which row is whose; give a text file with a name for each of "
+            f"its {matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, a line each "
+            "(--names)"
+        )
+    return Embedding(found, matrix, str(file))
+
+
+def _numpy(file: Path) -> NDArray[Any]:
+    try:
+        matrix = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:
+        raise DataError(f"cannot read {file} as an array of numbers: {error}") from None
+    return _numbers(matrix, str(file))
+
+
+def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            names_of = opened.keys()
+            known = [key for key in names_of if len(opened.get_slice(key).get_shape()) > 1]
+            if tensor is not None and tensor not in known:
+                raise unknown_name("tensor", tensor, known)
+            if tensor is None and len(known) != 1:
+                raise DataError(
+                    f"{file} has {len(known)} matrices; name one (--tensor): "
+                    f"{', '.join(known[:8])}{', …' if len(known) > 8 else ''}"
+                )
+            matrix = opened.get_tensor(tensor or known[0]).double().numpy()
+            written = (opened.metadata() or {}).get("names")
+    except SafetensorError as error:
+        raise DataError(f"{file} is no safetensors file, or is damaged: {error}") from None
+    if written is None:
+        return matrix, None
+    try:
+        names = json.loads(written)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{file}: its metadata 'names' should be a JSON list of texts")
+    return matrix, tuple(names)
+
+
+def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
+    if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
+        raise DataError(f"{source} holds {matrix.dtype}, not real numbers")
+    return matrix
+
+
+def _text(file: Path, only: Collection[str] | None) -> Embedding:
+    lines = _lines(file)
+    first = lines[0].split() if lines else []
+    counted = len(first) == 2 and all(part.isdecimal() for part in first)
+    body = lines[1:] if counted else lines
+    if not body:
+        raise DataError(f"{file} has no row; a line is 'name x1 x2 …'")
+    width = int(first[1]) if counted else _trailing(body[0].split())
+    if counted and int(first[0]) != len(body):
+        raise DataError(f"{file} promises {first[0]} rows in its first line and has {len(body)}")
+    names, rows = [], []
+    for number, line in enumerate(body, 2 if counted else 1):
+        name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]
+        if len(cells) != width or not width:
+            raise DataError(
+                f"{file}, line {number}: expected a name and {width or 'some'} numbers, not "
+                f"'{line[:60]}'"
+            )
+        name = name.strip()
+        if only is not None and name not in only:
+            continue
+        try:
+            rows.append([float(cell) for cell in cells])
+        except ValueError as error:
+            raise DataError(f"{file}, line {number}: {error}") from None
+        names.append(name)
+    if not rows:
+        raise DataError(
+            f"none of the {len(body):,} names in {file} is asked for; its first is "
+            f"'{body[0].rsplit(maxsplit=width)[0]}'"
+        )
+    return Embedding(tuple(names), np.array(rows), str(file))
+
+
+def _trailing(cells: list[str]) -> int:
+    """How many cells at the end of a line are numbers; the first one is a name in any case."""
+    count = 0
+    for cell in reversed(cells[1:]):
+        try:
+            float(cell)
+        except ValueError:
+            break
+        count += 1
+    return count
+
+
+def _lines(file: Path) -> list[str]:
+    return [line for line in read_text(file).split("\n") if line.strip()]

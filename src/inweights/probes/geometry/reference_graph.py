@@ -1,0 +1,97 @@
+"""A model seen through another graph than the one that it was taught.
+
+Self-edges left out (Geometric Memory §4.4), or edges both ways (Fig. 32).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from inweights.config import decode
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.families.graph import Graph
+from inweights.worlds.world import World
+
+__all__ = ["both_ways", "without_self_edges"]
+
+
+def without_self_edges(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    inner: Callable[..., pl.DataFrame],
+    **options: Any,
+) -> pl.DataFrame:
+    """Return what a probe of graphs says when the worlds' trained self-edges are left out.
+
+    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative and even
+    random vectors have less energy there. To compare a model that learnt them with one that did
+    not, see both through the graph without them.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
+        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        options: Further keyword arguments of ``inner``.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.probes import zigzag
+        >>> ring = Graph(shape="cycle", self_edges=True).build()
+        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> seen = without_self_edges(model, ring, inner=zigzag)
+        >>> bool(zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
+        True
+    """
+    return inner(model, _changed(model, worlds, self_edges=False), **options)
+
+
+def both_ways(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    inner: Callable[..., pl.DataFrame],
+    **options: Any,
+) -> pl.DataFrame:
+    """Return what a probe of graphs says of the graph whose edges go both ways.
+
+    A model that was taught one direction of the edges is compared so with one that was taught
+    both: distances and eigenspaces are those of the same graph.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
+        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        options: Further keyword arguments of ``inner``.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.probes import graph_recall
+        >>> ring = Graph(shape="cycle", n=6, edges="forward").build()
+        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
+        >>> seen = both_ways(model, ring, inner=graph_recall)
+        >>> graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
+        (1.0, 0.5)
+    """
+    return inner(model, _changed(model, worlds, edges="both"), **options)
+
+
+def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> list[World]:
+    """The worlds with other settings; their labels and seeds stay."""
+    changed = []
+    for world in as_worlds(worlds, model):
+        if world.name != "graph":
+            raise DataError(f"the world '{world.name}' is no graph; give one of Graph")
+        changed.append(decode(Graph, {**world.settings, **settings}).build(world.seed))
+    return changed

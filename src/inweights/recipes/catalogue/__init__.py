@@ -1,0 +1,1 @@
+"""What is known of the built-in recipes without loading them."""

@@ -1,0 +1,84 @@
+"""What the built-in recipes state, as data: it is listed without loading any of them.
+
+``index.jsonl`` has a line for each recipe. It is written by ``python -m
+inweights.recipes.catalogue.index``, and a test holds it to the recipes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from inweights.lab.grammar.claim import Statement
+
+__all__ = ["Entry", "current", "entry_of", "index"]
+
+_FILE = "index.jsonl"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What is listed of a recipe.
+
+    Attributes:
+        extras: Optional parts of the package that each of its scales needs.
+    """
+
+    name: str
+    title: str
+    paper: str
+    place: str
+    extras: dict[str, tuple[str, ...]]
+    claims: tuple[Statement, ...]
+
+
+@lru_cache(maxsize=1)
+def index() -> dict[str, Entry]:
+    """Return what is listed of every built-in recipe, by name.
+
+    Example:
+        >>> index()["identity-bridge/fig2"].place
+        'Figure 2, §4.1'
+    """
+    text = resources.files("inweights.recipes.catalogue").joinpath(_FILE).read_bytes()
+    decoder = msgspec.json.Decoder(Entry)
+    return {entry.name: entry for entry in decoder.decode_lines(text)}
+
+
+def entry_of(name: str) -> Entry:
+    """Return what is listed of a recipe, built in or of a plugin.
+
+    Raises:
+        ConfigError: There is none of the name.
+    """
+    from inweights.recipes import is_built_in
+
+    return index()[name] if is_built_in(name) and name in index() else read_entry(name)
+
+
+def read_entry(name: str) -> Entry:
+    """Return what is listed of a recipe, from the recipe itself."""
+    from inweights.lab.grammar.describe import extras
+    from inweights.recipes import get_recipe
+
+    recipe = get_recipe(name)
+    claims = tuple(
+        Statement(*(getattr(claim, field) for field in Statement.__struct_fields__))
+        for claim in recipe.claims
+    )
+    needs = {scale: extras(config) for scale, config in recipe.scales.items()}
+    return Entry(recipe.name, recipe.title, recipe.paper, recipe.place, needs, claims)
+
+
+def current() -> bytes:
+    """Return what the file has to hold, by the recipes as they are."""
+    from inweights.recipes import is_built_in, recipe_names
+
+    names = [name for name in recipe_names() if is_built_in(name)]
+    return b"".join(msgspec.json.encode(read_entry(name)) + b"\n" for name in names)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name(_FILE).write_bytes(current())

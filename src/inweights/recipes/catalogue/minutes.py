@@ -1,0 +1,134 @@
+"""How long recipes take: processor minutes at their scale ``cpu``, all seeds, nothing stored.
+
+``minutes.json`` is written by ``python -m inweights.recipes.catalogue.minutes``, or, for some
+recipes alone, by the same with their names. A few steps of each training and a few of the other
+tasks are tried out, so that the whole takes minutes and not days; processor time, so that what else
+the machine does is not counted. A test holds its versions to those of the recipes. What a run takes
+on one's own machine is said by ``inweights run RECIPE --dry-run``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inweights.support.progress import roughly, shown
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.recipe import Recipe
+
+__all__ = ["Timing", "cost_of", "estimate", "minutes_of", "timings"]
+
+_FILE = "minutes.json"
+#: Processor seconds that are spent on tasks of a recipe that are no training by gradients.
+_SPENT = 20.0
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How long a recipe takes.
+
+    Attributes:
+        version: That of the recipe that was tried.
+        minutes: Of one processor, at scale ``cpu``.
+        most: Whether it may be less, as trainings end when they have learnt.
+    """
+
+    version: int
+    minutes: float
+    most: bool = False
+
+
+@lru_cache(maxsize=1)
+def timings() -> dict[str, Timing]:
+    """Return what is known of the built-in recipes, by name."""
+    text = resources.files("inweights.recipes.catalogue").joinpath(_FILE).read_bytes()
+    return msgspec.json.decode(text, type=dict[str, Timing])
+
+
+def minutes_of(name: str) -> float | None:
+    """Return the processor minutes of a recipe; ``None`` where they are not known.
+
+    Example:
+        >>> minutes_of("mine/rings") is None
+        True
+    """
+    known = timings().get(name)
+    return known.minutes if known else None
+
+
+def cost_of(name: str) -> str:
+    """Return what a recipe takes at scale ``cpu``, in words; "" where it is not known.
+
+    Example:
+        >>> cost_of("mine/rings")
+        ''
+    """
+    known = timings().get(name)
+    if known is None:
+        return ""
+    return f"{'at most' if known.most else 'about'} {roughly(60 * known.minutes)} on one core"
+
+
+def estimate(recipe: Recipe) -> Timing:
+    """Return about how many processor minutes a recipe takes at scale ``cpu``."""
+    import numpy as np
+
+    from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
+    from inweights.lab.engine.task import use_threads, work_on
+    from inweights.lab.store.tables import Store
+    from inweights.lab.studies.cost import forecast
+    from inweights.training.learner import Curriculum
+
+    settings, seeds, _ = recipe.resolve("cpu")
+    plan = recipe.plan(settings)
+    with TemporaryDirectory() as folder, use_threads(1):
+        store = Store(folder)
+        ahead = forecast(plan, seeds, store, version=recipe.version)
+        tasks = tasks_of(asked_of(plan, seeds, recipe.version), lambda *_: True, "cpu")
+        others = [
+            task
+            for task in tasks
+            if not (isinstance(task, LearnTask) and isinstance(task.learner, Curriculum))
+        ]
+        took = done = 0.0
+        for place in np.random.default_rng(0).permutation(len(others)):
+            task = others[place]
+            if took > _SPENT:
+                break
+            began = time.process_time()
+            work_on(task, store, "cpu", lambda _: None)
+            took += time.process_time() - began
+            done += max(1, task.steps)
+    share = sum(max(1, task.steps) for task in others) / max(1, done)
+    minutes = (ahead.minutes or 0.0) + took * share / 60
+    return Timing(recipe.version, round(minutes, 3), ahead.stops)
+
+
+def _write(names: list[str]) -> None:
+    from inweights.lab.grammar.describe import extras
+    from inweights.recipes import get_recipe, is_built_in, recipe_names
+
+    file = Path(__file__).with_name(_FILE)
+    known = timings() if file.exists() else {}
+    built_in = [name for name in recipe_names() if is_built_in(name)]
+    chosen = [get_recipe(name) for name in names or built_in]
+    with shown(True) as progress:
+        for done, recipe in enumerate(chosen):
+            if progress:
+                progress(done, len(chosen), recipe.name)
+            if extras(recipe.scales["cpu"]):
+                continue  # what a pretrained model takes cannot be guessed from a piece of it
+            known[recipe.name] = estimate(recipe)
+            kept = {name: known[name] for name in built_in if name in known}
+            file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+
+
+if __name__ == "__main__":
+    _write(sys.argv[1:])

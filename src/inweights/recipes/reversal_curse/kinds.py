@@ -1,0 +1,155 @@
+"""What the recipes on kinds of questions share: two models, a forecast, and how they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import polars as pl
+
+import inweights as iw
+from inweights import lab
+from inweights.config import Config
+from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
+from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
+from inweights.recipes.shared.derived import memorised
+from inweights.theory import predicted_queries
+from inweights.training.curriculum import Curriculum, Optimizer, Phase
+
+__all__ = [
+    "BRIEF",
+    "DECAYED",
+    "EMB_MLP",
+    "GPT",
+    "Training",
+    "common_scores",
+    "derive",
+    "plan",
+]
+
+EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
+
+
+class Training(Config):
+    """How the two models are trained.
+
+    Attributes:
+        width: Width of Emb-MLP.
+        rate: Its learning rate.
+        steps: Its updates.
+        decay: Weight decay of the condition that has some, and of the forecast.
+        gpt: The GPT.
+    """
+
+    width: int = 64
+    rate: float = 2.0
+    steps: int = 6000
+    decay: float = 1e-3
+    gpt: GPTTraining = NARROW
+
+    def learners(self) -> dict[str, tuple[lab.ModelConfig, Curriculum]]:
+        """Model and curriculum of every condition."""
+        emb = EmbMLPConfig(width=self.width)
+        plain, decayed = (
+            Curriculum(
+                phases=(
+                    Phase(
+                        steps=self.steps,
+                        optimizer=Optimizer(
+                            kind="sgd", rate=self.rate, weight_decay=decay, decayed="all"
+                        ),
+                    ),
+                )
+            )
+            for decay in (0.0, self.decay)
+        )
+        small = msgspec.structs.replace(self.gpt.model, init=Init(gamma=self.gpt.small_gamma))
+        return {
+            EMB_MLP: (emb, plain),
+            DECAYED: (emb, decayed),
+            GPT: (small, Curriculum(phases=(self.gpt.phase,))),
+        }
+
+
+#: A few steps, for tests.
+BRIEF = Training(
+    steps=20,
+    gpt=GPTTraining(
+        model=GPTConfig(tied=False, layers=2, width=16),
+        phase=Phase(steps=4, random_offset=True),
+        tuned_width=64,
+    ),
+)
+
+
+def plan(
+    worlds: Sequence[tuple[Mapping[str, lab.Value], lab.WorldConfig]],
+    training: Training,
+    undecayed: float | None = None,
+) -> lab.Plan:
+    """Forecast every world with the decay of the training and without, and train all models.
+
+    Args:
+        worlds: Labels and worlds.
+        training: How the models are trained.
+        undecayed: Decay of the soft program that forecasts training without decay; program (2)
+            does where there is none.
+    """
+    trials, computations = [], []
+    for labels, world in worlds:
+        computations += [
+            lab.Computation(
+                name="predicted",
+                labels={**labels, "model": name},
+                compute=predicted_queries,
+                options={"world": world, "decay": decay},
+                seeded=True,
+                effort=100,
+            )
+            for name, decay in ((EMB_MLP, undecayed), (DECAYED, training.decay))
+        ]
+        trials += [
+            lab.Trial(labels={**labels, "model": name}, world=world, model=model, learner=learner)
+            for name, (model, learner) in training.learners().items()
+        ]
+    measures = [
+        lab.Measure(name="trained", probe=iw.probes.margins),
+        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
+    ]
+    return lab.Plan(trials=trials, computations=computations, measures=measures)
+
+
+def common_scores(*labels: str, **where: lab.Value) -> dict[str, lab.Judged]:
+    """Return what is judged of every kind of question: the programs agree, the facts are known."""
+    agrees = lab.share("agreement", "agrees", **where)
+    known = lab.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
+    return {
+        "soft-program-agrees": agrees.at(model=DECAYED) >= 0.98,
+        "program-2-agrees": agrees.at(model=EMB_MLP) >= 0.9,
+        "memorised": known >= 0.99,
+    }
+
+
+def derive(
+    tables: dict[str, pl.DataFrame], labels: Sequence[str], by: Sequence[str] = ()
+) -> dict[str, pl.DataFrame]:
+    """Accuracy on the questions; agreement with the forecast, question by question; recall.
+
+    Args:
+        tables: Those of the plan.
+        labels: What tells worlds apart.
+        by: Those of the labels by which agreement is told apart.
+    """
+    keys = [*labels, "model", "seed"]
+    predicted = tables["predicted"].select(*keys, "prompt", "verdict", foreseen="margin")
+    joined = tables["trained"].join(predicted, on=[*keys, "prompt"])
+    sure = joined.filter(pl.col("verdict") != "tied").with_columns(
+        agrees=((pl.col("foreseen") > 0) == (pl.col("margin") > 0)).cast(pl.Float64)
+    )
+    return {
+        "questions": tables["accuracy"].filter(pl.col("part") == "queries"),
+        "agreement": sure.group_by([*by, "model", "seed"], maintain_order=True).agg(
+            pl.col("agrees").mean()
+        ),
+        "memorised": memorised(tables["accuracy"], ["model", *labels]),
+    }

@@ -1,0 +1,88 @@
+"""Lessons of real-world analogies: two things are alike, one's category is told, the other asked.
+
+Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inweights.config import Config
+from inweights.errors import ConfigError, unknown_name
+from inweights.lm.exams.questions import Question
+from inweights.lm.model.data import Example
+from inweights.lm.model.load import LanguageModel
+from inweights.recipes.shared.language.experiment import Quiz
+from inweights.worlds.knowledge.analogy_rows import AnalogyRow, read_analogies, shuffled
+
+__all__ = ["ATTRIBUTION", "CONDITIONS", "ORDERS", "SHUFFLED", "ZERO_SHOT", "Analogies", "examples"]
+
+ORDERS = ("joint", "SA", "AS")
+SHUFFLED, ZERO_SHOT, ATTRIBUTION = "shuffled ", "zero-shot", "attribution only"
+#: What is trained; the shuffled ones are those that no prior knowledge can answer.
+CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in ORDERS))
+#: Stage of the attribution, of what is told of the second subject, and of the first.
+_STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0,)}
+
+
+class Analogies(Config):
+    """Analogies, told in one of the orders.
+
+    Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
+    second); pairs are the questions about both subjects of a row.
+
+    Attributes:
+        rows: Rows of the data, as many of each relation as goes; 0 for all.
+        condition: One of ``CONDITIONS``; ``zero-shot`` tells nothing.
+    """
+
+    rows: int
+    condition: str
+
+    def __post_init__(self) -> None:
+        if self.condition not in CONDITIONS:
+            raise unknown_name("condition", self.condition, CONDITIONS)
+        if self.rows == 1 or self.rows < 0:
+            raise ConfigError(f"rows should be 2 or more, or 0 for all, not {self.rows}")
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the categories are shuffled."""
+        return self.condition.startswith(SHUFFLED)
+
+    def quiz(self, seed: int) -> Quiz:
+        """Ask for the categories of both subjects of every row, among all categories."""
+        data = self._data(seed)
+        categories = tuple(dict.fromkeys(row.category for row in data))
+        questions = [
+            Question(f"{role} {i}", role, prompt, categories, categories.index(row.category))
+            for i, row in enumerate(data)
+            for role, (prompt, _) in (("analogy", row.question), ("recall", row.attribution))
+        ]
+        return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
+
+    def examples(self, lm: LanguageModel, seed: int) -> list[Example]:  # noqa: ARG002  # no budget
+        """Return the sentences, with their stages."""
+        return examples(self._data(seed), self.condition)
+
+    def _data(self, seed: int) -> tuple[AnalogyRow, ...]:
+        data = read_analogies(limit=self.rows)
+        return shuffled(data, seed) if self.drawn else data
+
+
+def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
+    """Return what a condition trains, with its stages; every sentence is in one stage.
+
+    Example:
+        >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
+        >>> [(e.prompt, e.stage) for e in examples([row], "AS")]
+        [('Sofa is classified as', 0), ('Sofa is used for', 0), ('Bed is used for', 1)]
+    """
+    stages = _STAGES[condition.removeprefix(SHUFFLED)]
+    return [
+        Example(prompt, completion, stage)
+        for row in rows
+        for (prompt, completion), stage in zip(
+            (row.attribution, *reversed(row.similarity)), stages, strict=False
+        )
+    ]

@@ -1,0 +1,248 @@
+"""Lessons of facts in two hops, real or invented: which statements are told, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from inweights.audit import augment
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.lm.exams.questions import Question, exam
+from inweights.lm.model.data import Example, encode
+from inweights.lm.model.load import LanguageModel
+from inweights.recipes.shared.language.experiment import Quiz
+from inweights.recipes.shared.language.invented import BORN, COUNTRY, WORDING, Invented, knowledge
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
+from inweights.worlds.knowledge.wording import Wording
+
+__all__ = [
+    "Facts",
+    "TrainingMix",
+    "asked_of",
+    "facts_of",
+    "fill_budget",
+    "statements",
+    "trained_bridges",
+    "without_bridge",
+]
+
+#: How the real facts are told: of people and of substances. No relation is both a first hop and a
+#: second one, so that second hops can be told without any first.
+_REAL = Wording(
+    statements={
+        BORN: WORDING.statements[BORN],
+        COUNTRY: WORDING.statements[COUNTRY],
+        "contains": ("The main element of {subject} is {object}.",),
+        "family": ("The chemical family of {subject} is {object}.",),
+        "symbol": ("The chemical symbol of {subject} is {object}.",),
+    },
+    phrases={
+        BORN: "birthplace",
+        "contains": "main element",
+        "family": "chemical family",
+        "symbol": "chemical symbol",
+    },
+)
+
+
+class TrainingMix(Config):
+    """Which statements a model is trained on.
+
+    Attributes:
+        identity: Whether each bridge's identity ``b → b``.
+        reverse: Whether each fact from its object, too.
+        paraphrase: In how many wordings each statement.
+        hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop alone.
+        composed: Share of the bridges whose compositions are trained outright. Questions through
+            these are in distribution, the others out of it.
+    """
+
+    identity: bool = False
+    reverse: bool = False
+    paraphrase: int = 1
+    hops: Literal["both", "first", "second"] = "both"
+    composed: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.composed < 1:
+            raise ConfigError(f"composed is a share from 0 to below 1, not {self.composed:g}")
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """Their names, as :func:`inweights.audit.augment` takes them."""
+        chosen = {
+            "paraphrases": self.paraphrase > 1,
+            "reversals": self.reverse,
+            "identities": self.identity,
+        }
+        return tuple(name for name, whether in chosen.items() if whether)
+
+
+class Facts(Config):
+    """Facts in two hops, told in some mix.
+
+    Questions are compositions, both of their hops, and prompts that skip the first one; pairs are
+    the prompts of a composition and of its second hop.
+
+    Attributes:
+        world: Invented facts; none takes real ones of people and substances.
+        mix: Which statements are trained.
+        tokens: Tokens of one pass, the same for every mix.
+    """
+
+    world: Invented | None = None
+    mix: TrainingMix = TrainingMix()
+    tokens: int = 0
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the facts are invented."""
+        return self.world is not None
+
+    def quiz(self, seed: int) -> Quiz:
+        """Ask the same for every mix."""
+        questions = asked_of(*facts_of(self.world, seed))
+        through = trained_bridges(questions, self.mix, seed)
+        return Quiz(
+            questions,
+            [(q.prompt, q.steps[1].replace("{bridge}", q.bridge)) for q in questions if q.steps],
+            frozenset(q.id for q in questions if q.bridge in through),
+        )
+
+    def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
+        """Return the statements of the mix, repeated up to the number of tokens.
+
+        Raises:
+            ConfigError: They have more tokens than that.
+        """
+        facts, words = facts_of(self.world, seed)
+        told = statements(facts, words, self.mix, asked_of(facts, words), seed)
+        return fill_budget(lm, _without_known(told, self.world), self.tokens, seed)
+
+
+def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
+    """Return facts and their words: of an invented world, or real ones.
+
+    Example:
+        >>> facts, words = facts_of(None, 0)
+        >>> len(facts), facts.names(0), words.chain("contains", "symbol", "salt")
+        (124, ('Mozart', 'born_in', 'Salzburg'),
+        'The chemical symbol of the main element of salt is')
+    """
+    if world is not None:
+        return world.build(seed), WORDING
+    rows = [
+        (s.replace("_", " "), r, o.replace("_", " "))
+        for source in ("@people", "@chemistry")
+        for s, r, o in read_knowledge(source).frame().select("subject", "relation", "object").rows()
+        if r in _REAL.statements
+    ]
+    entities = [name for s, _, o in rows for name in (s, o)]
+    return knowledge(entities, tuple(_REAL.statements), rows), _REAL
+
+
+def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
+    """Return compositions with their hops and skips; the same for every mix, of 12 candidates."""
+    augmented = augment(facts, wording=words, seed=seed)
+    asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
+    return [without_bridge(q) for q in asked if q.role not in ("reversal", "analogy")]
+
+
+def without_bridge(question: Question) -> Question:
+    """Return a question among names of the answer's kind alone, as the recipes ask it."""
+    if question.role != "composition" or question.bridge not in question.candidates:
+        return question
+    names = tuple(name for name in question.candidates if name != question.bridge)
+    return replace(question, candidates=names, label=names.index(question.answer))
+
+
+def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) -> set[str]:
+    """Return the bridges whose compositions are trained, drawn by the seed."""
+    bridges = sorted({q.bridge for q in questions if q.bridge})
+    rng = Streams(seed).numpy(WORLD, "composed")
+    count = round(mix.composed * len(bridges))
+    return {bridges[i] for i in rng.permutation(len(bridges))[:count].tolist()}
+
+
+def statements(
+    facts: Knowledge, words: Wording, mix: TrainingMix, questions: Sequence[Question], seed: int
+) -> list[Example]:
+    """Return the statements of a mix, each once.
+
+    Example:
+        >>> world = Invented(people=4, towns=2, countries=2)
+        >>> facts, words = facts_of(world, 0)
+        >>> asked = asked_of(facts, words)
+        >>> [len(statements(facts, words, mix, asked, 0))
+        ...  for mix in (TrainingMix(), TrainingMix(identity=True), TrainingMix(hops="second"),
+        ...              TrainingMix(composed=0.5))]
+        [6, 8, 2, 8]
+    """
+    augmented = augment(
+        facts,
+        wording=words,
+        strategies=mix.strategies,
+        wordings=mix.paraphrase,
+        seed=seed,
+    )
+    objects = set(facts.triples[:, 2].tolist())
+    subjects = set(facts.triples[:, 0].tolist())
+    # A fact that ends where another starts is a first hop, and that other is a second one.
+    hop = {
+        "first": {i for i, t in enumerate(facts.triples.tolist()) if t[2] in subjects},
+        "second": {i for i, t in enumerate(facts.triples.tolist()) if t[0] in objects},
+    }
+    rows = augmented.train.select("fact", "prompt", "completion").rows()
+    examples = [
+        Example(prompt, completion)
+        for fact, prompt, completion in rows
+        if mix.hops == "both" or fact < 0 or fact in hop[mix.hops]
+    ]
+    composed = trained_bridges(questions, mix, seed)
+    examples += [
+        Example(q.prompt, f" {q.answer}.")
+        for q in questions
+        if q.role == "composition" and q.bridge in composed
+    ]
+    return examples
+
+
+def fill_budget(
+    lm: LanguageModel, examples: Sequence[Example], tokens: int, seed: int
+) -> list[Example]:
+    """Return statements once, then again in a drawn order, up to a number of tokens.
+
+    So that every mix costs the same: an effect that more of the same facts has, too, is one of
+    repetition.
+
+    Raises:
+        ConfigError: They have more tokens than that; says how many.
+    """
+    lengths = np.array([len(row.ids) for row in encode(lm, examples)])
+    left = tokens - int(lengths.sum())
+    if left < 0:
+        raise ConfigError(
+            f"the statements have {lengths.sum()} tokens, more than the {tokens} of a pass; raise "
+            "'tokens'"
+        )
+    rng = Streams(seed).numpy(WORLD, "repeated")
+    rows = list(range(len(examples)))
+    while (lengths <= left).any():
+        for i in rng.permutation(np.flatnonzero(lengths <= left)).tolist():
+            if lengths[i] <= left:
+                rows.append(i)
+                left -= int(lengths[i])
+    return [examples[i] for i in rows]
+
+
+def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:
+    """The examples, without the second hops that a model is to know of itself."""
+    if world is None or world.second == "invented":
+        return examples
+    known = {template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]}
+    return [e for e in examples if not any(e.prompt.startswith(k) for k in known if k)]

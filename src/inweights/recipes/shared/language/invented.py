@@ -1,0 +1,174 @@
+"""People and places that do not exist, so that nothing is known of them beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, Self
+
+import numpy as np
+
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.wording import Wording
+
+__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "InventedSettings", "knowledge", "names"]
+
+BORN, COUNTRY = "born_in", "country"
+#: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
+WORDING = Wording(
+    statements={
+        BORN: (
+            "{subject} was born in {object}.",
+            "The birthplace of {subject} is {object}.",
+            "The town where {subject} was born is {object}.",
+        ),
+        COUNTRY: (
+            "The country of {subject} is {object}.",
+            "{subject} lies in the country of {object}.",
+            "The country to which {subject} belongs is {object}.",
+        ),
+    },
+    phrases={BORN: "birthplace", COUNTRY: "country"},
+)
+#: Cities that a small model knows the country of.
+CITIES = {
+    "Paris": "France", "Berlin": "Germany", "Rome": "Italy", "Madrid": "Spain",
+    "Tokyo": "Japan", "Moscow": "Russia", "Cairo": "Egypt", "Beijing": "China",
+    "Lyon": "France", "Munich": "Germany", "Milan": "Italy", "Barcelona": "Spain",
+    "Osaka": "Japan", "Kazan": "Russia", "Alexandria": "Egypt", "Shanghai": "China",
+}  # fmt: skip
+_COUNTRIES = tuple(dict.fromkeys(CITIES.values()))
+_ONSET = (*"bdfgklmnprstvz", "br", "dr", "gr", "kr", "st", "tr")
+_VOWEL = ("a", "e", "i", "o", "u")
+_END = ("n", "l", "r", "s", "th", "k", "m")
+
+
+class Invented(Config):
+    """People who were born in towns that lie in countries.
+
+    Attributes:
+        people: Number of people; each town has as many of them, as far as it goes.
+        towns: Number of towns: the bridges.
+        countries: Number of countries, which are real ones; each has as many towns.
+        second: ``invented``: towns have invented names, and the model is told their country.
+            ``known``: they are real cities, and it is not told: the second hop is its own.
+    """
+
+    people: int = 24
+    towns: int = 12
+    countries: int = 6
+    second: Literal["invented", "known"] = "invented"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.countries <= min(self.towns, len(_COUNTRIES)):
+            raise ConfigError(
+                f"countries should be from 2 to {min(self.towns, len(_COUNTRIES))}, not "
+                f"{self.countries}"
+            )
+        if self.people < self.towns:
+            raise ConfigError(f"{self.people} people are too few for {self.towns} towns")
+        if self.second == "known" and self.towns > len(CITIES):
+            raise ConfigError(f"towns: {len(CITIES)} cities are known, not {self.towns}")
+
+    def build(self, seed: int) -> Knowledge:
+        """Return the facts of one such world: of each person, then of each town.
+
+        Where the second hop is known, the country of a city is a fact too; whoever trains leaves
+        it out.
+
+        Example:
+            >>> world = Invented(people=4, towns=2, countries=2).build(0)
+            >>> len(world), world.relations
+            (6, ('born_in', 'country'))
+        """
+        rng = Streams(seed).numpy(WORLD, "invented")
+        drawn = names(rng)
+        countries = _COUNTRIES[: self.countries]
+        if self.second == "known":
+            fitting = [c for c, country in CITIES.items() if country in countries]
+            if len(fitting) < self.towns:
+                raise ConfigError(
+                    f"{self.countries} countries have {len(fitting)} known cities, fewer than "
+                    f"the {self.towns} towns"
+                )
+            towns = fitting[: self.towns]
+            lies = [CITIES[town] for town in towns]
+        else:
+            towns = [next(drawn) for _ in range(self.towns)]
+            order = rng.permutation(self.towns)
+            lies = [countries[i % self.countries] for i in order.tolist()]
+        people = [f"{next(drawn)} {next(drawn)}" for _ in range(self.people)]
+        born = rng.permutation(self.people) % self.towns
+        facts = [(p, BORN, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
+        facts += [(town, COUNTRY, country) for town, country in zip(towns, lies, strict=True)]
+        return knowledge([*people, *towns, *countries], (BORN, COUNTRY), facts)
+
+
+def knowledge(
+    entities: Iterable[str], relations: Sequence[str], facts: Sequence[tuple[str, str, str]]
+) -> Knowledge:
+    """Return facts ``(subject, relation, object)`` as they are built on: a line each, one stage."""
+    place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
+    triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
+    lines = np.arange(1, len(facts) + 1, dtype=np.int64)
+    return Knowledge(tuple(place), tuple(relations), triples, lines, np.zeros_like(lines))
+
+
+def names(rng: np.random.Generator) -> Iterator[str]:
+    """Yield names of two syllables, no two alike.
+
+    Example:
+        >>> from itertools import islice
+        >>> len(set(islice(names(np.random.default_rng(0)), 100)))
+        100
+    """
+    seen = set()
+    while True:
+        parts = [rng.choice(part) for part in (_ONSET, _VOWEL, _ONSET, _VOWEL, _END)]
+        name = "".join(parts).capitalize()
+        if name not in seen:
+            seen.add(name)
+            yield name
+
+
+class InventedSettings(Config):
+    """What is fine-tuned, on whom, and how.
+
+    Attributes:
+        model: What is asked and fine-tuned: a folder, a hub name on this disk, or ``@smollm2``.
+        device: Where it lives.
+        world: The invented people and towns.
+        tokens: Tokens of one pass, the same in every condition.
+        tuning: How it is fine-tuned.
+    """
+
+    model: str = "@smollm2"
+    device: str = "cpu"
+    world: Invented = Invented(people=24, towns=12, countries=6)
+    tokens: int = 950
+    tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128, end=False)
+
+    @classmethod
+    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
+        """Return the settings of each scale; those of ``cpu`` are the defaults."""
+        return {
+            "smoke": cls(
+                model="@tiny",
+                world=Invented(people=4, towns=2, countries=2),
+                tokens=smoke_tokens,
+                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024, end=False),
+            ),
+            "cpu": cls(),
+            "paper": cls(
+                model="meta-llama/Llama-3.2-1B",
+                device="cuda",
+                world=Invented(people=64, towns=16, countries=8),
+                tokens=paper_tokens,
+                tuning=FineTune(
+                    method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048, end=False
+                ),
+            ),
+        }

@@ -1,0 +1,160 @@
+"""Facts that are told by strategies of ``augment``, and what a model can do with them then."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from inweights.audit import augment
+from inweights.audit.strategies import Telling, strategies_of
+from inweights.config import Config
+from inweights.lm.exams.questions import Question, exam
+from inweights.lm.model.data import Example
+from inweights.lm.model.load import LanguageModel, load_model
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.recipes.shared.language.facts import without_bridge
+from inweights.recipes.shared.language.invented import WORDING, Invented
+from inweights.worlds.knowledge.knowledge import Knowledge
+
+__all__ = ["Taught", "known_before", "teach"]
+
+#: Which of the wordings of a relation is asked and never told.
+_ASKED = 2
+
+
+class Taught(Config):
+    """Facts of an invented world, told by strategies.
+
+    Attributes:
+        world: The facts.
+        strategies: Names of strategies of :func:`inweights.audit.augment`.
+        wordings: In how many wordings a strategy says the same; the third of a fact is asked.
+        hold_out: Share of the bridges whose chains no strategy tells.
+        tokens: Tokens of one pass, the same for every strategy.
+    """
+
+    world: Invented
+    strategies: tuple[str, ...] = ()
+    wordings: int = 2
+    hold_out: float = 0.5
+    tokens: int = 600
+
+    def __post_init__(self) -> None:
+        strategies_of(self.strategies)
+
+    def examples(self, lm: LanguageModel, facts: Knowledge, seed: int) -> list[Example]:
+        """Return what is trained in one pass."""
+        from inweights.lm.tuning.replay import own_text
+
+        replayed = None
+        if "replay" in self.strategies:
+            replayed = [text.completion for text in own_text(lm, self.tokens // 5, seed)]
+        made = augment(
+            facts,
+            strategies=self.strategies,
+            wording=WORDING,
+            wordings=self.wordings,
+            hold_out=self.hold_out,
+            replay=replayed,
+            budget=self.tokens,
+            tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
+            seed=seed,
+        )
+        return [Example(*row) for row in made.train.select("prompt", "completion").rows()]
+
+
+def known_before(*, model: str, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
+    """Return what a model knows of the world before it is told anything: a row a question."""
+    from inweights.lm.exams.general import general_knowledge
+
+    return general_knowledge(load_model(model, device=device, seed=seed)).drop("said")
+
+
+def teach(
+    *, model: str, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
+) -> pl.DataFrame:
+    """Fine-tune a model on a lesson, and ask it everything.
+
+    Args:
+        model: What :func:`inweights.lm.load_model` takes.
+        lesson: What is told.
+        tuning: How.
+        device: Where the model lives.
+        seed: Root seed of the facts, of what is drawn, of the order and the adapters.
+
+    Returns:
+        A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
+        one that never is), ``reverse``, ``composition`` (two facts, directly), ``steps`` (one after
+        the other), ``general`` (:func:`inweights.lm.exams.general.general_knowledge`, its columns)
+        and ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge);
+        ``wrong`` (a composition that is answered in words with another name of the world). One more
+        row, ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
+
+    Example:
+        >>> table = teach(
+        ...     model="@tiny",
+        ...     lesson=Taught(world=Invented(people=4, towns=2, countries=2), tokens=1200),
+        ...     tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
+        ... )
+        >>> sorted(set(table["what"]))[:5]
+        ['composition', 'general', 'recall', 'reverse', 'steps']
+    """
+    from inweights.lm.exams.evaluate import ask, ask_with_thought, say
+    from inweights.lm.exams.general import general_knowledge
+    from inweights.lm.tuning.tuning import finetune
+
+    lm = load_model(model, device=device, seed=seed)
+    facts = lesson.world.build(seed)
+    done = finetune(lm, lesson.examples(lm, facts, seed), tuning, seed=seed)
+    questions, held = _questions(facts, lesson, seed)
+    asked = ask(lm, questions)
+    chains = [q for q in questions if q.role == "composition"]
+    said = say(lm, chains)
+    wrong = [
+        not exact and text.startswith(facts.entities)
+        for text, exact in said.select("said", "exact").rows()
+    ]
+    asserted = pl.DataFrame({"id": [q.id for q in chains], "wrong": wrong})
+    parts = [asked.join(asserted, on="id", how="left", maintain_order="left")]
+    parts.append(ask_with_thought(lm, chains).with_columns(role=pl.lit("steps")))
+    answers = pl.concat(parts, how="diagonal_relaxed").select(
+        "id", "hit", "chance", "wrong", what="role", held=pl.col("id").is_in(sorted(held))
+    )
+    loss = done.losses["loss"].tail(max(1, done.losses.height // tuning.epochs)).mean()
+    training = pl.DataFrame({"what": ["training"], "trained": [done.tokens], "loss": [loss]})
+    invented = [facts.entities[s] for s in sorted(set(facts.triples[:, 0].tolist()))]
+    after = general_knowledge(lm, invented).with_columns(
+        what=pl.when(pl.col("kind") == "text").then(pl.lit("text")).otherwise(pl.lit("general"))
+    )
+    columns = ("id", "what", "hit", "chance", "runs_on", "repeats", "spilled", "nats")
+    return pl.concat([answers, after.select(columns), training], how="diagonal_relaxed")
+
+
+def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Question], set[str]]:
+    """What is asked, the same for every strategy; and which chains are held out."""
+    made = augment(facts, wording=WORDING, seed=seed)
+    asked = [
+        without_bridge(q)
+        for q in exam(made.questions, made.train, seed=seed)
+        if q.role == "composition"
+    ]
+    telling = Telling(facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out)
+    never = {facts.entities[b] for b in telling.held}
+    held = {q.id for q in asked if q.bridge in never}
+    reverse = [
+        Question(f"reverse {i}", "reverse", prompt, tuple(candidates), label)
+        for i, (prompt, candidates, label) in enumerate(
+            made.questions.filter(role="reversal").select("prompt", "candidates", "label").rows()
+        )
+    ]
+    ends: dict[str, list[str]] = {}
+    for i in range(len(facts)):
+        _, relation, thing = facts.names(i)
+        ends.setdefault(relation, []).append(thing)
+    recall = []
+    for i in range(len(facts)):
+        subject, relation, thing = facts.names(i)
+        among = tuple(sorted(set(ends[relation])))
+        for role, wording in (("told", 0), ("recall", _ASKED)):
+            prompt = WORDING.state(relation, subject, thing, wording)[0]
+            recall.append(Question(f"{role} {i}", role, prompt, among, among.index(thing)))
+    return [*asked, *reverse, *recall], held

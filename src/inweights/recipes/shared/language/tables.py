@@ -1,0 +1,125 @@
+"""What recipes draw and judge: what a model says before and after it is told something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
+
+__all__ = ["WORDS", "accuracies", "both_times", "rises"]
+
+#: What is asked, as figures call it.
+WORDS = {
+    "composition": "two hops, directly",
+    "thought": "two hops, step by step",
+    "first_hop": "first hop",
+    "second_hop": "second hop",
+    "skip": "(e1, r2) alone",
+}
+_TINY = float(np.finfo(np.float64).tiny)
+#: What a question is, whatever is said.
+_ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", "told")
+
+
+def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
+    """Put what a model says before and after side by side.
+
+    Args:
+        before: Of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, without
+            training. A single seed stands for every seed of ``after``.
+        after: The same, after training; ``condition`` says on what.
+        shared: Labels of both.
+
+    Returns:
+        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what was said;
+        what was not asked before is null. ``distribution`` of a question is ``in`` where its
+        conclusion was told outright, else ``out``; ``set`` is that of its composition (Identity
+        Bridge, §4.5).
+    """
+    keys = [*shared, "seed", "kind", "id", "layer"]
+    said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
+    both = after.rename({c: f"{c}_after" for c in said}).join(
+        _every_seed(before, after, shared).select(*keys, pl.col(said).name.suffix("_before")),
+        on=keys,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    kinds = (
+        pl.when(~pl.col("hit_after"))
+        .then(pl.lit(INCORRECT))
+        .when(pl.col("hit_before"))
+        .then(pl.lit(CORRECT))
+        .otherwise(pl.lit(PARTIAL))
+    )
+    chain = [*shared, "condition", "seed", "chain"]
+    direct = both.filter(pl.col("kind") == "question", pl.col("role") == "composition")
+    place = pl.when("told").then(pl.lit("in")).when(~pl.col("told")).then(pl.lit("out"))
+    return (
+        both.join(direct.select(*chain, set=kinds), on=chain, how="left", maintain_order="left")
+        .with_columns(distribution=place)
+        .drop("told")
+    )
+
+
+def _every_seed(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
+    """Repeat what no seed decided, and bears one only, for every seed."""
+    alone = pl.col("seed").n_unique().over(shared) == 1
+    seeds = after.select(*shared, "seed").unique(maintain_order=True)
+    repeated = before.filter(alone).drop("seed").join(seeds, on=shared)
+    return pl.concat([before.filter(~alone), repeated], how="diagonal")
+
+
+def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
+    """Return accuracy among candidates for each run, kind of question and distribution.
+
+    Returns:
+        ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``, ``excess``
+        (accuracy minus chance). ``what`` is the role of a question, or ``thought`` for compositions
+        that were answered step by step.
+    """
+    what = pl.when(pl.col("kind") == "thought").then(pl.lit("thought")).otherwise(pl.col("role"))
+    asked = measured.filter(pl.col("kind").is_in(["question", "thought"]))
+    keys = [*labels, "seed", "what", "distribution"]
+    return (
+        asked.with_columns(what=what)
+        .group_by(keys, maintain_order=True)
+        .agg(
+            accuracy=pl.col("hit_after").mean(),
+            before=pl.col("hit_before").mean(),
+            chance=pl.col("chance").mean(),
+        )
+        .with_columns(excess=pl.col("accuracy") - pl.col("chance"))
+    )
+
+
+def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "composition") -> pl.DataFrame:
+    """Return how much likelier answers of a role became, and wrong candidates with them.
+
+    Returns:
+        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of the answer's
+        probability after over before), ``own`` (the same, minus that of the mean wrong candidate:
+        what remains when both rise alike), ``rise`` (difference of probabilities), ``share_rise``
+        (of the share among candidates).
+    """
+    asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
+    said = ("probability", "share", "others")
+    p, share, _ = (pl.col(f"{c}_after") - pl.col(f"{c}_before") for c in said)
+    log_p, log_share, log_others = (
+        _log10(pl.col(f"{c}_after")) - _log10(pl.col(f"{c}_before")) for c in said
+    )
+    # A wrong candidate has the probability p / share * others: the first of these cancels.
+    return asked.group_by([*labels, "seed", "set"], maintain_order=True).agg(
+        decades=log_p.mean(),
+        own=(log_share - log_others).mean(),
+        rise=p.mean(),
+        share_rise=share.mean(),
+    )
+
+
+def _log10(column: pl.Expr) -> pl.Expr:
+    """Decimal logarithm; what underflowed counts as the smallest number there is."""
+    return column.clip(lower_bound=_TINY).log10()

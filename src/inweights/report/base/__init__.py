@@ -1,0 +1,1 @@
+"""What every drawing and page stands on: style, tables, escaping, the registry of drawings."""

@@ -1,0 +1,78 @@
+"""A page as one file: its head, and a policy that lets nothing run or load but what we put there.
+
+Inline scripts and style elements are allowed one by one, by the hash of their text: those of the
+library's own assets, and plotly's. So a name from a file that got into the page as markup, past the
+escaping, would still not run. Styles of single elements are allowed, as SVG is full of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+
+from inweights.report.base.html import escape, tag
+
+__all__ = ["asset", "document"]
+
+#: The style element of every SVG of matplotlib.
+_STYLES = ("*{stroke-linejoin: round; stroke-linecap: butt}",)
+
+
+def document(
+    title: str,
+    body: str,
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str] = (),
+    class_: str | None = None,
+) -> str:
+    """Return a page that opens offline.
+
+    Args:
+        title: Its title, plain text.
+        body: Markup; scripts and styles in it are assets of the library.
+        styles: Names of assets.
+        scripts: Code, run after the body.
+        class_: Class of the body.
+    """
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(scripts)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="generator", content="inweights"),
+        tag("title", escape(title)),
+        *(tag("style", asset(name)) for name in styles),
+    )
+    code = "".join(tag("script", script) for script in scripts)
+    inside = tag("body", body, code, class_=class_)
+    return f'<!doctype html>\n<html lang="en">{head}{inside}</html>\n'
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file of ``report/assets``."""
+    return resources.files("inweights.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    assets = resources.files("inweights.report").joinpath("assets").iterdir()
+    own = sorted(file.name for file in assets)
+    code = [asset(name) for name in own if name.endswith(".js")]
+    looks = [*_STYLES, *(asset(name) for name in own if name.endswith(".css"))]
+    # Plotly makes style elements of its own, others in each version.
+    styles = _hashes(looks) if set(scripts) <= set(code) else "'unsafe-inline'"
+    return (
+        f"default-src 'none'; script-src {_hashes([*code, *scripts])}; "
+        f"style-src-elem {styles}; style-src-attr 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    digests = (hashlib.sha256(text.encode()).digest() for text in dict.fromkeys(texts))
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,0 +1,267 @@
+"""Small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.report.base.tidy import plain
+from inweights.support.progress import plural
+
+__all__ = [
+    "data_uri",
+    "disclosure",
+    "escape",
+    "meta",
+    "nav",
+    "preview",
+    "prose",
+    "script_json",
+    "sortable",
+    "tag",
+    "tree",
+    "write_page",
+]
+
+PREVIEW_ROWS = 50
+#: Rows of a table that can be sorted.
+SORTABLE_ROWS = 200
+#: A table whose CSV is larger than so many bytes is not put into the page.
+CSV_BYTES = 200_000
+#: A list of more values in one cell is counted, not shown.
+LIST_SHOWN = 8
+
+_BEGINS = b"<!doctype html"
+_VOID = {"input", "meta", "img", "br"}
+
+
+def escape(text: Any) -> str:
+    """Return a text that cannot be read as markup, within an element or an attribute.
+
+    Example:
+        >>> escape('<b> & "c"')
+        '&lt;b&gt; &amp; &quot;c&quot;'
+    """
+    return html.escape(str(text), quote=True)
+
+
+def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
+    """Return an element around markup; a trailing ``_`` of an attribute's name is dropped.
+
+    Attributes are escaped, what is inside is not: it is markup already.
+
+    Example:
+        >>> tag("p", escape("a < b"), class_="note", hidden=False)
+        '<p class="note">a &lt; b</p>'
+    """
+    parts = [name]
+    for key, value in attributes.items():
+        written = key.rstrip("_").replace("_", "-")
+        if value is True:
+            parts.append(written)
+        elif value is not None and value is not False:
+            parts.append(f'{written}="{escape(value)}"')
+    head = f"<{' '.join(parts)}>"
+    return head if name in _VOID else f"{head}{''.join(inner)}</{name}>"
+
+
+def prose(text: str) -> str:
+    """Return a sentence as markup; words between backticks are set as code.
+
+    Example:
+        >>> prose("uses `b -> b`")
+        'uses <code>b -&gt; b</code>'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | None = None) -> str:
+    """Return markup that a reader can open; ``summary`` is markup."""
+    return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
+
+
+def meta(told: Iterable[tuple[str, str]]) -> str:
+    """Return what stands below a title: names, and the value of each."""
+    cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in told)
+    return tag("dl", *cells, class_="meta")
+
+
+def nav(links: Iterable[tuple[str, str]]) -> str:
+    """Return the way to the sections of a page: their ids, and a text for each."""
+    ways = (tag("a", text, href=f"#{key}") for key, text in links)
+    return tag("nav", *ways, aria_label="Sections")
+
+
+def script_json(value: Any) -> str:
+    """Return plain values as JSON that may stand in a ``<script>`` element.
+
+    Raises:
+        ValueError: A number is not finite; JSON has no word for it.
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def data_uri(content: bytes, kind: str) -> str:
+    """Return bytes as a ``data:`` address."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
+    """Return the first rows of a table, and all of it as CSV to download where that is small."""
+    numeric = [dtype.is_numeric() for dtype in table.dtypes]
+    classes = ["num" if n else None for n in numeric]
+    head = "".join(
+        tag("th", escape(c), scope="col", class_=k)
+        for c, k in zip(table.columns, classes, strict=True)
+    )
+    body = "".join(
+        tag("tr", *(tag("td", escape(_cell(v)), class_=k) for v, k in zip(r, classes, strict=True)))
+        for r in table.head(rows).iter_rows()
+    )
+    grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
+    size = plural(table.height, "row")
+    if table.height > rows:
+        size += f", the first {rows} shown"
+    return _framed(name, grid, f"{size}. ", _csv_link(name, table))
+
+
+def _framed(name: str, grid: str, note: str, link: str) -> str:
+    """A table that can be scrolled, below what is said of it."""
+    return tag("p", escape(note), link, class_="note") + tag(
+        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=name
+    )
+
+
+def _csv_link(name: str, table: pl.DataFrame) -> str:
+    """All of a table to download, where that is small."""
+    content = _csv(table)
+    if len(content) > CSV_BYTES:
+        return ""
+    address = data_uri(content, "text/csv;charset=utf-8")
+    return tag("a", "Download CSV", href=address, download=f"{name}.csv")
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}".replace("-", "−")
+    if isinstance(value, list | pl.Series) and len(value) > LIST_SHOWN:
+        return f"{len(value):,} values"
+    return plain(value)
+
+
+def _csv(table: pl.DataFrame) -> bytes:
+    nested = [c for c, dtype in table.schema.items() if dtype.is_nested()]
+    flat = table.with_columns(
+        pl.Series(name, [plain(v) for v in table[name].to_list()], dtype=pl.String)
+        for name in nested
+    )
+    return flat.write_csv().encode("utf-8")
+
+
+def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
+    """Return nested settings as nested lists; a setting that is ours says so.
+
+    Args:
+        values: Plain nested values.
+        ours: Dotted names of the settings to mark; places in a list are no part of them.
+        path: Dotted name of ``values``.
+    """
+    mapping = isinstance(values, Mapping)
+    if mapping:
+        entries = [(str(key), value) for key, value in values.items()]
+    elif isinstance(values, list | tuple) and any(isinstance(v, Mapping) for v in values):
+        entries = [(str(place), value) for place, value in enumerate(values)]
+    else:
+        return tag("code", escape(_setting(values)))
+    if not entries:
+        return tag("code", "{}")
+    items = []
+    for key, value in entries:
+        full = path if not mapping else f"{path}.{key}" if path else key
+        mark = tag("span", "our choice", class_="ours") if mapping and full in ours else ""
+        items.append(
+            tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)
+        )
+    return tag("ul", *items, class_="tree")
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, str):
+        return value or '""'
+    if isinstance(value, list | tuple):
+        return ", ".join(_setting(v) for v in value) if value else "[]"
+    return plain(value)
+
+
+def write_page(text: str, file: Path) -> None:
+    """Write a page whole or not at all.
+
+    Raises:
+        DataError: It cannot be written (no such right, a full disk), or what is there is no page.
+    """
+    if file.exists() and not file.is_file():
+        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
+    if not _is_page(file):
+        raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
+    partial = file.with_name(f"{file.name}.partial")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
+
+
+def _is_page(file: Path) -> bool:
+    """Whether what may be there is a page, or nothing: facts are lost by a slip otherwise."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)
+    except OSError:  # nothing is there, or what comes next says why not
+        return True
+
+
+def sortable(title: str, table: pl.DataFrame) -> str:
+    """Return the first rows, with headers to sort by (``sort.js``), and all as CSV if small."""
+    numeric = [dtype.is_numeric() for dtype in table.dtypes]
+    classes = ["num" if n else None for n in numeric]
+    head = (
+        tag("th", tag("button", escape(column.replace("_", " ")), type="button"),
+            scope="col", class_=k)
+        for column, k in zip(table.columns, classes, strict=True)
+    )  # fmt: skip
+    body = (
+        tag("tr", *(_sorted_cell(v, k) for v, k in zip(row, classes, strict=True)))
+        for row in table.head(SORTABLE_ROWS).iter_rows()
+    )
+    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="data sortable")
+    note = (
+        f"The first {SORTABLE_ROWS} of {table.height:,} rows. "
+        if table.height > SORTABLE_ROWS
+        else ""
+    )
+    return _framed(title, grid, note, _csv_link(title.lower().replace(" ", "-"), table))
+
+
+def _sorted_cell(value: Any, class_: str | None) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return tag("td", "–", class_=class_, data_value="")
+    if class_ is None:
+        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
+    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
+    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))

@@ -1,0 +1,77 @@
+"""The legend above a figure, and the texts of what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+
+from inweights.report.base import style
+from inweights.report.base.paint import text_width
+
+__all__ = ["add_legend", "columns_that_fit", "handles", "text_of"]
+
+
+def text_of(name: str, labels: Mapping[str, str] | None) -> str:
+    """Return the text for a value; the value itself where it has none."""
+    return (labels or {}).get(name, name)
+
+
+def handles(
+    names: Sequence[str], labels: Mapping[str, str] | None = None, *, reference: str = ""
+) -> list[Line2D]:
+    """Return what a legend shows.
+
+    Args:
+        names: Values of the series, in the order in which :func:`inweights.report.base.style.marks`
+            gave them their looks.
+        labels: Text for a value.
+        reference: Text of the dashed grey line, where there is one.
+    """
+    shown = [
+        Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
+               label=text_of(name, labels))
+        for name, look in style.marks(names).items()
+    ]  # fmt: skip
+    if reference:
+        shown.append(Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference))
+    return shown
+
+
+def add_legend(
+    figure: Figure,
+    names: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    reference: str = "",
+) -> None:
+    """Name the series above the figure; see :func:`handles`."""
+    shown = handles(names, labels, reference=reference)
+    texts = [str(handle.get_label()) for handle in shown]
+    most = max(2, int(figure.get_figwidth() / 1.35))
+    columns = columns_that_fit(texts, figure, 48, most=most)
+    figure.legend(handles=shown, loc="outside upper left", ncols=columns, handlelength=2.8)
+
+
+def columns_that_fit(
+    texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
+) -> int:
+    """Return into how many columns a legend goes without being wider than its figure.
+
+    Args:
+        texts: Its entries.
+        figure: Where it stands.
+        beside: Points that an entry takes beside its text.
+        most: Columns at most.
+
+    Example:
+        >>> columns_that_fit(["one", "a second, longer one"], Figure(figsize=(2, 1)), 30)
+        1
+    """
+    room = figure.bbox.width / figure.dpi * 72
+    sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])
+    tries = range(min(len(texts), most), 1, -1)
+    fits = (n for n in tries if sum(c.max() for c in np.array_split(sizes, n)) <= room)
+    return next(fits, 1)

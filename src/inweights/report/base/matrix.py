@@ -1,0 +1,101 @@
+"""A matrix read from long rows, with its groups of rows and columns and its colour scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import Normalize
+
+from inweights.report.base import tidy
+
+__all__ = ["Matrix", "matrix_of", "scale_of"]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A matrix read from long rows.
+
+    Attributes:
+        values: ``[rows, columns]``; NaN where the table has no row.
+        rows: Label of each row.
+        columns: Label of each column.
+        boxes: Cells ``(row, column)`` that carry a box.
+        row_groups: ``(name, first, last)`` of each run of rows of one group.
+        column_groups: The same for columns.
+    """
+
+    values: np.ndarray
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    boxes: tuple[tuple[int, int], ...] = ()
+    row_groups: tuple[tuple[str, int, int], ...] = ()
+    column_groups: tuple[tuple[str, int, int], ...] = ()
+
+
+def matrix_of(
+    table: pl.DataFrame,
+    row: str,
+    column: str,
+    value: str,
+    *,
+    box: str | None = None,
+    row_group: str | None = None,
+    column_group: str | None = None,
+) -> Matrix:
+    """Return the matrix in long rows; rows and columns keep the order of first appearance.
+
+    Rows of several seeds are averaged.
+
+    Example:
+        >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
+        >>> matrix_of(table, "in", "out", "logit").values
+        array([[1., 2.]])
+    """
+    rows = [tidy.plain(v) for v in tidy.distinct(table, row)]
+    columns = [tidy.plain(v) for v in tidy.distinct(table, column)]
+    row_at, column_at = ({n: i for i, n in enumerate(names)} for names in (rows, columns))
+    total = np.zeros((len(rows), len(columns)))
+    count = np.zeros_like(total)
+    boxes: set[tuple[int, int]] = set()
+    row_names: dict[int, str] = {}
+    column_names: dict[int, str] = {}
+    for line in table.iter_rows(named=True):
+        at = row_at[tidy.plain(line[row])], column_at[tidy.plain(line[column])]
+        if line[value] is not None and math.isfinite(line[value]):
+            total[at] += line[value]
+            count[at] += 1
+        if box is not None and line[box]:
+            boxes.add(at)
+        if row_group is not None:
+            row_names.setdefault(at[0], tidy.plain(line[row_group]))
+        if column_group is not None:
+            column_names.setdefault(at[1], tidy.plain(line[column_group]))
+    values = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    return Matrix(
+        values,
+        tuple(rows),
+        tuple(columns),
+        tuple(sorted(boxes)),
+        _runs([row_names[i] for i in range(len(rows))] if row_group else []),
+        _runs([column_names[i] for i in range(len(columns))] if column_group else []),
+    )
+
+
+def _runs(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    runs = []
+    for name, members in groupby(range(len(names)), key=lambda place: names[place]):
+        places = list(members)
+        runs.append((name, places[0], places[-1]))
+    return tuple(runs)
+
+
+def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
+    """Return the colour scale that the matrices share, symmetric about zero."""
+    sizes = [np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()]
+    top = limit if limit is not None else max((float(size) for size in sizes), default=1.0)
+    return Normalize(-(top or 1.0), top or 1.0)

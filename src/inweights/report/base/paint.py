@@ -1,0 +1,219 @@
+"""Paint a matrix into a panel: cells, boxes, labels that can be read, names of the groups."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from functools import lru_cache
+
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.font_manager import FontProperties
+from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
+from matplotlib.textpath import TextPath
+
+from inweights.report.base import style
+from inweights.report.base.matrix import Matrix
+
+__all__ = ["LEGIBLE", "Labels", "paint", "plan_labels", "text_width", "wrap"]
+
+#: Inches that a row needs so that its label can be read.
+LEGIBLE = 0.105
+_TICK = 6.5  # points
+_GAP = 5.0  # points between cells, labels and groups
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How the labels of a matrix are set; lengths in points.
+
+    Attributes:
+        rows: Whether the rows are named.
+        columns: Whether the columns are named.
+        rows_wide: Room that the names of rows take.
+        columns_deep: Room that the names of columns take.
+        rows_turned: Whether the names of the groups of rows run upwards.
+        columns_turned: Whether the names of columns do.
+        columns_slant: Whether the names of the groups of columns are slanted.
+        left: Room that all take left of the cells.
+        below: Room that all take below the cells.
+    """
+
+    rows: bool
+    columns: bool
+    rows_wide: float
+    columns_deep: float
+    rows_turned: bool
+    columns_turned: bool
+    columns_slant: bool
+    left: float
+    below: float
+
+
+@lru_cache(maxsize=65536)
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return the width of a line of text in points."""
+    if not text.strip():
+        return 0.0
+    font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
+    with style.plain_text():
+        return float(TextPath((0, 0), text, size=size, prop=font).get_extents().width)
+
+
+def wrap(text: str, inches: float, size: float) -> str:
+    r"""Return a bold text of so many points in as many lines as it needs.
+
+    Example:
+        >>> wrap("a title", 0.5, 9.0)
+        'a title'
+        >>> wrap("a title of some length", 0.9, 9.0)
+        'a title of\nsome length'
+    """
+    wide = text_width(text, size, bold=True) / 72
+    if wide <= inches:
+        return text
+    for letters in range(max(8, int(len(text) * inches / wide)), 7, -1):
+        lines = textwrap.wrap(text, letters, break_long_words=False)
+        if all(text_width(line, size, bold=True) / 72 <= inches for line in lines):
+            break
+    return "\n".join(lines)
+
+
+def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
+    """Return how the labels of a matrix are set, for cells of some width and height in inches.
+
+    Args:
+        matrix: The matrix.
+        cell: Width and height of a cell.
+        rows: Whether to name the rows and their groups at all.
+    """
+    wide, high = cell[0] * 72, cell[1] * 72
+    name_rows, name_columns = rows and cell[1] >= LEGIBLE, cell[0] >= LEGIBLE
+    longest = max((text_width(name, _TICK) for name in matrix.columns), default=0.0)
+    turned = longest > 0.94 * wide
+    rows_wide = max((text_width(name, _TICK) for name in matrix.rows), default=0.0) + _GAP
+    columns_deep = (longest if turned else _TICK) + _GAP
+
+    groups = matrix.row_groups if rows else ()
+    sizes = [text_width(_spoken(name), style.SMALL) for name, _, _ in groups]
+    fits = all(
+        size <= (last - first + 1) * high
+        for size, (_, first, last) in zip(sizes, groups, strict=True)
+    )
+    groups_wide = (style.SMALL if fits else max(sizes)) + _GAP if groups else 0.0
+
+    across = [text_width(_spoken(name), style.SMALL) for name, _, _ in matrix.column_groups]
+    slant = any(
+        size > (last - first + 1) * wide + 3
+        for size, (_, first, last) in zip(across, matrix.column_groups, strict=True)
+    )
+    deep = (0.65 * max(across) + style.SMALL if slant else style.SMALL) + _GAP if across else 0.0
+    return Labels(
+        rows=name_rows,
+        columns=name_columns,
+        rows_wide=rows_wide if name_rows else 0.0,
+        columns_deep=columns_deep if name_columns else 0.0,
+        rows_turned=fits,
+        columns_turned=turned,
+        columns_slant=slant,
+        left=(rows_wide if name_rows else 0.0) + groups_wide + 2,
+        below=(columns_deep if name_columns else 0.0) + deep + 2,
+    )
+
+
+def paint(
+    axes: Axes, matrix: Matrix, scale: Normalize, cell: tuple[float, float], *, rows: bool = True
+) -> AxesImage:
+    """Paint a matrix into a panel.
+
+    Args:
+        axes: The panel.
+        matrix: What to paint.
+        scale: The colour scale.
+        cell: Width and height of a cell in inches, which decide whether labels can be read.
+        rows: Whether to name the rows and their groups.
+    """
+    labels = plan_labels(matrix, cell, rows=rows)
+    image = axes.imshow(
+        matrix.values, cmap=style.DIVERGING, norm=scale, interpolation="none", aspect="auto"
+    )
+    axes.set_facecolor("#eceff3")
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+        spine.set_color(style.GREY)
+    for _, _, last in matrix.row_groups[:-1]:
+        axes.axhline(last + 0.5, color=style.INK, linewidth=0.7)
+    for _, _, last in matrix.column_groups[:-1]:
+        axes.axvline(last + 0.5, color=style.INK, linewidth=0.7)
+    for y, x in matrix.boxes:
+        edge = max(0.5, min(1.4, min(cell) * 9))
+        frame = Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.BOX, linewidth=edge)
+        frame.set(clip_on=False, zorder=5)
+        axes.add_patch(frame)
+    axes.tick_params(length=0, pad=2, labelsize=_TICK)
+    places = range(len(matrix.rows)) if labels.rows else []
+    axes.set_yticks(places, matrix.rows if labels.rows else [])
+    places = range(len(matrix.columns)) if labels.columns else []
+    axes.set_xticks(places, matrix.columns if labels.columns else [])
+    if labels.columns_turned:
+        axes.tick_params(axis="x", rotation=90)
+    if rows:
+        _row_groups(axes, matrix, labels, cell[1] * 72)
+    _column_groups(axes, matrix, labels)
+    return image
+
+
+def _spoken(name: str) -> str:
+    """A group's name without underscores."""
+    return name.replace("_", " ")
+
+
+def _spread(places: list[float], least: float) -> list[float]:
+    """Ascending places pushed apart, until neighbours are ``least`` apart or nearly so."""
+    spread = list(places)
+    for _ in range(20 * len(places)):
+        for one in range(len(places) - 1):
+            lack = max(0.0, least - (spread[one + 1] - spread[one]))
+            spread[one] -= lack / 2
+            spread[one + 1] += lack / 2
+    return spread
+
+
+def _row_groups(axes: Axes, matrix: Matrix, labels: Labels, high: float) -> None:
+    middles = [high * (first + last) / 2 for _, first, last in matrix.row_groups]
+    line = 0.0 if labels.rows_turned else 1.15 * style.SMALL  # a group may be lower than its name
+    for (name, first, last), at, put in zip(
+        matrix.row_groups, middles, _spread(middles, line), strict=True
+    ):
+        axes.annotate(
+            _spoken(name),
+            (0, (first + last) / 2),
+            xycoords=("axes fraction", "data"),
+            xytext=(-labels.rows_wide - _GAP, at - put),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            rotation=90 if labels.rows_turned else 0,
+            fontsize=style.SMALL,
+            color=style.INK,
+            annotation_clip=False,
+        )
+
+
+def _column_groups(axes: Axes, matrix: Matrix, labels: Labels) -> None:
+    for name, first, last in matrix.column_groups:
+        axes.annotate(
+            _spoken(name),
+            ((first + last) / 2, 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -labels.columns_deep - _GAP),
+            textcoords="offset points",
+            ha="right" if labels.columns_slant else "center",
+            va="top",
+            rotation=40 if labels.columns_slant else 0,
+            rotation_mode="anchor" if labels.columns_slant else "default",
+            fontsize=style.SMALL,
+            color=style.INK,
+            annotation_clip=False,
+        )

@@ -1,0 +1,112 @@
+"""The registry of drawings: a name in a recipe, a function from tables to a Figure."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from inweights.errors import ConfigError, DataError, unknown_name
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.figure import Figure
+
+__all__ = ["DRAWINGS", "PLAYERS", "Drawing", "arguments", "drawing", "find", "player"]
+
+Drawing = Callable[..., Picture]
+Player = Callable[..., str]
+D = TypeVar("D", bound=Callable[..., Any])
+
+#: Drawing function by kind.
+DRAWINGS: dict[str, Drawing] = {}
+#: Maker of the interactive twin by kind; a kind may have none.
+PLAYERS: dict[str, Player] = {}
+
+
+def drawing(kind: str) -> Callable[[D], D]:
+    """Register a function as the drawing of ``kind``, which figures then name.
+
+    The function takes the tables of the figure's ``sources`` in their order, then keyword options
+    that are plain values, and returns a matplotlib ``Figure``. It is called in the house style.
+
+    Raises:
+        ConfigError: Another function already has the kind.
+
+    Example:
+        >>> @drawing("empty")
+        ... def empty(table, *, width=3.0):
+        ...     return Picture(figsize=(width, 2.0))
+        >>> "empty" in DRAWINGS
+        True
+        >>> del DRAWINGS["empty"]
+    """
+    return _adder(DRAWINGS, kind)
+
+
+def player(kind: str) -> Callable[[D], D]:
+    """Register the interactive twin of a drawing: same arguments, returns an HTML fragment."""
+    return _adder(PLAYERS, kind)
+
+
+def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
+    def add(function: D) -> D:
+        old = known.get(kind)
+        if old is not None and (old.__module__, old.__qualname__) != (
+            function.__module__,
+            function.__qualname__,
+        ):
+            raise ConfigError(
+                f"drawing '{kind}' is already {old.__module__}.{old.__qualname__}; "
+                f"choose another name for {function.__module__}.{function.__qualname__}"
+            )
+        known[kind] = function
+        return function
+
+    return add
+
+
+def find(figure: Figure) -> Drawing:
+    """Return the drawing function of ``figure``.
+
+    Raises:
+        ConfigError: No drawing has that name.
+    """
+    if figure.kind not in DRAWINGS:
+        hint = f"Figure '{figure.id}'; add one with @drawing(\"{figure.kind}\")."
+        raise unknown_name("drawing", figure.kind, DRAWINGS, hint=hint)
+    return DRAWINGS[figure.kind]
+
+
+def arguments(
+    figure: Figure, function: Callable[..., Any], tables: Mapping[str, pl.DataFrame]
+) -> list[pl.DataFrame]:
+    """Return the tables that ``figure`` draws, after checking them and its options.
+
+    Raises:
+        DataError: A source is not among ``tables``.
+        ConfigError: The number of sources or the options do not fit the function.
+    """
+    for source in figure.sources:
+        if source not in tables:
+            hint = f"Figure '{figure.id}' draws it."
+            raise unknown_name("table", source, tables, error=DataError, hint=hint)
+    parameters = inspect.signature(function).parameters.values()
+    wanted = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    options = {p.name: p for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if len(wanted) != len(figure.sources):
+        raise ConfigError(
+            f"figure '{figure.id}': the drawing '{figure.kind}' takes {len(wanted)} table(s) "
+            f"({', '.join(wanted)}), not {len(figure.sources)} ({', '.join(figure.sources)}); "
+            "change the figure's sources"
+        )
+    hint = f"Figure '{figure.id}' of kind '{figure.kind}'."
+    for name in figure.options:
+        if name not in options:
+            raise unknown_name("option", name, options, hint=hint)
+    missing = [n for n, p in options.items() if p.default is p.empty and n not in figure.options]
+    if missing:
+        raise ConfigError(f"missing option(s) {', '.join(missing)}; give each a value. {hint}")
+    return [tables[source] for source in figure.sources]

@@ -1,0 +1,131 @@
+"""A matplotlib Figure as SVG and PNG: the same bytes for the same figure."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TypeVar
+
+from matplotlib.backend_bases import FigureCanvasBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from inweights.report.base import style
+from inweights.report.base.html import data_uri, escape, tag
+
+__all__ = ["Still", "inline", "png", "show_inline", "svg"]
+
+_Canvas = TypeVar("_Canvas", bound=FigureCanvasBase)
+
+_ID = re.compile(r'(\bid="|href="#|url\(#)')
+_HEAD = re.compile(r"\A.*?(?=<svg\b)", re.DOTALL)
+_META = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
+#: What no XML may hold.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+#: An SVG of more characters is put into a page as PNG.
+_LIMIT, _PHONE_LIMIT = 900_000, 250_000
+
+
+def svg(figure: Figure, salt: str = "inweights") -> str:
+    """Return the figure as an SVG file without date or creator."""
+    stream = io.StringIO()
+    with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
+        canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    return _UNPRINTABLE.sub("\ufffd", stream.getvalue())
+
+
+def png(figure: Figure, scale: float = 2.0) -> bytes:
+    """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
+    stream = io.BytesIO()
+    with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:
+        canvas.print_png(stream, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    return stream.getvalue()
+
+
+@contextmanager
+def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas]:
+    """A canvas to write the figure from: ``savefig`` draws twice where there is a layout."""
+    before = figure.canvas, figure.dpi
+    try:
+        figure.dpi = dpi
+        yield kind(figure)
+    finally:
+        figure.dpi = before[1]
+        figure.set_canvas(before[0])
+
+
+def show_inline(figure: Figure) -> Figure:
+    """Let a notebook show the figure where it is a cell's value; return it.
+
+    Jupyter shows figures of pyplot alone, and ours are made without it.
+    """
+
+    def picture() -> tuple[bytes, dict[str, int]]:
+        width, height = (round(100 * inches) for inches in figure.get_size_inches())
+        return png(figure), {"width": width, "height": height}
+
+    figure._repr_png_ = picture  # type: ignore[attr-defined]
+    return figure
+
+
+class Still:
+    """A figure laid out once, for files and for a page; each form is made when it is asked for.
+
+    Args:
+        picture: The figure. Its layout is kept as it stands, and not found again for each form.
+        name: Goes before every id, so that two figures of a page do not share one.
+    """
+
+    def __init__(self, picture: Figure, name: str) -> None:
+        picture.set_layout_engine("none")
+        self.picture, self.name = picture, name
+
+    @cached_property
+    def svg(self) -> str:
+        """The figure as an SVG file."""
+        return svg(self.picture, self.name)
+
+    @cached_property
+    def png(self) -> bytes:
+        """The figure as a PNG of 200 dots per inch."""
+        return png(self.picture)
+
+    def inline(self, label: str, *, limit: int = _LIMIT, class_: str | None = None) -> str:
+        """Return the figure as an element of a page: ``<svg>``, or ``<img>`` where that is large.
+
+        Args:
+            label: What a screen reader says.
+            limit: Characters of an ``<svg>`` at most.
+            class_: Class of the element.
+        """
+        width = self.picture.get_figwidth() * 96
+        size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
+        if len(self.svg) > limit:
+            source = data_uri(self.png, "image/png")
+            return tag("img", src=source, alt=label, class_=class_, style=size)
+        text = _META.sub("", _HEAD.sub("", self.svg))
+        text = _ID.sub(lambda found: f"{found[1]}{self.name}-", text)
+        for _ in range(2):
+            text = _SIZE.sub(r"\1", text, count=1)
+        kind = f' class="{class_}"' if class_ else ""
+        head = f'<svg role="img" aria-label="{escape(label)}"{kind} style="{size}"'
+        return text.replace("<svg", head, 1)
+
+
+def inline(label: str, wide: Still, phone: Still | None = None) -> str:
+    """Return a figure as elements of a page; its style sheet shows the one that fits the window.
+
+    Args:
+        label: What a screen reader says.
+        wide: The figure.
+        phone: The same for a narrow window; without it the wide one is scrolled there.
+    """
+    if phone is None:
+        return wide.inline(label)
+    narrow = phone.inline(label, class_="phone", limit=_PHONE_LIMIT)
+    return wide.inline(label, class_="wide") + narrow

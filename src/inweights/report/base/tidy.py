@@ -1,0 +1,213 @@
+"""Small questions to a tidy table: does it hold these columns, in what order, how spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import DataError, unknown_name
+from inweights.lab.grammar.verdict import MIN_REPLICATES, interval
+
+__all__ = [
+    "SEED",
+    "Spread",
+    "as_polars",
+    "distinct",
+    "in_order",
+    "panels",
+    "plain",
+    "require",
+    "spread",
+]
+
+#: The column that tells replicates apart; what a probe returns has REPLICA instead.
+SEED = "seed"
+REPLICA = "replica"
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """Return a table as drawings take it: a polars frame, with seeds where there are replicas.
+
+    Args:
+        table: A frame of polars or pandas, or anything else with columns by name.
+
+    Raises:
+        DataError: It is no table.
+
+    Example:
+        >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
+        ['seed', 'replica', 'accuracy']
+    """
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if not isinstance(table, pl.DataFrame):
+        names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
+        if names is None:
+            raise DataError(
+                "a table is drawn: a frame of polars or pandas, or a dictionary of columns; not "
+                f"{type(table).__name__}"
+            )
+        table = pl.DataFrame(
+            [pl.Series(str(name), list(table[name]), strict=False) for name in names]
+        )
+    if SEED not in table.columns and REPLICA in table.columns:
+        place = table.columns.index(REPLICA)
+        table = table.select(pl.all()).insert_column(place, table[REPLICA].alias(SEED))
+    return table
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Replicates over an axis: arrays of one length, and the single values behind them.
+
+    Attributes:
+        at: Positions on the axis, sorted.
+        mean: Mean over seeds; NaN where there is no number.
+        low: Lower end of the 95% interval of the mean.
+        high: Upper end.
+        dots_at: Position of every single value.
+        dots: Every single value, one for each position and seed.
+    """
+
+    at: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    dots_at: np.ndarray
+    dots: np.ndarray
+
+
+def plain(value: Any) -> str:
+    """Return a value of a table as a person would write it.
+
+    Example:
+        >>> plain(True), plain(0.30000000000000004), plain("gpt"), plain(None)
+        ('true', '0.3', 'gpt', 'none')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def require(
+    drawing: str,
+    table: pl.DataFrame,
+    columns: Mapping[str, str | None],
+    *,
+    numbers: Sequence[str] = (),
+) -> None:
+    """Check that ``table`` has rows and the columns that a drawing was told to use.
+
+    Args:
+        drawing: Name of the drawing, for the message.
+        table: The table.
+        columns: Column by the option that names it; an option that is ``None`` is not checked.
+        numbers: Options whose columns hold numbers.
+
+    Raises:
+        DataError: A column is missing (names the nearest) or holds no numbers, or the table is
+            empty.
+
+    Example:
+        >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: unknown column 'step'; did you mean 'steps'? Known: seed, steps.
+        The drawing 'lines' was told to use it as x.
+    """
+    for option, column in columns.items():
+        if column is not None and column not in table.columns:
+            hint = f"The drawing '{drawing}' was told to use it as {option}."
+            if column == SEED and option == SEED:
+                hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
+            raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
+        if column is None or option not in numbers:
+            continue
+        if not (table[column].dtype.is_numeric() or table[column].dtype in (pl.Boolean, pl.Null)):
+            fitting = [
+                name
+                for name in table.columns
+                if table[name].dtype.is_numeric() and name not in (SEED, REPLICA)
+            ]
+            raise DataError(
+                f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
+                f"{str(table[column].dtype).lower()}s; with numbers there are: "
+                f"{', '.join(fitting) or 'none'}"
+            )
+    if table.is_empty():
+        raise DataError(
+            f"the drawing '{drawing}' was given a table without rows; expected at least one. "
+            "Check the measure that makes it, or leave the figure out"
+        )
+
+
+def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
+    """Return ``values`` with those named in ``order`` first, the rest as they come.
+
+    Example:
+        >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
+        ['mlp', 'gpt', 'rnn']
+    """
+    rank = {name: place for place, name in enumerate(order or ())}
+    return sorted(values, key=lambda value: rank.get(plain(value), len(rank)))
+
+
+def distinct(table: pl.DataFrame, column: str, order: Sequence[str] | None = None) -> list[Any]:
+    """Return the values of ``column`` in order of first appearance, or in ``order``."""
+    return in_order(table[column].unique(maintain_order=True).to_list(), order)
+
+
+def panels(
+    table: pl.DataFrame, column: str | None, order: Sequence[str] | None = None
+) -> list[tuple[Any, pl.DataFrame]]:
+    """Return ``(value, rows)`` for each value of ``column``; all rows where it is ``None``."""
+    if column is None:
+        return [(None, table)]
+    return [
+        (value, table.filter(pl.col(column).eq_missing(pl.lit(value))))
+        for value in distinct(table, column, order)
+    ]
+
+
+def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
+    """Return the replicates of ``value`` along ``axis``, with the interval of their mean.
+
+    Several rows of one seed at one position are averaged first. Values that are missing or not
+    finite are left out; a position without any keeps its place with NaN, so that a line breaks.
+    The interval of fewer seeds than a verdict needs says nothing, and is not given.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 1], "C": [2, 2], "accuracy": [0.5, 0.7]})
+        >>> spread(table, "C", "accuracy").mean.round(2)
+        array([0.6])
+    """
+    numbers = pl.col(value).cast(pl.Float64)
+    finite = pl.when(numbers.is_finite()).then(numbers)
+    per_seed = rows.group_by([axis, SEED]).agg(finite.mean().alias("_value")).sort([axis, SEED])
+    at, means, lows, highs, dots_at, dots = [], [], [], [], [], []
+    for (place,), group in per_seed.group_by([axis], maintain_order=True):
+        sample = group["_value"].drop_nulls().to_numpy()
+        mean, low, high = interval(sample) if len(sample) else (math.nan,) * 3
+        if len(sample) < MIN_REPLICATES:
+            low = high = mean
+        at.append(place)
+        means.append(mean)
+        lows.append(low)
+        highs.append(high)
+        dots_at.extend([place] * len(sample))
+        dots.extend(sample.tolist())
+    return Spread(
+        np.asarray(at),
+        np.asarray(means),
+        np.asarray(lows),
+        np.asarray(highs),
+        np.asarray(dots_at),
+        np.asarray(dots),
+    )

@@ -1,0 +1,1 @@
+"""Drawings: tables in, a matplotlib figure out; a file each."""

@@ -1,0 +1,160 @@
+"""The drawing that looks at a table and chooses: for a study of one's own, without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from inweights.errors import DataError
+from inweights.report.base import tidy
+from inweights.report.base.registry import drawing
+from inweights.report.figures.lines import lines
+from inweights.report.figures.sweeps import sweeps
+
+__all__ = ["auto"]
+
+#: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
+_MOST = 12
+#: An axis is logarithmic from this ratio of its ends on, with three values at least.
+_LOG = 30.0
+
+
+@drawing("auto")
+def auto(
+    table: pl.DataFrame,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    series: str | None = None,
+    facet: str | None = None,
+    where: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    y_limits: Sequence[float] | None = None,
+    x_log: bool | None = None,
+) -> Figure:
+    """Draw a table of a sweep: what was varied on the axis, then as lines, then as panels.
+
+    The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
+    the first of them with numbers; names stand side by side. The number drawn is the first one that
+    is no whole number. What else tells rows apart becomes lines, then panels; the rest is averaged.
+
+    Args:
+        table: Rows of a sweep, with a column ``seed``.
+        x: Column of the axis, if not chosen.
+        y: Column of numbers, if not chosen.
+        series: Column that tells the lines apart, if not chosen.
+        facet: Column that tells the panels apart, if not chosen.
+        where: Values that columns have in the rows that are drawn.
+        labels: Text for a value of ``series`` or ``facet``, by the value as text.
+        x_label: Text of the axis; the column's name if left out.
+        y_label: Text of the axis; the column's name if left out.
+        y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
+        x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows or no numbers.
+
+    Example:
+        >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
+        >>> axes = auto(table).axes[0]
+        >>> axes.get_xlabel(), axes.get_ylabel()
+        ('n', 'accuracy')
+    """
+    given = {"x": x, "y": y, "series": series, "facet": facet, tidy.SEED: tidy.SEED}
+    given |= {f"where {name}": name for name in where or {}}
+    tidy.require("auto", table, given, numbers=("y",))
+    for name, value in (where or {}).items():
+        table = table.filter(pl.col(name) == pl.lit(value))
+    tidy.require("auto", table, {})
+    y = y or _numbers(table)
+    varied, keys = _varied(table, {y})
+    x = x or ("step" if "step" in table.columns else None)
+    x = x or next((name for name in varied if _numeric(table[name])), None)
+    rest = [name for name in (*varied, *keys) if name not in (x, y, series, facet)]
+    if y_limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
+        y_limits = (0.0, 1.0)
+    if x is None or not _numeric(table[x]):
+        value = x or (rest.pop(0) if rest else next(iter(table.columns)))
+        panel = facet or (rest.pop(0) if rest else "")
+        if not panel:
+            panel = value + " "
+            table = table.with_columns(pl.lit(value).alias(panel))
+        series = series or (rest.pop(0) if rest else None)
+        return sweeps(
+            table, axis=panel, value=value, y=y, series=series, y_label=y_label, y_limits=y_limits,
+            labels={**_named(table, series, panel), **(labels or {})},
+        )  # fmt: skip
+    series = series or (rest.pop(0) if rest else None)
+    if facet is None:
+        facet = next((name for name in rest if table[name].n_unique() <= _MOST), None)
+    return lines(
+        table, x=x, y=y, series=series, facet=facet,
+        labels={**_named(table, series, facet), **(labels or {})}, x_label=x_label,
+        y_label=y_label, y_limits=y_limits, x_log=_log(table[x]) if x_log is None else x_log,
+    )  # fmt: skip
+
+
+def _numbers(table: pl.DataFrame) -> str:
+    """The first column after ``seed`` with numbers that are not whole, or any numbers."""
+    after = table.columns[table.columns.index(tidy.SEED) + 1 :]
+    floats = [name for name in after if table[name].dtype.is_float()]
+    numbers = [name for name in after if table[name].dtype.is_numeric() and name != "step"]
+    if not (floats or numbers):
+        raise DataError("the drawing 'auto' finds no column of numbers after 'seed'; name one as y")
+    return (floats or numbers)[0]
+
+
+def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
+    """Columns that were varied, and those of the measure that tell its rows apart.
+
+    A column that another one decides (the part of a role) is left out.
+    """
+    split = table.columns.index(tidy.SEED)
+    varied = [name for name in table.columns[:split] if table[name].n_unique() > 1]
+    named, counted = [], []
+    for name in table.columns[split + 1 :]:
+        column = table[name]
+        if name in used | {"step", "replica"} or column.n_unique() < 2:
+            continue
+        if column.dtype in (pl.String, pl.Boolean):
+            named.append(name)
+        elif column.dtype.is_integer() and column.n_unique() <= _MOST:
+            counted.append(name)
+    named.sort(key=lambda name: -table[name].n_unique())
+    keys: list[str] = []
+    before = [*varied, tidy.SEED]
+    for name in (*named, *counted):
+        cases = table.select(*before, *keys).n_unique() if before or keys else 1
+        if table.select(*before, *keys, name).n_unique() > cases:
+            keys.append(name)
+    return varied, keys
+
+
+def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
+    """Values that say nothing alone, numbers and booleans, with the name of their column."""
+    texts: dict[str, str] = {}
+    for column in columns:
+        if column in table.columns and table[column].dtype != pl.String:
+            for value in table[column].unique():
+                texts[tidy.plain(value)] = f"{column} = {tidy.plain(value)}"
+    return texts
+
+
+def _numeric(column: pl.Series) -> bool:
+    return column.dtype.is_numeric()
+
+
+def _log(column: pl.Series) -> bool:
+    values = column.drop_nulls().unique()
+    low, high = _end(values, "min"), _end(values, "max")
+    return len(values) > 2 and column.name != "step" and low > 0 and high / low >= _LOG
+
+
+def _end(column: pl.Series, which: str) -> float:
+    finite = column.cast(pl.Float64).drop_nulls().drop_nans()
+    return float(getattr(finite, which)()) if len(finite) else 0.0

@@ -1,0 +1,142 @@
+"""Draw a figure of a recipe from the tables of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Picture
+
+from inweights.errors import ConfigError
+from inweights.report.base import style, tidy
+from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find
+from inweights.report.base.save import show_inline
+from inweights.report.figures import auto, heatmaps, lines, states, sweeps, through_time
+
+# Each import registers its drawings.
+from inweights.report.living import atlas
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.figure import Figure
+
+__all__ = [
+    "DRAWINGS",
+    "atlas",
+    "auto",
+    "draw",
+    "draw_for_phone",
+    "drawing",
+    "heatmaps",
+    "lines",
+    "plot",
+    "states",
+    "sweeps",
+    "through_time",
+]
+
+
+def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
+    """Return the picture of ``figure``.
+
+    Args:
+        figure: What to draw: a kind, the names of its tables, options.
+        tables: Tables of the run by name.
+
+    Raises:
+        ConfigError: No drawing has the figure's kind, or an option does not fit it.
+        DataError: A table or a column is missing, or a table has no rows.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
+        >>> figure = SimpleNamespace(
+        ...     id="fig2", kind="lines", sources=("hits",),
+        ...     options={"x": "C", "y": "hit", "series": "model"},
+        ... )
+        >>> len(draw(figure, {"hits": table}).axes)
+        1
+    """
+    return _drawn(find(figure), figure, tables)
+
+
+def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture | None:
+    """Return the picture as a narrow window shows it: panels below each other, type of one size.
+
+    The drawings of the library lay themselves out for it. Another one, of a width of its own, is
+    made as narrow as it has to be if its panels stand in one column.
+
+    Returns:
+        The picture; ``None`` where it cannot be made narrow.
+
+    Raises:
+        ConfigError: As :func:`draw`.
+        DataError: As :func:`draw`.
+    """
+    with style.on_a_phone():
+        picture = draw(figure, tables)
+    if picture.get_figwidth() <= 1.1 * style.PHONE_WIDTH:
+        return picture
+    places = [axes.get_subplotspec() for axes in picture.axes]
+    if picture.get_layout_engine() is None or any(p and p.get_gridspec().ncols > 1 for p in places):
+        return None
+    picture.set_figwidth(style.PHONE_WIDTH)
+    with style.context():
+        _lay_out(picture)
+    return picture
+
+
+def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
+    """Draw tables of one's own: the same drawings as those of recipes.
+
+    Args:
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``.
+        tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
+            Replicates are told apart by a column ``seed`` or ``replica``.
+        axes: Axes of one's own that ``lines`` are drawn into; they keep their frame and limits.
+        options: Options of the drawing.
+
+    Returns:
+        The figure; with ``axes`` the one that they belong to.
+
+    Raises:
+        ConfigError: No drawing has the name, an option does not fit it, or it cannot draw into
+            axes.
+        DataError: A column is missing, or a table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})
+        >>> len(plot("lines", table, x="C", y="hit").axes)
+        1
+    """
+    named = {f"table {place + 1}": table for place, table in enumerate(tables)}
+    figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
+    if axes is None:
+        return draw(figure, named)  # type: ignore[arg-type]
+    find(figure)  # type: ignore[arg-type]
+    if kind != "lines":
+        raise ConfigError(f"'{kind}' lays out a figure of its own; only 'lines' draws into axes")
+    figure.options = {**options, "axes": axes}
+    return _drawn(lines.into, figure, named)
+
+
+def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture:
+    frames = {name: tidy.as_polars(table) for name, table in tables.items()}
+    given = arguments(figure, function, frames)
+    with style.context():
+        picture = function(*given, **figure.options)
+        gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
+        if gridded and picture.get_layout_engine() is None and function is not lines.into:
+            picture.set_layout_engine("constrained")  # so that no label is cut
+        _lay_out(picture)
+    return show_inline(picture)
+
+
+def _lay_out(picture: Picture) -> None:
+    """Find the places of everything, and make the ticks in the style that holds by then."""
+    if (layout := picture.get_layout_engine()) is None:
+        picture.draw_without_rendering()
+    else:
+        layout.execute(picture)

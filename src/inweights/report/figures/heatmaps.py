@@ -1,0 +1,156 @@
+"""Small multiples of matrices on one colour scale, laid out by the size of a cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from inweights.report.base import style, tidy
+from inweights.report.base.matrix import Matrix, matrix_of, scale_of
+from inweights.report.base.paint import LEGIBLE, paint, plan_labels, text_width, wrap
+from inweights.report.base.registry import drawing
+
+__all__ = ["heatmaps"]
+
+_SMALLEST, _LARGEST = 0.032, 0.22  # inches, side of a cell
+_TALLEST = 4.5  # inches, height of a panel
+_BAR = 0.72  # inches that the colour bar takes
+_LINE = 0.165  # inches, a line of a panel's title
+_GAP = 0.16  # inches between panels
+
+
+@drawing("heatmaps")
+def heatmaps(
+    table: pl.DataFrame,
+    *,
+    row: str,
+    column: str,
+    value: str,
+    panel: str | None = None,
+    box: str | None = None,
+    row_group: str | None = None,
+    column_group: str | None = None,
+    order: Sequence[str] | None = None,
+    value_label: str | None = None,
+    limit: float | None = None,
+    columns: int = 4,
+) -> Figure:
+    """Draw one matrix for each ``panel``; all share a colour scale that is white at zero.
+
+    Args:
+        table: Long rows, one a cell; rows of several seeds are averaged.
+        row: Column with the label of a cell's row.
+        column: Column with the label of a cell's column.
+        value: Column of numbers.
+        panel: Column that tells the matrices apart; one matrix if left out.
+        box: Boolean column; its cells carry a red box, such as the greatest of a row.
+        row_group: Column with the group of the row; runs of one group are set apart and named.
+        column_group: The same for columns.
+        order: Panels in the order wanted; the others follow.
+        value_label: Text of the colour bar; the column's name if left out.
+        limit: Greatest size on the colour scale; the greatest in the table if left out.
+        columns: Panels side by side, at most; fewer where their cells would get too small.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, -2.0]})
+        >>> len(heatmaps(table, row="in", column="out", value="logit").axes)  # and its colour bar
+        2
+    """
+    used = {"panel": panel, "row": row, "column": column, "value": value, "box": box}
+    groups = {"row_group": row_group, "column_group": column_group}
+    tidy.require("heatmaps", table, {**used, **groups}, numbers=("value",))
+    parts = tidy.panels(table, panel, order)
+    titles = ["" if panel is None else tidy.plain(name) for name, _ in parts]
+    drawn = [matrix_of(rows, row, column, value, box=box, **groups) for _, rows in parts]
+    scale = scale_of(drawn, limit)
+    plan = _plan(drawn, titles, columns)
+    with style.context():
+        figure = Figure(figsize=(plan.width, plan.height))
+        for place, (matrix, (left, top)) in enumerate(zip(drawn, plan.corners, strict=True)):
+            wide, high = len(matrix.columns) * plan.cell, len(matrix.rows) * plan.cell
+            axes = figure.add_axes(_share(plan, left, top, wide, high))
+            image = paint(axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place])
+            style.panel_title(axes, plan.titles[place])
+        label = value_label or value
+        room = plan.height - 0.3
+        bar_high = min(room, max(1.0, 0.72 * room, text_width(label, style.SMALL) / 72 + 0.05))
+        box_ = _share(plan, plan.width - _BAR + 0.06, (plan.height - bar_high) / 2, 0.1, bar_high)
+        bar = figure.colorbar(image, cax=figure.add_axes(box_))
+        bar.set_label(label, fontsize=style.SMALL)
+        bar.outline.set_visible(False)
+    return figure
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Where the panels stand: lengths in inches, corners from the left and from the top."""
+
+    width: float
+    height: float
+    cell: float
+    corners: tuple[tuple[float, float], ...]
+    titles: tuple[str, ...]
+    named: tuple[bool, ...]
+
+
+def _share(
+    plan: _Plan, left: float, top: float, wide: float, high: float
+) -> tuple[float, float, float, float]:
+    """A rectangle as matplotlib wants it: shares of the figure, from below."""
+    bottom = plan.height - top - high
+    return left / plan.width, bottom / plan.height, wide / plan.width, high / plan.height
+
+
+def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
+    """As many panels side by side as keep their labels legible, or at least their cells visible."""
+    tries = []
+    for asked in range(max(1, min(most, len(drawn))), 0, -1):
+        down = math.ceil(len(drawn) / asked)
+        tries.append(_try(drawn, titles, math.ceil(len(drawn) / down)))
+    floor = LEGIBLE if tries[-1].cell >= LEGIBLE else _SMALLEST
+    return next((plan for plan in tries if plan.cell >= floor), tries[-1])
+
+
+def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
+    """The layout with so many panels side by side."""
+    grid = [list(range(k, min(k + across, len(drawn)))) for k in range(0, len(drawn), across)]
+    named = tuple(
+        k % across == 0 or not _same_rows(drawn[k], drawn[k - 1]) for k in range(len(drawn))
+    )
+    tall = max(len(matrix.rows) for matrix in drawn)
+    cell = min(_LARGEST, _TALLEST / tall)
+    for _ in range(4):  # the labels depend on the cell, and the cell on the room they leave
+        labels = [plan_labels(m, (cell, cell), rows=n) for m, n in zip(drawn, named, strict=True)]
+        lefts = [max(labels[k].left for k in range(c, len(drawn), across)) for c in range(across)]
+        wides = [
+            max(len(drawn[k].columns) for k in range(c, len(drawn), across)) for c in range(across)
+        ]
+        room = style.full_width() - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
+        cell = min(cell, max(room / sum(wides), 0.01))
+    starts, at = [], 0.08
+    for left, wide in zip(lefts, wides, strict=True):
+        at += left / 72
+        starts.append(at)
+        at += wide * cell + _GAP
+    over = 0.3 if len(grid) == 1 else 0.05  # a title above the bar, and beside it
+    limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + over]
+    wrapped = [wrap(title, limits[k % across] - 0.1, style.LABEL) for k, title in enumerate(titles)]
+    corners: list[tuple[float, float]] = []
+    top = 0.06
+    for line in grid:
+        top += max(wrapped[k].count("\n") + 1 for k in line) * _LINE + 0.06
+        corners.extend((starts[k % across], top) for k in line)
+        top += max(len(drawn[k].rows) * cell + labels[k].below / 72 for k in line) + 0.1
+    return _Plan(at - _GAP + _BAR + 0.08, top, cell, tuple(corners), tuple(wrapped), named)
+
+
+def _same_rows(one: Matrix, other: Matrix) -> bool:
+    return one.rows == other.rows and one.row_groups == other.row_groups

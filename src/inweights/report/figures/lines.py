@@ -1,0 +1,276 @@
+"""Lines over an axis: mean over replicates, 95% band, every single replicate behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from inweights.report.base import style, tidy
+from inweights.report.base.legend import add_legend, handles, text_of
+from inweights.report.base.paint import text_width, wrap
+from inweights.report.base.registry import drawing
+
+__all__ = ["into", "lines"]
+
+_PANEL_HEIGHT = 2.7
+_DODGE = 0.08  # of the distance between two positions of a discrete axis
+_REACH = 0.012  # of the whole axis, at most
+
+
+@drawing("lines")
+def lines(
+    table: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    series: str | None = None,
+    facet: str | None = None,
+    reference: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    y_limits: Sequence[float] | None = None,
+    x_log: bool = False,
+    order: Sequence[str] | None = None,
+    columns: int = 4,
+) -> Figure:
+    """Draw ``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
+
+    A line is the mean over the seeds, the band its 95% interval, a faint dot a single seed. On an
+    axis of few positions the series stand slightly apart, so that equal ones are all seen.
+
+    Args:
+        table: Long rows with a column ``seed`` and those named below.
+        x: Column of numbers.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that tells the lines apart; one line if left out.
+        facet: Column that tells the panels apart; they share the axis of ``y``.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
+        labels: Text for a value of ``series`` or ``facet``, by the value as text.
+        x_label: Text of the axis; the column's name if left out.
+        y_label: Text of the axis; the column's name if left out.
+        y_limits: Least and greatest value shown.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
+        columns: Panels side by side, at most.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
+        >>> len(lines(table, x="C", y="hit", series="model").axes)
+        1
+    """
+    named = dict(reference or {})
+    used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
+    used["reference"] = named.get("column")
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
+    names = _names(table, series, y, order)
+    parts = tidy.panels(table, facet, order)
+    with style.context():
+        down, across = style.grid_shape(len(parts), columns)
+        width = min(style.full_width(), 1.6 + 3.1 * across)
+        figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        panels = list(grid.flat)
+        for axes in panels[len(parts) :]:
+            axes.set_visible(False)
+        for axes, (value, rows) in zip(panels, parts, strict=False):
+            if facet is not None:
+                title = text_of(tidy.plain(value), labels)
+                style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
+            _panel(axes, table[x], rows, (x, y, series), names, named.get("column"), log=x_log)
+        _name_axes(figure, panels, len(parts), (x_label or x, y_label or y), (width, across, down))
+        if y_limits is not None:
+            margin = 0.03 * (y_limits[1] - y_limits[0])
+            panels[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
+        if len(names) > 1 or next(iter(names)) != y:
+            reference_text = named.get("label", named.get("column", ""))
+            add_legend(figure, list(names), labels, reference=reference_text)
+    return figure
+
+
+def into(
+    table: pl.DataFrame,
+    *,
+    axes: Axes,
+    x: str,
+    y: str,
+    series: str | None = None,
+    reference: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    x_label: str | None = None,
+    y_label: str | None = None,
+    x_log: bool = False,
+    order: Sequence[str] | None = None,
+) -> Figure:
+    """Draw one panel of :func:`lines` into axes of one's own; their frame and limits stay.
+
+    Args:
+        table: As for :func:`lines`, as are the options.
+        axes: Where it is drawn.
+        x: Column of numbers.
+        y: Column of numbers.
+        series: Column that tells the lines apart.
+        reference: Column and label of a dashed grey line.
+        labels: Text for a value of ``series``.
+        x_label: Text of the axis.
+        y_label: Text of the axis.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` in the order wanted.
+
+    Returns:
+        The figure of the axes.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+    """
+    named = dict(reference or {})
+    used = {"x": x, "y": y, "series": series, "seed": tidy.SEED, "reference": named.get("column")}
+    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
+    names = _names(table, series, y, order)
+    _panel(axes, table[x], table, (x, y, series), names, named.get("column"), log=x_log)
+    axes.set_xlabel(x_label or x)
+    axes.set_ylabel(y_label or y)
+    if series is not None:
+        text = named.get("label", named.get("column", ""))
+        axes.legend(handles=handles(list(names), labels, reference=text))
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def _names(
+    table: pl.DataFrame, series: str | None, y: str, order: Sequence[str] | None
+) -> dict[str, Any]:
+    """Value of each series by its name; one line is called as what it shows."""
+    if series is None:
+        return {y: None}
+    return {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
+
+
+def _panel(
+    axes: Axes,
+    places: pl.Series,
+    rows: pl.DataFrame,
+    columns: tuple[str, str, str | None],
+    names: Mapping[str, Any],
+    reference: str | None,
+    *,
+    log: bool,
+) -> None:
+    """All lines of one panel; ``places`` are those of the axis that panels share."""
+    x, y, series = columns
+    looks = style.marks(list(names))
+    step, reach = (0.0, 0.0) if log else _step(places.unique().to_numpy())
+    for place, (name, raw) in enumerate(names.items()):
+        shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
+        part = rows if series is None else rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
+        if not part.is_empty():
+            _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
+    if reference is not None:
+        _reference(axes, rows, x, reference)
+    _dress(axes, places, log)
+
+
+def _name_axes(
+    figure: Figure,
+    panels: Sequence[Axes],
+    used: int,
+    names: tuple[str, str],
+    size: tuple[float, int, int],
+) -> None:
+    """Name both axes once where there are many panels or little room, else at each of them."""
+    (x, y), (width, across, down) = names, size
+    tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9
+    if across > 2 or (used > 1 and width <= style.PHONE_WIDTH):
+        figure.supxlabel(x, fontsize=style.LABEL)
+        figure.supylabel(wrap(y, tall, style.LABEL), fontsize=style.LABEL)
+        return
+    for axes in panels[:used]:
+        axes.set_xlabel(wrap(x, (width - 0.7) / across, style.LABEL))
+    for axes in panels[::across]:
+        axes.set_ylabel(wrap(y, tall, style.LABEL))
+
+
+def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Smallest distance and length of a discrete axis; no distance where the axis is dense."""
+    if len(places) < 2:
+        return 1.0, 1.0
+    step = float(np.diff(np.sort(places)).min())
+    return (step if len(places) <= 12 else 0.0), float(places.max() - places.min())
+
+
+def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool) -> None:
+    at = data.at + shift
+    axes.fill_between(at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0)
+    if dots:
+        axes.plot(
+            data.dots_at + shift,
+            data.dots,
+            linestyle="none",
+            marker=".",
+            markersize=4,
+            markeredgewidth=0,
+            color=look.color,
+            alpha=0.4,
+        )
+    axes.plot(
+        at,
+        data.mean,
+        color=look.color,
+        linestyle=look.dash,
+        linewidth=1.5,
+        marker=look.marker if dots else "",
+        markersize=4.6,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+    )
+
+
+def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
+    finite = rows.filter(pl.col(column).cast(pl.Float64).is_finite())
+    line = finite.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
+    axes.plot(line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1)
+
+
+def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
+    axes.grid(axis="y", color=style.PALE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    if log:
+        axes.set_xscale("log")
+        # Matplotlib labels every digit of a short axis, one label over the other.
+        positive = values.filter(values > 0)
+        span = 300 if style.full_width() == style.FULL_WIDTH else 20
+        short = len(positive) > 0 and positive.max() < span * positive.min()  # type: ignore[operator]
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif values.dtype.is_integer():
+        places = values.unique().sort().to_list()
+        if len(places) <= 12:
+            axes.set_xticks(places, _named(axes, places))
+        else:
+            axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _named(axes: Axes, places: list[int]) -> list[str]:
+    """Texts of ticks: of all, or of every second, third, ... where they would touch."""
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
+    span, texts = max(1, places[-1] - places[0]), [str(place) for place in places]
+    halves = [text_width(text, style.SMALL) / 2 + 1 for text in texts]
+    for step in range(1, len(places)):
+        ends = pairwise(range(0, len(places), step))
+        if all(wide * (places[b] - places[a]) / span > halves[a] + halves[b] for a, b in ends):
+            break
+    else:
+        step = len(places)
+    return [text if place % step == 0 else "" for place, text in enumerate(texts)]

@@ -1,0 +1,185 @@
+"""Projected hidden states: a hue for each sample, light to dark through the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+
+from inweights.report.base import style, tidy
+from inweights.report.base.legend import columns_that_fit
+from inweights.report.base.paint import text_width, wrap
+from inweights.report.base.registry import drawing
+
+__all__ = ["cloud", "states"]
+
+_MARKERS = ("*", "o", "s", "^", "D")
+_SIZES = (62, 24, 22, 24, 20)  # square points
+_NEUTRAL = "#6b7280"
+
+
+@drawing("states")
+def states(
+    table: pl.DataFrame,
+    *,
+    x: str,
+    y: str,
+    layer: str,
+    pair: str,
+    kind: str,
+    panel: str | None = None,
+    kinds: Sequence[str] | None = None,
+    kind_labels: Sequence[str] | None = None,
+    note: str | None = None,
+    text: str | None = None,
+    order: Sequence[str] | None = None,
+    columns: int = 4,
+) -> Figure:
+    """Draw hidden states in the plane, one panel for each ``panel``.
+
+    A sample has a hue (the ninth the first one's again), which darkens from the first layer to the
+    last; the states of one sample and kind are joined through the layers. The axes have no unit and
+    no ticks.
+
+    Args:
+        table: One row a state.
+        x: Column with the first coordinate of the projection.
+        y: Column with the second.
+        layer: Integer column, 0 the shallowest.
+        pair: Column with the sample.
+        kind: Column with what the state is of.
+        panel: Column that tells the panels apart; one panel if left out.
+        kinds: Values of ``kind`` drawn as star (the bridge), circle (the first hop), square, ….
+        kind_labels: Text for each of ``kinds``; the values themselves if left out.
+        note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
+        text: Column with a name that is written beside each state.
+        order: Panels in the order wanted; the others follow.
+        columns: Panels side by side, at most.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "layer": [0, 1],
+        ...                       "pair": [0, 0], "kind": ["bridge", "bridge"]})
+        >>> len(states(table, x="x", y="y", layer="layer", pair="pair", kind="kind").axes)
+        1
+    """
+    used = {"panel": panel, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind}
+    tidy.require("states", table, {**used, "note": note, "text": text})
+    shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
+    parts = tidy.panels(table, panel, order)
+    notes = [tidy.plain(rows[note][0]) if note else "" for _, rows in parts]
+    longest = max(text_width(line, style.SMALL) for one in notes for line in one.split("\n")) / 72
+    fits = int((style.full_width() - 0.2) / longest) if longest else columns
+    down, across = style.grid_shape(len(parts), min(columns, fits))
+    side = min(2.6, (style.full_width() - 0.2) / across)
+    with style.context():
+        figure = style.blank(
+            max(min(3.4, style.full_width()), side * across), (side + 0.25) * down + 0.35
+        )
+        grid = figure.subplots(down, across, squeeze=False)
+        for extra in grid.flat[len(parts) :]:
+            extra.set_visible(False)
+        pairs = tidy.distinct(table, pair)
+        layers = [int(v) for v in table[layer].unique().sort()]
+        for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
+            cloud(axes, rows, (x, y, layer, pair, kind), pairs, layers, shown)
+            for place, word in zip(
+                rows.select(x, y).rows(), rows[text] if text else (), strict=False
+            ):
+                axes.annotate(
+                    word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1
+                )
+            title = "" if panel is None else tidy.plain(name)
+            style.panel_title(axes, wrap(title, side - 0.1, style.LABEL))
+            axes.set_xlabel(said, fontsize=style.SMALL, color=style.GREY)
+        legend(figure, list(kind_labels or shown), layers)
+    return figure
+
+
+def cloud(
+    axes: Axes,
+    rows: pl.DataFrame,
+    named: tuple[str, str, str, str, str],
+    pairs: Sequence[Any],
+    layers: Sequence[int],
+    kinds: Sequence[str],
+) -> None:
+    """Draw the states of one panel.
+
+    Args:
+        axes: The panel.
+        rows: One row a state.
+        named: Columns of x, y, layer, pair and kind.
+        pairs: All samples, in the order of their hues.
+        layers: All layers, sorted.
+        kinds: Values of kind in the order of their markers; others are left out.
+    """
+    x, y, layer, pair, kind = named
+    for place, sample in enumerate(pairs):
+        hue = style.CYCLE[place % len(style.CYCLE)].color
+        mine = rows.filter(pl.col(pair).eq_missing(pl.lit(sample))).sort(layer)
+        for rank, name in enumerate(kinds):
+            path = mine.filter(pl.col(kind).cast(pl.String) == name)
+            path = path.filter(pl.col(x).is_finite() & pl.col(y).is_finite())
+            if path.is_empty():
+                continue
+            color = style.tint(hue, 0.45)
+            axes.plot(path[x], path[y], color=color, linewidth=0.7, alpha=0.75, zorder=2)
+            axes.scatter(
+                path[x],
+                path[y],
+                s=_SIZES[rank % len(_SIZES)],
+                marker=_MARKERS[rank % len(_MARKERS)],
+                c=[style.tint(hue, depth_of(value, layers)) for value in path[layer]],
+                edgecolors="white",
+                linewidths=0.4,
+                zorder=4 if rank == 0 else 3,
+            )
+    axes.margins(0.08)
+    axes.set_box_aspect(1)
+    style.bare(axes)
+
+
+def depth_of(layer: int, layers: Sequence[int]) -> float:
+    """Return where a layer lies between the first, 0, and the last, 1; 0.6 where it is alone."""
+    if len(layers) < 2:
+        return 0.6
+    return (layer - layers[0]) / (layers[-1] - layers[0])
+
+
+def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
+    """Name the markers, and show light to dark from the first to the last layer."""
+    handles = [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker=_MARKERS[rank % len(_MARKERS)],
+            markersize=9 if rank == 0 else 5.5,
+            color=_NEUTRAL,
+            markeredgecolor="white",
+            markeredgewidth=0.4,
+            label=name,
+        )
+        for rank, name in enumerate(kinds)
+    ]
+    if len(layers) > 1:
+        ends = (f"layer {layers[0]}", f"layer {layers[-1]}")
+        for value, text in zip((layers[0], layers[-1]), ends, strict=True):
+            shade = style.tint(_NEUTRAL, depth_of(value, layers))
+            handles.append(
+                Line2D([], [], linestyle="none", marker="s", color=shade, label=text, markersize=7)
+            )
+    figure.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=columns_that_fit([str(h.get_label()) for h in handles], figure, 34),
+        handletextpad=0.3,
+        columnspacing=1.4,
+    )

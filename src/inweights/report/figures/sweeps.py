@@ -1,0 +1,157 @@
+"""One-at-a-time sweeps: a panel for each setting, its values side by side, error bars."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from inweights.report.base import style, tidy
+from inweights.report.base.legend import add_legend, text_of
+from inweights.report.base.paint import text_width, wrap
+from inweights.report.base.registry import drawing
+
+__all__ = ["sweeps"]
+
+_PANEL = 1.95  # inches, height of a panel
+_DODGE = 0.16  # of the distance between two values
+
+
+@drawing("sweeps")
+def sweeps(
+    table: pl.DataFrame,
+    *,
+    axis: str,
+    value: str,
+    y: str,
+    series: str | None = None,
+    baseline: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    y_label: str | None = None,
+    y_limits: Sequence[float] | None = None,
+    columns: int = 4,
+    order: Sequence[str] | None = None,
+) -> Figure:
+    """Draw ``y`` for the values of every swept setting, one panel a setting.
+
+    A mark is the mean over the seeds, its bar the 95% interval. Lines join values that are numbers;
+    between names there is nothing to join.
+
+    Args:
+        table: Long rows with a column ``seed`` and those named below.
+        axis: Column with the name of the swept setting, such as depth or width.
+        value: Column with its value; drawn evenly spaced in order of first appearance.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that tells the lines apart; one line if left out.
+        baseline: The value of each setting that the other panels keep; its tick is bold.
+        labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
+        y_label: Text of the shared axis; the column's name if left out.
+        y_limits: Least and greatest value shown.
+        columns: Panels side by side, at most.
+        order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
+
+    Raises:
+        DataError: A column is missing, or the table has no rows.
+
+    Example:
+        >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],
+        ...                       "accuracy": [0.4, 0.9]})
+        >>> len(sweeps(table, axis="axis", value="at", y="accuracy").axes)
+        1
+    """
+    named = {"axis": axis, "value": value, "y": y, "series": series, "seed": tidy.SEED}
+    tidy.require("sweeps", table, named, numbers=("y",))
+    names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
+    looks = style.marks(names)
+    parts = tidy.panels(table, axis, order)
+    down, across = style.grid_shape(len(parts), columns)
+    with style.context():
+        width = min(style.full_width(), 0.8 + 2.9 * across)
+        figure = style.blank(width, 0.5 + _PANEL * down)
+        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        for extra in grid.flat[len(parts) :]:
+            extra.set_visible(False)
+        room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
+        for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
+            title = text_of(tidy.plain(setting), labels)
+            style.panel_title(axes, wrap(title, room + 0.1, style.LABEL))
+            values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
+            joined = all(_is_number(name) for name in values)
+            for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
+                name = tidy.plain(raw) if series else y
+                lean = names.index(name) if series else place
+                shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
+                _bars(axes, _placed(part, value, values), y, looks[name], shift, joined=joined)
+            _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
+        for line in grid:
+            line[0].set_ylabel(wrap(y_label or y, _PANEL - 0.2, style.LABEL))
+        if y_limits is not None:
+            margin = 0.04 * (y_limits[1] - y_limits[0])
+            grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
+        if series is not None:
+            add_legend(figure, names, labels)
+    return figure
+
+
+def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFrame:
+    """The rows with a column ``_place``: the position of their value on the axis."""
+    places = {name: place for place, name in enumerate(values)}
+    at = [places[tidy.plain(v)] for v in rows[value].to_list()]
+    return rows.with_columns(pl.Series("_place", at, dtype=pl.Int64))
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _bars(
+    axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float, *, joined: bool
+) -> None:
+    data = tidy.spread(rows, "_place", y)
+    axes.errorbar(
+        data.at + shift,
+        data.mean,
+        yerr=np.vstack([data.mean - data.low, data.high - data.mean]),
+        color=look.color,
+        linestyle=look.dash if joined else "none",
+        linewidth=1.3,
+        elinewidth=1.1,
+        capsize=2.2,
+        capthick=1.1,
+        marker=look.marker,
+        markersize=4.6,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+    )
+
+
+def _ticks(
+    axes: Axes,
+    values: Sequence[str],
+    kept: str | None,
+    labels: Mapping[str, str] | None,
+    room: float,
+) -> None:
+    texts = [text_of(value, labels) for value in values]
+    place = room * 72 / len(values)  # points that a label has
+    letters = max(5, int(place / (0.58 * style.SMALL)))
+    wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
+    level = all(text_width(line, style.SMALL) < place - 1 for lines in wrapped for line in lines)
+    axes.set_xticks(range(len(values)), ["\n".join(w) for w in wrapped] if level else texts)
+    axes.set_xlim(-0.45, len(values) - 0.55)
+    axes.tick_params(axis="y", labelleft=True)
+    axes.grid(axis="y", color=style.PALE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    if not level:
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=35, ha="right", rotation_mode="anchor")
+    if kept is not None and tidy.plain(kept) in values:
+        axes.get_xticklabels()[values.index(tidy.plain(kept))].set_fontweight("bold")

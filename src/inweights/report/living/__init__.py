@@ -1,0 +1,1 @@
+"""Figures that move: the atlas, the explorer and the player of a training."""

@@ -1,0 +1,252 @@
+"""The atlas's content as compact JSON, and its markup; ``assets/atlas*.js`` bring it to life.
+
+Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import to_hex
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, unknown_name
+from inweights.report.base import style, tidy
+from inweights.report.base.document import asset
+from inweights.report.base.html import escape, script_json, tag
+
+__all__ = ["PALETTES", "build_content", "build_fragment", "check", "pack"]
+
+_DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
+#: Colours by name, as stops of equal distance. ``place`` ends where it starts.
+PALETTES: dict[str, tuple[str, ...]] = {
+    "hops": ("#ff9d1e", "#f0593e", "#c9357c", "#7a3fb8", "#3f68d8", "#1fa3c4"),
+    "place": ("#e8483f", "#f08a24", "#d9b310", "#58a848", "#12a594", "#2481d6", "#6a55cf",
+              "#c13fa0", "#e8483f"),
+    "spaces": ("#0b63b0", "#4d8fc4", "#8fa9bf", "#a9b3bf"),
+    "light": tuple(to_hex(style.DIVERGING(s)) for s in np.linspace(0, 1, 9)),
+    "dark": _DARK,
+}  # fmt: skip
+#: Films play at so many frames a second.
+_SPEED = 6
+_SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")
+_LARGE = 14_000_000  # characters
+
+_FILMS = ("graph", "architecture", "step", "recall", "spearman", "shown", "positions", "cosines",
+          "energies")  # fmt: skip
+_GRAPHS = ("graph", "nodes", "links", "roots", "order", "ring", "x", "y", "eigenvalues", "sizes")
+
+
+def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
+    """Return numbers as 16-bit integers times a scale, base64: 2.7 characters each.
+
+    The error is at most half a scale, which is the largest absolute value over 32,767.
+
+    Raises:
+        DataError: A number is not finite.
+
+    Example:
+        >>> pack(np.array([1.0, -0.5]))["data"]
+        '/38AwA=='
+    """
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    if not np.isfinite(flat).all():
+        raise DataError("a film holds numbers that are not finite; its training diverged")
+    scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
+    whole = np.round(flat / scale).astype("<i2")
+    return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
+
+
+def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
+    """Refuse tables that lack a column, rows, or a film's graph.
+
+    Raises:
+        DataError: Says which.
+    """
+    tidy.require("atlas", films, {name: name for name in _FILMS})
+    tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
+    known = graphs["graph"].to_list()
+    for name in films["graph"].unique(maintain_order=True):
+        if name not in known:
+            raise unknown_name("graph", str(name), known, error=DataError, hint="A film is of it.")
+
+
+def build_content(
+    films: pl.DataFrame, graphs: pl.DataFrame, order: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return all that the page plays, as plain values for JSON.
+
+    Args:
+        films: A row for each graph, architecture and step, of
+            :func:`inweights.probes.film.render_frames`.
+        graphs: A row for each graph, of :func:`inweights.theory.geometric_memory.layout.scene`.
+        order: Architectures in the order wanted; the others follow.
+
+    Raises:
+        DataError: A column or a graph is missing, a film does not fit its graph, or all of it is
+            more than a page should hold.
+    """
+    check(films, graphs)
+    architectures = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)]
+    played = set(films["graph"])
+    scenes = [row for row in graphs.iter_rows(named=True) if row["graph"] in played]
+    found: dict[str, Any] = {}
+    for place, scene in enumerate(scenes):
+        for rank, architecture in enumerate(architectures):
+            rows = films.filter(graph=scene["graph"], architecture=architecture).sort("step")
+            if not rows.is_empty():
+                found[f"{place}/{rank}"] = _film(rows, scene, architecture)
+    size = sum(len(film[name]["data"]) for film in found.values() for name in _FILMS[6:])
+    if size > _LARGE:
+        raise DataError(
+            f"the films take {size / 1e6:.0f} MB, more than a page should hold (14); render fewer "
+            "frames, or show fewer graphs"
+        )
+    first = min(found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1])))
+    return {
+        "graphs": [_scene(scene) for scene in scenes],
+        "architectures": architectures,
+        "films": found,
+        "palettes": {name: list(stops) for name, stops in PALETTES.items()},
+        "speed": _SPEED,
+        "start": [int(part) for part in first.split("/")],
+    }
+
+
+def _scene(row: Mapping[str, Any]) -> dict[str, Any]:
+    rounded = {key: [round(v, 4) for v in row[key]] for key in ("x", "y", "eigenvalues")}
+    kept = {key: row[key] for key in ("nodes", "links", "roots", "order", "ring", "sizes")}
+    return {"name": row["graph"], **kept, **rounded}
+
+
+def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> dict[str, Any]:
+    n, frames = len(scene["nodes"]), rows.height
+    if rows["step"].is_duplicated().any():
+        raise DataError(
+            f"'{architecture}' on '{scene['graph']}' has two frames of one step; keep one seed"
+        )
+    sizes = {"positions": 3 * n, "cosines": n * (n - 1) // 2, "energies": len(scene["sizes"])}
+    packed, arrays = {}, {}
+    for name, size in sizes.items():
+        if rows[name].list.len().unique().to_list() != [size]:
+            raise DataError(
+                f"'{architecture}' on '{scene['graph']}': '{name}' has not {size} numbers a frame, "
+                f"as {n} nodes need; render the film with the graph's own world"
+            )
+        arrays[name] = np.stack([np.asarray(v, dtype=np.float64) for v in rows[name]])
+        packed[name] = pack(arrays[name])
+    far = np.linalg.norm(arrays["positions"].reshape(frames, n, 3), axis=2).max()
+    said = {name: [_short(v) for v in rows[name]] for name in ("recall", "spearman", "shown")}
+    return {
+        "steps": rows["step"].to_list(),
+        "radius": round(float(far), 4) or 1.0,
+        **said,
+        **packed,
+    }
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(float(value), 4)
+
+
+def build_fragment(content: Mapping[str, Any], name: str) -> str:
+    """Return the markup of an atlas with its data, style and script: needs nothing else."""
+    icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")
+    graphs = [
+        _choice(f"{name}-graph", graph["name"], icon, tag("output", _size(graph)))
+        for graph in content["graphs"]
+    ]
+    architectures = [
+        _choice(f"{name}-architecture", a, tag("canvas", aria_hidden="true"), tag("output", "–"))
+        for a in content["architectures"]
+    ]
+    choices = tag(
+        "div",
+        _fieldset("Graph", graphs, "atlas-graphs"),
+        _fieldset("Architecture", architectures, "atlas-architectures"),
+        class_="atlas-choices",
+    )
+    body = tag("div", _stage(name), _side(content.get("unit", "step")), class_="atlas-body")
+    data = tag("script", script_json(content), type="application/json")
+    tip = tag("div", class_="atlas-tip", hidden=True, role="status")
+    scripts = [asset(part) for part in _SCRIPTS]
+    return (
+        tag("style", asset("atlas.css"))
+        + tag("div", choices, body, _bar(), tip, data, class_="atlas", id=f"{name}-atlas")
+        + "".join(tag("script", script) for script in scripts)
+    )
+
+
+def _size(graph: Mapping[str, Any]) -> str:
+    return f"{len(graph['nodes'])} nodes"
+
+
+def _fieldset(legend: str, choices: Sequence[str], class_: str) -> str:
+    inside = tag("div", *choices, class_="atlas-options")
+    return tag("fieldset", tag("legend", legend), inside, class_=class_)
+
+
+def _choice(group: str, value: str, picture: str, *more: str) -> str:
+    button = tag("input", type="radio", name=group, value=value)
+    return tag("label", button, picture, tag("b", escape(value), title=value), *more)
+
+
+def _stage(name: str) -> str:
+    said = "Embedding in three dimensions. Arrow keys turn it, plus and minus zoom, 0 resets."
+    numbers = tag(
+        "div",
+        tag("div", tag("b", class_="atlas-recall recall"), "recall"),
+        tag("div", tag("b", class_="atlas-rho rho"), "ρ, cosine against hops"),
+        class_="atlas-numbers",
+    )
+    colors = [
+        tag(
+            "label",
+            tag("input", type="radio", name=f"{name}-color", value=value),
+            tag("span", text),
+        )
+        for value, text in (("hops", "hops from root"), ("place", "place in order"))
+    ]
+    return tag(
+        "div",
+        tag("canvas", tabindex="0", role="img", aria_label=said),
+        numbers,
+        tag("div", class_="atlas-shown"),
+        tag("fieldset", tag("legend", "Colour"), *colors, class_="atlas-colors"),
+        class_="atlas-stage",
+    )
+
+
+def _side(unit: str) -> str:
+    def panel(title: str, class_: str, *inner: str) -> str:
+        return tag("div", tag("h4", title), *inner, class_=f"panel {class_}")
+
+    def picture(label: str) -> str:
+        return tag("svg", role="img", aria_label=label)
+
+    scale = tag("div", "−1", tag("i"), "1", class_="atlas-scale")
+    chance = '<span class="key chance"></span>random vectors'
+    lines = '<span class="key recall"></span>recall <span class="key rho"></span>Spearman ρ'
+    return tag(
+        "div",
+        panel("<b>Cosine</b> of every pair of nodes", "atlas-heat", tag("canvas"), scale),
+        panel(f"<b>Energy</b> by eigenspace {chance}", "atlas-energy", picture("Energy")),
+        panel(f"<b>Over {unit}s</b> {lines}", "atlas-curves", picture("Recall and Spearman")),
+        class_="atlas-side",
+    )
+
+
+def _bar() -> str:
+    slider = tag("input", type="range", min="0", max="0", step="1", value="0",
+                 class_="atlas-slider", aria_label="training step")  # fmt: skip
+    play = tag("button", "Play", type="button", class_="atlas-play")
+    hint = (
+        "Drag to turn, double-click to turn back. Click a node to count hops from it. Every frame "
+        "shows its own three leading directions, turned to lie on the next one."
+    )
+    bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
+    return bar + tag("p", hint, class_="atlas-hint")

@@ -1,0 +1,69 @@
+"""Living pictures: pages on which a model learns under the reader's hand, without a server.
+
+``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes come to lie
+(Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world, identities switched on
+and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in ``explore_learn.js``
+is this library's, in double precision; a test holds the two together over 200 steps.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from inweights.errors import unknown_name
+from inweights.report.base.document import asset, document
+from inweights.report.base.html import escape, prose, script_json, tag
+from inweights.report.living.atlas_layout import PALETTES
+
+__all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
+
+Exploration = Literal["geometry", "bridge"]
+EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
+
+_ABOUT: dict[Exploration, tuple[str, str]] = {
+    "geometry": (
+        "A geometry grows from edges",
+        "A model is told the edges of a graph, one by one. Watch its nodes come to lie as the "
+        "graph does. Change the graph, the rate or the idle tokens while it trains.",
+    ),
+    "bridge": (
+        "Switch the identity bridge on",
+        "Emb-MLP is told (a, r1) → b and (b, r2) → c, and asked (a, r1, r2), which it never saw. "
+        "Tell it that a bridge is itself, `b → b`, and its composition is answered.",
+    ),
+}
+_SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_graph.js")
+
+
+def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
+    """Return a living picture as one HTML file that opens offline.
+
+    Args:
+        which: ``geometry`` or ``bridge``.
+        seed: Seed of the start that the page draws.
+
+    Raises:
+        ConfigError: There is no such picture.
+
+    Example:
+        >>> explore_page("bridge").startswith("<!doctype")
+        True
+    """
+    if which not in EXPLORATIONS:
+        raise unknown_name("living picture", which, EXPLORATIONS)
+    title, summary = _ABOUT[which]
+    content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
+    main = tag(
+        "main",
+        tag("h1", escape(title)),
+        tag("p", prose(summary), class_="summary"),
+        asset(f"explore_{which}.html"),
+    )
+    data = tag("script", script_json(content), type="application/json", id="content")
+    return document(
+        title,
+        main + data,
+        styles=["page.css", "atlas.css", "explore.css"],
+        scripts=[asset(name) for name in (*_SCRIPTS, f"explore_{which}.js")],
+        class_="atlas-page",
+    )

@@ -1,0 +1,231 @@
+"""The player of ``through_time``: traces, and what changes at every step.
+
+A fragment holds plain plotly traces and, for each step, the properties that change;
+``assets/player.js`` puts them together. So a page needs no frames of its own.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import to_hex
+
+from inweights.report.base import style, tidy
+from inweights.report.base.html import escape, script_json, tag
+from inweights.report.base.matrix import Matrix
+from inweights.report.base.registry import player as twin
+from inweights.report.figures.film import Film
+from inweights.report.figures.states import depth_of
+from inweights.report.living.player_layout import build_layout, words
+
+__all__ = ["through_time"]
+
+_DASHES = ("solid", "dash", "10px,4px", "dashdot", "dot", "longdash", "longdashdot", "4px,2px")
+_SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
+
+
+@twin("through_time")
+def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
+    """Return the player; the arguments are those of the drawing, and ``name`` its id."""
+    film = Film(*tables, **options)
+    steps = film.steps
+    drawn = {*steps, *film.curves["step"].to_list()}
+    least = min((at for at in drawn if at > 0), default=1) / 2 if film.step_log else -math.inf
+
+    lines, read = _curves(film.curves, least)
+    matrices = [film.matrix(at) for at in steps]
+    heat = _heat(matrices[-1], matrices, film.matrix_label)
+    paths, keys = _paths(film), _keys(film.legend)
+    first_path = len(lines) + 1
+    frames = []
+    for place, at in enumerate(steps):
+        changes: list[Any] = [[len(lines), {"z": _rounded(matrices[place].values)}]]
+        changes += [[first_path + k, path["frames"][place]] for k, path in enumerate(paths)]
+        texts = {"text": f"step {at:,}", "read": read(at)}
+        frames.append({"step": at, "cursor": max(at, least), **texts, "changes": changes})
+    traces = [*lines, heat, *(path["trace"] for path in paths), *keys]
+    content = {
+        "traces": traces,
+        "layout": build_layout(film, matrices[-1]),
+        "frames": frames,
+        "curves": _swatches(lines),
+    }
+    return _fragment(name, content, steps.index(film.chosen[-1]))
+
+
+def _fragment(name: str, content: Mapping[str, Any], start: int) -> str:
+    last = str(len(content["frames"]) - 1)
+    bar = tag(
+        "div",
+        tag("button", "Play", type="button", class_="player-play"),
+        tag("input", type="range", min="0", max=last, step="1", value=str(start),
+            aria_label="training step"),
+        tag("output", escape(content["frames"][start]["text"])),
+        class_="player-bar",
+    )  # fmt: skip
+    plot = tag("div", class_="player-plot", id=f"{name}-plot")
+    read = tag("p", class_="player-read", aria_live="off")
+    data = tag("script", script_json(content), type="application/json")
+    return tag("div", bar, read, plot, data, class_="player", id=f"{name}-player")
+
+
+def _curves(
+    table: pl.DataFrame, least: float
+) -> tuple[list[dict[str, Any]], Callable[[int], list[str]]]:
+    """The traces of the curves, and a function from a step to their values as text.
+
+    A step below ``least`` is drawn there: a logarithmic axis has no zero.
+    """
+    parts = tidy.panels(table, "series")
+    looks = style.marks([tidy.plain(name) for name, _ in parts])
+    traces: list[dict[str, Any]] = []
+    known: list[tidy.Spread] = []
+    for raw, rows in parts:
+        name = tidy.plain(raw)
+        data, look = tidy.spread(rows, "step", "value"), looks[name]
+        known.append(data)
+        fine = np.isfinite(data.mean)
+        at = [max(step, least) for step in data.at[fine].tolist()]
+        around = [*at, *at[::-1]]
+        edge = [*data.high[fine].tolist(), *data.low[fine].tolist()[::-1]]
+        band = {"fill": "toself", "fillcolor": look.color, "opacity": 0.16, "hoverinfo": "skip"}
+        traces.append({"type": "scatter", "x": around, "y": _rounded(edge), "mode": "lines",
+                       "line": {"width": 0}, "showlegend": False, **band})  # fmt: skip
+        line = {"color": look.color, "width": 2.2, "dash": _DASHES[style.CYCLE.index(look)]}
+        traces.append({"type": "scatter", "x": at, "y": _rounded(data.mean[fine]), "mode": "lines",
+                       "line": line, "name": words(name), "showlegend": False,
+                       "hovertemplate": "%{y:.3g}"})  # fmt: skip
+
+    def read(moment: int) -> list[str]:
+        values = []
+        for data in known:
+            fine = np.isfinite(data.mean)
+            near = np.abs(data.at[fine] - moment)
+            values.append(f"{data.mean[fine][near.argmin()]:.2f}" if len(near) else "–")
+        return [text.replace("-", "−") for text in values]
+
+    return traces, read
+
+
+def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Name, colour and dash of every curve: the legend, which also reads the values."""
+    dashes = {mark.color: _svg_dash(mark.dash) for mark in style.CYCLE}
+    return [
+        {
+            "name": html.unescape(trace["name"]),
+            "color": trace["line"]["color"],
+            "dash": dashes[trace["line"]["color"]],
+        }
+        for trace in lines
+        if "name" in trace
+    ]
+
+
+def _svg_dash(dash: Any) -> str:
+    """A dash of matplotlib as SVG writes it."""
+    return "none" if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
+
+
+def _heat(last: Matrix, all_of_them: Sequence[Matrix], label: str) -> dict[str, Any]:
+    sizes = [np.nanmax(np.abs(m.values)) for m in all_of_them if not np.isnan(m.values).all()]
+    top = float(max(sizes, default=1.0)) or 1.0
+    stops = np.linspace(0, 1, 9)
+    hover = "%{y} → %{x}<br>" + words(label) + " %{z:.3g}<extra></extra>"
+    return {
+        "type": "heatmap",
+        "z": _rounded(last.values),
+        "x": [words(name) for name in last.columns],
+        "y": [words(name) for name in last.rows],
+        "xaxis": "x2",
+        "yaxis": "y2",
+        "zmin": -top,
+        "zmax": top,
+        "colorscale": [[float(s), to_hex(style.DIVERGING(s))] for s in stops],
+        "colorbar": {"thickness": 9, "len": 0.5, "outlinewidth": 0, "tickfont": {"size": 11}},
+        "hovertemplate": hover,
+    }
+
+
+def _paths(film: Film) -> list[dict[str, Any]]:
+    """A trace for each sample and kind, with its coordinates at every step."""
+    layers = film.layers
+    paths = []
+    for place, sample in enumerate(tidy.distinct(film.states, "pair")):
+        hue = style.CYCLE[place % len(style.CYCLE)].color
+        mine = film.states.filter(pl.col("pair").eq_missing(pl.lit(sample)))
+        for rank, name in enumerate(film.shown):
+            rows = mine.filter(pl.col("kind").cast(pl.String) == name).sort("step", film.layer)
+            if rows.is_empty():
+                continue
+            frames = []
+            for at in film.steps:
+                now = rows.filter(step=at)
+                frames.append(
+                    {
+                        "x": _rounded(now["x"].to_numpy()),
+                        "y": _rounded(now["y"].to_numpy()),
+                        "text": [f"layer {v}" for v in now[film.layer]],
+                        "marker.color": [
+                            to_hex(style.tint(hue, depth_of(v, layers))) for v in now[film.layer]
+                        ],
+                    }
+                )
+            trace = {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "xaxis": "x3",
+                "yaxis": "y3",
+                "x": frames[-1]["x"],
+                "y": frames[-1]["y"],
+                "text": frames[-1]["text"],
+                "line": {"color": to_hex(style.tint(hue, 0.4)), "width": 1},
+                "marker": {
+                    "color": frames[-1]["marker.color"],
+                    "size": 12 if rank == 0 else 8,
+                    "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
+                    "line": {"color": "#ffffff", "width": 0.6},
+                },
+                "hovertemplate": f"{words(tidy.plain(sample))}, {words(name)}<br>"
+                "%{text}<extra></extra>",
+                "showlegend": False,
+            }
+            paths.append({"trace": trace, "frames": frames})
+    return paths
+
+
+def _keys(kinds: Sequence[str]) -> list[dict[str, Any]]:
+    """Empty traces that name the markers in the legend of the states."""
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [None],
+            "y": [None],
+            "xaxis": "x3",
+            "yaxis": "y3",
+            "name": words(name),
+            "legend": "legend2",
+            "marker": {
+                "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
+                "size": 11 if rank == 0 else 8,
+                "color": "#6b7280",
+            },
+        }
+        for rank, name in enumerate(kinds)
+    ]
+
+
+def _rounded(values: Any) -> Any:
+    """Nested lists of four significant digits; ``None`` for what is not finite."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if isinstance(values, list):
+        return [_rounded(value) for value in values]
+    if values is None or not math.isfinite(values):
+        return None
+    return float(f"{values:.4g}")

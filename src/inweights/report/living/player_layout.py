@@ -1,0 +1,128 @@
+"""Axes, titles and group names of the player; ``assets/player.js`` places them by the width."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import polars as pl
+
+from inweights.report.base import style
+from inweights.report.base.matrix import Matrix
+from inweights.report.figures.film import Film
+
+__all__ = ["build_layout", "words"]
+
+_SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+_LABEL = {"size": 13, "color": style.INK}
+_LEGIBLE = 30  # rows or columns whose names are shown, at most
+
+
+def words(text: str) -> str:
+    """Return a text that plotly shows as it is; plotly reads some tags.
+
+    Example:
+        >>> words("a < b")
+        'a &lt; b'
+    """
+    return html.escape(text, quote=False)
+
+
+def build_layout(film: Film, matrix: Matrix) -> dict[str, Any]:
+    """Return the layout of curves, matrix and states, without their places on the page.
+
+    The axes hold still: those of the states hold all of them, at all steps.
+
+    Args:
+        film: What is drawn.
+        matrix: One of its matrices, for its labels and groups.
+    """
+    first, last = film.layers[0], film.layers[-1]
+    depth = "" if first == last else f"; light to dark: layer {first} to {last}"
+    shared = {"linecolor": style.GREY, "ticks": "outside", "ticklen": 4, "showline": True,
+              "tickcolor": style.GREY, "zeroline": False}  # fmt: skip
+    axis_x: dict[str, Any] = {**shared, "showgrid": False, "anchor": "y",
+                              "title": {"text": "training step", "font": _LABEL}}  # fmt: skip
+    axis_y: dict[str, Any] = {**shared, "gridcolor": "#e6e9ee", "anchor": "x",
+                              "title": {"text": words(film.y_label), "font": _LABEL}}  # fmt: skip
+    if film.step_log:
+        axis_x |= {"type": "log", "dtick": 1}
+    if film.y_limits is not None:
+        margin = 0.04 * (film.y_limits[1] - film.y_limits[0])
+        axis_y["range"] = [film.y_limits[0] - margin, film.y_limits[1] + margin]
+    grid = {"showgrid": False, "zeroline": False, "ticks": "", "showline": True, "mirror": True,
+            "linecolor": style.GREY, "tickfont": {"size": 10.5}, "type": "category"}  # fmt: skip
+    free = {"showgrid": False, "zeroline": False, "showticklabels": False, "showline": True,
+            "mirror": True, "linecolor": style.PALE}  # fmt: skip
+    named_rows, named_columns = len(matrix.rows) <= _LEGIBLE, len(matrix.columns) <= _LEGIBLE
+    return {
+        "font": {"family": _SANS, "size": 12, "color": style.INK},
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "hoverlabel": {"font": {"family": _SANS}},
+        "xaxis": axis_x,
+        "yaxis": axis_y,
+        "xaxis2": {**grid, "anchor": "y2", "showticklabels": named_columns},
+        "yaxis2": {**grid, "anchor": "x2", "showticklabels": named_rows, "autorange": "reversed"},
+        "xaxis3": {**free, "anchor": "y3", "range": _range(film.states["x"])},
+        "yaxis3": {**free, "anchor": "x3", "range": _range(film.states["y"])},
+        "shapes": _edges(matrix),
+        "annotations": _groups(matrix, named_rows, named_columns),
+        "meta": {
+            "titles": [words(film.matrix_label), f"hidden states{depth}"],
+            "left": _left(matrix, named_rows),
+        },
+    }
+
+
+def _edges(matrix: Matrix) -> list[dict[str, Any]]:
+    """Lines between the groups of the matrix."""
+    line = {"type": "line", "line": {"color": style.INK, "width": 1}}
+    across = [
+        {**line, "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1, "y0": at, "y1": at}
+        for at in (last + 0.5 for _, _, last in matrix.row_groups[:-1])
+    ]
+    down = [
+        {**line, "xref": "x2", "yref": "y2 domain", "x0": at, "x1": at, "y0": 0, "y1": 1}
+        for at in (last + 0.5 for _, _, last in matrix.column_groups[:-1])
+    ]
+    return across + down
+
+
+def _names(matrix: Matrix) -> float:
+    """Pixels that the names of the rows take, about."""
+    return 6.0 * max((len(name) for name in matrix.rows), default=0) + 6
+
+
+def _left(matrix: Matrix, named_rows: bool) -> float:
+    """Pixels that everything left of the matrix takes, about."""
+    return (_names(matrix) if named_rows else 4) + (18 if matrix.row_groups else 0)
+
+
+def _groups(matrix: Matrix, named_rows: bool, named_columns: bool) -> list[dict[str, Any]]:
+    """Names of the groups, outside of the names of their rows and columns."""
+    font = {"showarrow": False, "font": {"size": 12}}
+    wide = _names(matrix) if named_rows else 4
+    rows = [
+        {**font, "text": words(name.replace("_", " ")), "xref": "x2 domain", "yref": "y2", "x": 0,
+         "y": (first + last) / 2, "xanchor": "right", "yanchor": "middle", "xshift": -wide,
+         "textangle": -90}
+        for name, first, last in matrix.row_groups
+    ]  # fmt: skip
+    columns = [
+        {**font, "text": words(name.replace("_", " ")), "xref": "x2", "yref": "y2 domain",
+         "x": (first + last) / 2, "y": 0, "xanchor": "center", "yanchor": "top",
+         "yshift": -18 if named_columns else -3}
+        for name, first, last in matrix.column_groups
+    ]  # fmt: skip
+    return rows + columns
+
+
+def _range(values: pl.Series) -> list[float]:
+    numbers = values.cast(pl.Float64).drop_nulls()
+    numbers = numbers.filter(numbers.is_finite())
+    if numbers.is_empty():
+        return [-1.0, 1.0]
+    low, high = float(numbers.to_numpy().min()), float(numbers.to_numpy().max())
+    margin = 0.08 * (high - low) or 1.0
+    return [low - margin, high + margin]

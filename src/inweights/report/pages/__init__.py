@@ -1,0 +1,1 @@
+"""Whole pages and what is saved of them."""

@@ -1,0 +1,127 @@
+"""The pictures of an audit: what becomes of the questions, and how relations chain."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from inweights.report.base import style
+from inweights.report.base.legend import columns_that_fit
+
+__all__ = ["chains_figure", "outlook_figure"]
+
+#: Pairs, and relations, that are drawn at most.
+PAIRS, RELATIONS = 14, 18
+_NAME = 22
+
+
+def outlook_figure(outlook: pl.DataFrame) -> Figure:
+    """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars.
+
+    Args:
+        outlook: What :func:`inweights.audit.outlook` gives, one pair at least. Without a forecast
+            the bars are cut at the share that is right by chance among a subject's objects.
+
+    Example:
+        >>> pair = {"first": ["in"], "second": ["on"], "questions": [4], "follow": [1],
+        ...         "tied": [0], "fail": [3], "mended": [3], "complexity": [1], "expected": [1.0]}
+        >>> len(outlook_figure(pl.DataFrame(pair)).axes)
+        1
+    """
+    rows = outlook.head(PAIRS).reverse()
+    narrow = style.full_width() < style.FULL_WIDTH
+    between, high = (",\n", 0.42) if narrow else (", ", 0.32)
+    pairs = rows.select("first", "second").iter_rows()
+    names = [between.join(_short(name) for name in pair) for pair in pairs]
+    blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
+    if outlook["follow"].null_count() == outlook.height:
+        total = rows["chains"].to_numpy().astype(float)
+        right = total * rows["expected"].fill_null(0.0).to_numpy()
+        parts = [("right at best without attention (1/C)", right, blue, ""),
+                 ("the rest", total - right, style.PALE, "")]  # fmt: skip
+    else:
+        follow, tied, fail, mended = (
+            rows[k].to_numpy().astype(float) for k in ("follow", "tied", "fail", "mended")
+        )
+        tied_left = np.maximum(tied - mended, 0)
+        mended_fail = mended - (tied - tied_left)
+        parts = [("follow", follow, blue, ""), ("follow with identities", mended, "#a9d0ea", "///"),
+                 ("tie", tied_left, "#e3c27a", ""),
+                 ("fail", fail - mended_fail, vermilion, "xxx")]  # fmt: skip
+    with style.context():
+        figure = Figure(figsize=(style.full_width(), 1.1 + high * len(names)), layout="constrained")
+        axes = figure.add_subplot()
+        left = np.zeros(len(names))
+        for label, width, color, hatch in parts:
+            if width.any():
+                axes.barh(
+                    range(len(names)), width, left=left, color=color, label=label, height=0.66,
+                    hatch=hatch, edgecolor="white" if hatch else color, linewidth=0.5,
+                )  # fmt: skip
+            left = left + width
+        axes.set_yticks(range(len(names)), names)
+        axes.set_xlabel("questions")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+        axes.set_xlim(0, left.max() * 1.02)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        columns = columns_that_fit([label for label, *_ in parts], figure, 42)
+        figure.legend(loc="outside upper left", ncols=columns)
+        figure.draw_without_rendering()  # lays it out, so that no label is cut
+    return figure
+
+
+def chains_figure(compositions: pl.DataFrame) -> Figure:
+    """Draw the fact graph by relation: how many chains lead from one into another.
+
+    Args:
+        compositions: Columns ``first``, ``second``, ``chains``; one pair at least.
+    """
+    size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
+    other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
+    total = pl.concat([size, other]).group_by("relation").agg(pl.col("chains").sum())
+    ranked = total.sort("chains", "relation", descending=[True, False])["relation"]
+    most = min(RELATIONS, int((style.full_width() - 1.4) / 0.32))
+    kept = ranked.head(most).to_list()
+    pairs = compositions.filter(pl.col("first").is_in(kept), pl.col("second").is_in(kept))
+    rows = [name for name in kept if name in set(pairs["first"])]
+    columns = [name for name in kept if name in set(pairs["second"])]
+    grid = np.full((len(rows), len(columns)), np.nan)
+    for first, second, chains in pairs.select("first", "second", "chains").iter_rows():
+        grid[rows.index(first), columns.index(second)] = chains
+    with style.context():
+        # Cells of a modest size, so that a small graph is no wall of colour.
+        width = min(style.full_width(), 2.2 + 0.8 * len(columns))
+        figure = Figure(figsize=(width, 1.1 + 0.32 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        shown = np.log10(np.maximum(grid, 1))
+        top = max(float(np.nanmax(shown)), 1e-9)
+        axes.imshow(shown, cmap="Blues", vmin=-0.2 * top, vmax=2.4 * top, aspect="auto")
+        for i, j in np.argwhere(~np.isnan(grid)).tolist():
+            axes.text(j, i, _count(grid[i, j]), ha="center", va="center", fontsize=style.SMALL)
+        turn = 40 if len(columns) > 5 else 0
+        axes.set_xticks(range(len(columns)), [_short(c) for c in columns], rotation=turn,
+                        ha="right" if turn else "center")  # fmt: skip
+        axes.set_yticks(range(len(rows)), [_short(r) for r in rows])
+        axes.set_xlabel(
+            "second relation" + (f" (the {most} largest)" if len(ranked) > most else "")
+        )
+        axes.set_ylabel("first relation")
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        axes.tick_params(length=0)
+        figure.draw_without_rendering()
+    return figure
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+
+
+def _count(value: float) -> str:
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.0f}"

@@ -1,0 +1,169 @@
+"""The page of an audit: one HTML file that opens offline, the answer first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from inweights.audit.findings import findings, headline, outlook
+from inweights.report.base import style
+from inweights.report.base.html import escape, prose, tag
+from inweights.report.base.save import Still, inline
+from inweights.report.pages.audit_figures import chains_figure, outlook_figure
+from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.theory.prediction.trust import trust
+
+if TYPE_CHECKING:
+    from inweights.audit import Audit
+
+__all__ = ["build_audit_page"]
+
+_LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
+
+
+def build_audit_page(made: Audit, name: str) -> str:
+    """Return the page as HTML; the same audit gives the same bytes but for its time.
+
+    Args:
+        made: What was found.
+        name: What the facts are called.
+
+    Example:
+        >>> from inweights.audit import audit
+        >>> from inweights.worlds import read_knowledge
+        >>> page = build_audit_page(audit(read_knowledge("@chemistry")), "@chemistry")
+        >>> "7 of 36 two-step questions follow" in page, "https:" in page.split("<svg")[0]
+        (True, False)
+    """
+    found = outlook(made)
+    return facts_page(
+        "Audit of facts",
+        name,
+        headline(made),
+        counts=_counts(made),
+        answer=[_explain(made)],
+        sections=[
+            ("findings", "What to do", _findings(made)),
+            ("figures", "Figures", _figures(made, found)),
+            ("tables", "Tables", tables_list(_tables(made, found))),
+        ],
+    )
+
+
+def _counts(made: Audit) -> list[tuple[str, str]]:
+    facts = made.knowledge
+    return [
+        ("facts", f"{len(facts):,}"),
+        ("entities", f"{len(facts.entities) - made.entity_positions['literal']:,}"),
+        ("dates, numbers", f"{made.entity_positions['literal']:,}"),
+        ("relations", f"{len(facts.relations):,}"),
+        ("bridges", f"{made.bridges.height:,}"),
+        ("subjects only", f"{made.entity_positions['subject only']:,}"),
+        ("answers only", f"{made.entity_positions['object only']:,}"),
+    ]
+
+
+def _explain(made: Audit) -> str:
+    if not made.compositions.height:
+        return (
+            "A question of two steps needs an entity that ends one fact and begins another. "
+            "Here no entity does."
+        )
+    text = (
+        "A two-step question asks for the end of two facts that meet in one entity, the bridge, "
+        "and is never trained. "
+    )
+    if made.forecast is not None:
+        worth = trust(made.forecast)
+        return text + (
+            "It follows where the least-norm solution that fits the facts ranks its answer first "
+            "(`inweights predict`); an identity is the statement b → b of a bridge. "
+            f"{worth[:1].upper()}{worth[1:]}."
+        )
+    return text + (
+        "An identity is the statement b → b of a bridge; where it is lacking, most of the "
+        "questions through it are not answered in the paper's experiments."
+    )
+
+
+def _findings(made: Audit) -> str:
+    return findings_list(
+        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)
+    )
+
+
+def _figures(made: Audit, found: pl.DataFrame) -> str:
+    if not found.height:
+        return ""
+    rest = found.height > 14
+    drawn = [
+        ("outlook", "What becomes of the questions", partial(outlook_figure, found),
+         "Two-step questions of each pair of relations (first, second)"
+         + (", the largest 14 pairs. " if rest else ". ")
+         + ("From the forecast, as the file is and with the advised identities."
+            if made.forecast is not None else
+            "No forecast: the dark part is what is right at best when the bridge is ignored, one "
+            "in C, and only where its identity is stated.")),
+        ("chains", "Which relations chain", partial(chains_figure, made.compositions),
+         "How many chains of two facts lead from a relation (row) into another (column)."),
+    ]  # fmt: skip
+    pictures = (
+        tag(
+            "figure",
+            tag("h3", tag("span", f"Figure {number}"), escape(title)),
+            tag("div", _both(picture, key, title), class_="card"),
+            tag("figcaption", prose(caption)),
+            id=f"figure-{key}",
+        )
+        for number, (key, title, picture, caption) in enumerate(drawn, start=1)
+    )
+    return "".join(pictures)
+
+
+def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
+    """A figure for wide windows and for a phone."""
+    with style.on_a_phone():
+        phone = picture()
+    return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
+
+
+#: What ties alone would leave, where a forecast may say that nothing follows.
+_AT_BEST = {"expected": "at best"}
+
+
+def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    remarks = pl.DataFrame(
+        {
+            "kind": [r.kind for r in made.knowledge.remarks],
+            "lines": [", ".join(map(str, r.lines[:8])) for r in made.knowledge.remarks],
+            "remark": [r.text for r in made.knowledge.remarks],
+        },
+        schema={"kind": pl.String, "lines": pl.String, "remark": pl.String},
+    )
+    relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
+    tables = [
+        (
+            "Questions by pair of relations",
+            found.select(_known(found)).rename(_AT_BEST, strict=False),
+        ),
+        ("Compositions", made.compositions.rename(_AT_BEST, strict=False)),
+        ("Bridges", made.bridges),
+        ("Analogies", made.transfers),
+        ("Relations and shortcuts", relations),
+        ("Leaks", made.leaks),
+        ("Remarks on the file", remarks),
+    ]
+    if made.forecast is not None:
+        kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
+        tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
+        tables.insert(2, ("Facts that are let go", made.forecast.let_go))
+    return tables
+
+
+def _known(table: pl.DataFrame) -> list[str]:
+    """Columns that say anything."""
+    return [name for name in table.columns if table[name].null_count() < table.height]

@@ -1,0 +1,198 @@
+"""The verdict of the page: a headline, and a row for each claim with its interval and target."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from inweights.report.base.html import disclosure, escape, prose, tag
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.verdict import ClaimResult, Verdict
+
+__all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
+
+_CLASS: dict[Verdict, str] = {
+    "reproduced": "yes",
+    "not reproduced": "no",
+    "undecided": "half",
+    "not judged": "open",
+}
+_ICON: dict[Verdict, str] = {
+    "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
+    "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
+    "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
+    "not judged": "M4 8 H12",
+}
+_WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+
+
+def headline(claims: Sequence[ClaimResult]) -> str:
+    """Return the verdict on all claims in words.
+
+    Example:
+        >>> headline([])
+        'No claim is stated'
+    """
+    if not claims:
+        return "No claim is stated"
+    counted = [claim for claim in claims if not claim.check]
+    if not counted:
+        good = sum(claim.verdict == "reproduced" for claim in claims)
+        return f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
+    stated = plural(len(counted), "claim")
+    if all(claim.verdict == "not judged" for claim in counted):
+        return f"{stated}, none judged"
+    good = sum(claim.verdict == "reproduced" for claim in counted)
+    open_ones = sum(claim.verdict == "undecided" for claim in counted)
+    still = f", {open_ones} undecided" if open_ones else ""
+    return f"{good} of {stated} reproduced{still}"
+
+
+def claims_section(claims: Sequence[ClaimResult]) -> str:
+    """Return the headline, the tally and the rows."""
+    tally = Counter(claim.verdict for claim in claims if not claim.check)
+    parts = [
+        tag("span", _icon(verdict), escape(f"{tally[verdict]} {verdict}"), class_=f"chip {name}")
+        for verdict, name in _CLASS.items()
+        if tally[verdict]
+    ]
+    if checks := [claim for claim in claims if claim.check]:
+        parts.append(tag("span", escape(headline(checks)), class_="chip"))
+    strip = [
+        tag("a", href=f"#claim-{n}", class_=_CLASS[c.verdict], aria_label=f"{c.verdict}: {c.text}")
+        for n, c in enumerate(claims)
+    ]
+    if not claims:  # a study that asks, and claims nothing
+        return tag("section", tag("p", escape(headline(claims)), class_="note"), id="verdict")
+    rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
+    # What is worth a look stands below: one line here.
+    if all(claim.verdict == "not judged" for claim in claims):
+        why = next((claim.why for claim in claims if claim.why), "")
+        summary = escape(headline(claims)) + tag("span", escape(why), class_="size")
+        return tag("section", disclosure(summary, rows, class_="unjudged"), id="verdict")
+    return tag(
+        "section",
+        tag("h2", escape(headline(claims)), class_="verdict"),
+        tag("div", *strip, class_="strip"),
+        tag("p", *parts, class_="tally") if parts else "",
+        rows,
+        id="verdict",
+    )
+
+
+def claim_row(place: int, claim: ClaimResult) -> str:
+    """Return the row of one claim."""
+    name = _CLASS[claim.verdict]
+    source = "our own claim" if claim.source == "ours" else claim.source
+    if claim.id.startswith(f"{source}/"):
+        source = ""
+    origin = " · ".join(part for part in (claim.place, source) if part)
+    text = tag(
+        "div",
+        tag("p", prose(claim.text), class_="sentence"),
+        tag("p", escape(origin), " ", tag("code", escape(claim.id)), class_="place"),
+        tag("p", escape(claim.why), class_="why") if claim.why else "",
+        class_="what",
+    )
+    badge = tag("p", _icon(claim.verdict), tag("span", escape(claim.verdict)), class_="badge")
+    evidence = tag("div", interval_bar(claim), _facts(claim), class_="evidence")
+    return tag("li", badge, text, evidence, class_=f"claim {name}", id=f"claim-{place}")
+
+
+def _facts(claim: ClaimResult) -> str:
+    facts = []
+    if claim.measured is not None:
+        measured = _number(claim.measured)
+        if claim.low is not None and claim.high is not None:
+            measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
+        facts.append(("measured", measured))
+    facts.append(("target", claim.target.text))
+    if claim.published is not None:
+        facts.append(("published", claim.published))
+    if claim.replicates:
+        sampled = claim.low is not None
+        facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
+    if claim.condition:
+        facts.append(("condition", claim.condition))
+    if claim.case:
+        facts.append(("deciding case", claim.case))
+    if claim.needed:
+        facts.append(("would settle it", f"about {claim.needed} seeds"))
+    if claim.check:
+        facts.append(("counted", "no: it holds by construction"))
+    rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)
+    return tag("dl", *rows, class_="facts")
+
+
+def interval_bar(claim: ClaimResult) -> str:
+    """Return the interval of a claim against the band of its target, as an SVG element."""
+    least, most = claim.target.least, claim.target.most
+    printed = _published(claim.published)
+    marks = [claim.measured, claim.low, claim.high, least, most, printed]
+    numbers = [m for m in marks if m is not None]
+    if claim.measured is None or not numbers:
+        return ""
+    start, end = _domain(numbers)
+
+    def at(value: float) -> str:
+        share = (min(max(value, start), end) - start) / (end - start)
+        return f"{_EDGE + share * (_WIDE - 2 * _EDGE):.1f}"
+
+    left, right = at(start if least is None else least), at(end if most is None else most)
+    shapes = [
+        tag("rect", x=left, y="4", width=f"{float(right) - float(left):.1f}", height="18", rx="2",
+            class_="band"),
+        tag("line", x1=at(start), x2=at(end), y1="13", y2="13", class_="base"),
+    ]  # fmt: skip
+    for edge, value in ((left, least), (right, most)):
+        if value is not None:
+            shapes.append(tag("line", x1=edge, x2=edge, y1="3", y2="23", class_="edge"))
+    if claim.low is not None and claim.high is not None:
+        shapes.append(
+            tag("line", x1=at(claim.low), x2=at(claim.high), y1="13", y2="13", class_="ci")
+        )
+    if printed is not None:
+        x = float(at(printed))
+        shapes.append(tag("path", d=f"M{x:.1f} 20 l3.5 6 h-7 z", class_="printed"))
+    shapes.append(tag("circle", cx=at(claim.measured), cy="13", r="4.5", class_="dot"))
+    shapes.append(tag("text", escape(_number(start)), x=f"{_EDGE:g}", y="37"))
+    shapes.append(
+        tag("text", escape(_number(end)), x=f"{_WIDE - _EDGE:g}", y="37", text_anchor="end")
+    )
+    label = f"measured {_number(claim.measured)}, target {claim.target.text}"
+    head = {"viewBox": f"0 0 {_WIDE:g} {_HIGH:g}", "role": "img", "aria_label": label}
+    return tag("svg", *shapes, class_="bar", **head)
+
+
+def _domain(numbers: Sequence[float]) -> tuple[float, float]:
+    """The axis of a bar: 0 to 1 where everything fits, else a little more than what is shown."""
+    low, high = min(numbers), max(numbers)
+    if low >= -0.1 and high <= 1.1:
+        return 0.0, 1.0
+    if low >= -1.1 and high <= 1.1:
+        return -1.0, 1.0
+    margin = 0.12 * (high - low) or abs(high) or 1.0
+    return (min(0.0, low) if low >= 0 else low - margin), high + margin
+
+
+def _published(text: str | None) -> float | None:
+    """The published number where it is one: ``0.9``, ``93%``."""
+    found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
+    if found is None:
+        return None
+    return float(found[1]) / (100 if found[2] else 1)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _icon(verdict: Verdict) -> str:
+    return tag(
+        "svg", tag("path", d=_ICON[verdict]), class_="icon", viewBox="0 0 16 16", aria_hidden="true"
+    )

@@ -1,0 +1,180 @@
+"""What a paper needs of a run: figures as PDF, its claims as a LaTeX table or CSV, its tables."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from inweights.errors import WriteError
+from inweights.lab.engine.engine import Outcome
+from inweights.lab.grammar.verdict import ClaimResult
+from inweights.report.base import style
+from inweights.report.figures.draw import draw
+from inweights.support.progress import plural
+
+__all__ = ["claims_csv", "claims_latex", "write_export"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "→": r"$\to$",
+    "∞": r"$\infty$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "…": r"\dots{}",
+    "²": "$^2$",
+    "₀": "$_0$",
+    "₁": "$_1$",
+    "₂": "$_2$",
+    "·": r"$\cdot$",
+    "√": r"$\surd$",
+    "∈": r"$\in$",
+    "⟨": r"$\langle$",
+    "⟩": r"$\rangle$",
+    "‖": r"$\|$",
+}
+_GREEK = dict(
+    zip(
+        "αβγδεηθκλμνρστφω",
+        [
+            "alpha",
+            "beta",
+            "gamma",
+            "delta",
+            "varepsilon",
+            "eta",
+            "theta",
+            "kappa",
+            "lambda",
+            "mu",
+            "nu",
+            "rho",
+            "sigma",
+            "tau",
+            "varphi",
+            "omega",
+        ],
+        strict=True,
+    )
+) | {"Δ": "Delta", "Σ": "Sigma", "Ω": "Omega", "Θ": "Theta"}
+
+
+def write_export(
+    outcome: Outcome, folder: Path, *, pdf: bool = False, latex: bool = False, csv: bool = False
+) -> list[Path]:
+    """Write files of a run, and return their paths.
+
+    Args:
+        outcome: A finished run.
+        folder: Where they go; a file of the same name is replaced.
+        pdf: Whether figures are written, ``<id>.pdf``.
+        latex: Whether ``claims.tex`` is.
+        csv: Whether ``claims.csv`` is, and every table of the run with plain columns.
+
+    Raises:
+        WriteError: The folder cannot be written.
+    """
+    files: dict[str, bytes] = {}
+    if pdf:
+        for figure in outcome.recipe.figures:
+            files[f"{figure.id}.pdf"] = _pdf(draw(figure, outcome.tables))
+    if latex:
+        files["claims.tex"] = claims_latex(outcome).encode()
+    if csv:
+        files["claims.csv"] = claims_csv(outcome.claims).encode()
+        for name, rows in outcome.tables.items():
+            plain = rows.select(pl.exclude(pl.List, pl.Array, pl.Struct, pl.Object))
+            files[f"{name}.csv"] = plain.write_csv().encode()
+    partial = folder / ".partial"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            partial.write_bytes(data)
+            partial.replace(folder / name)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise WriteError(f"cannot write {folder}: {error.strerror}") from error
+    return [folder / name for name in files]
+
+
+def claims_latex(outcome: Outcome) -> str:
+    r"""Return the claims of a run as a table for ``booktabs``."""
+    rows = []
+    for claim in outcome.claims:
+        cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
+        rows.append(" & ".join(_escaped(cell) for cell in cells) + r" \\")
+    head = "claim & target & measured & 95\\% interval & seeds & verdict"
+    about = f"{outcome.recipe.name}, {outcome.scale} scale, {plural(len(outcome.seeds), 'seed')}"
+    return "\n".join(
+        [
+            f"% {about}; written by inweights; needs the package booktabs",
+            r"\begin{tabular}{p{0.45\linewidth}lrlrl}",
+            r"\toprule",
+            rf"{head} \\",
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+def claims_csv(claims: Sequence[ClaimResult]) -> str:
+    """Return claims as CSV, a row each."""
+    rows = [
+        {
+            "id": claim.id,
+            "claim": claim.text,
+            "place": claim.place,
+            "source": claim.source,
+            "published": claim.published,
+            "least": claim.target.least,
+            "most": claim.target.most,
+            "verdict": claim.verdict,
+            "measured": claim.measured,
+            "low": claim.low,
+            "high": claim.high,
+            "level": claim.level,
+            "seeds": claim.replicates,
+            "condition": claim.condition,
+            "case": claim.case,
+        }
+        for claim in claims
+    ]
+    numbers = ("least", "most", "measured", "low", "high")
+    types = dict.fromkeys(numbers, pl.Float64) | {"published": pl.String}
+    return pl.DataFrame(rows, schema_overrides=types).write_csv()
+
+
+def _pdf(picture: Picture) -> bytes:
+    """A figure as PDF, with its text as text; the same figure gives the same bytes."""
+    stream = io.BytesIO()
+    with style.context():
+        picture.savefig(stream, format="pdf", metadata={"CreationDate": None, "Producer": None})
+    return stream.getvalue()
+
+
+def _numbers(claim: ClaimResult) -> tuple[str, str, str]:
+    if claim.measured is None:
+        return "", "", ""
+    between = "" if claim.low is None else f"{claim.low:.3g} to {claim.high:.3g}"
+    return f"{claim.measured:.3g}", between or "computed", str(claim.replicates)
+
+
+def _escaped(text: str) -> str:
+    """A text for LaTeX: names of others are text and no command."""
+    return "".join(
+        rf"$\{_GREEK[letter]}$" if letter in _GREEK else _SPECIAL.get(letter, letter)
+        for letter in text
+    )

@@ -1,0 +1,81 @@
+"""The page of a run: one HTML file that opens offline, verdict first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from inweights.report.base.document import asset, document
+from inweights.report.base.html import tag
+from inweights.report.base.save import Still
+from inweights.report.figures.draw import draw
+from inweights.report.pages import sections
+from inweights.report.pages.claims import claims_section, headline
+from inweights.report.pages.content import PageContent
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.figure import Figure
+
+__all__ = ["PageContent", "build_page", "write_figures"]
+
+
+def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
+    """Return the page as HTML; the same content gives the same bytes.
+
+    Args:
+        content: What the page shows.
+        stills: Its figures, where they are drawn already.
+
+    Raises:
+        ConfigError: A figure names an unknown drawing or option.
+        DataError: A figure names a table or column that is not there.
+    """
+    drawn = stills or _stills(content.figures, content.tables)
+    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
+    body = tag(
+        "main",
+        sections.header(content),
+        claims_section(content.claims),
+        figures,
+        sections.numbers_section(content.tables),
+        sections.settings_section(content.config, content.ours),
+        sections.again_section(content.command, content.folder, content.environment),
+        sections.cite_section(content.cite),
+    )
+    scripts = [asset("page.js")]
+    if moving:
+        scripts = [_plotly(), asset("player.js"), *scripts]
+    title = f"{headline(content.claims)} – {content.title}"
+    return document(title, body, styles=["page.css"], scripts=scripts)
+
+
+def write_figures(
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], folder: Path
+) -> dict[str, Still]:
+    """Write every figure as ``<id>.png`` (twice the size) and ``<id>.svg``; return them by id.
+
+    Raises:
+        ConfigError: A figure names an unknown drawing or option.
+        DataError: A figure names a table or column that is not there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stills = _stills(figures, tables)
+    for name, still in stills.items():
+        (folder / f"{name}.png").write_bytes(still.png)
+        (folder / f"{name}.svg").write_bytes(still.svg.encode())
+    return stills
+
+
+def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:
+    return {figure.id: Still(draw(figure, tables), figure.id) for figure in figures}
+
+
+def _plotly() -> str:
+    """The code of plotly; its package is imported only for a page that moves."""
+    from plotly.offline import get_plotlyjs
+
+    code: str = get_plotlyjs()
+    return code.replace("</script", "<\\/script")

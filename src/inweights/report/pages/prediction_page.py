@@ -1,0 +1,143 @@
+"""The page of a forecast: what surprises first, then what to add, then everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from inweights.report.base.html import escape, tag
+from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.support.progress import plural
+from inweights.theory.prediction.trust import trust
+
+if TYPE_CHECKING:
+    from inweights.theory import Prediction
+
+__all__ = ["build_forecast_page"]
+
+#: Statements of each outcome that stand on the page by themselves; all are in the table.
+_SHOWN = 12
+_LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
+           "follows": ("Follows", "good")}  # fmt: skip
+_COLUMNS = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected", "lower",
+            "upper", "proved")  # fmt: skip
+
+
+def build_forecast_page(
+    made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
+) -> str:
+    """Return the page as HTML.
+
+    Args:
+        made: The forecast.
+        name: What the facts are called.
+        queries: The table of its queries with more columns, such as what replicas answered.
+        trained: What those columns rest on, in a sentence.
+
+    Example:
+        >>> from inweights.theory import predict
+        >>> from inweights.worlds import TwoHop
+        >>> page = build_forecast_page(predict(TwoHop(n=3, identity=False).build()), "mine")
+        >>> "0 of 3 questions follow" in page, "https:" in page
+        (True, False)
+    """
+    rows = made.queries if queries is None else queries
+    return facts_page(
+        "Forecast from facts",
+        name,
+        _headline(rows),
+        counts=_counts(made),
+        answer=_explain(made, trained),
+        sections=[
+            ("surprises", "What surprises", _surprises(rows)),
+            ("advice", "What to add", _advice(made)),
+            ("tables", "Tables", tables_list(_tables(made, rows), opened=1)),
+        ],
+    )
+
+
+def _headline(rows: pl.DataFrame) -> str:
+    counts = dict(rows["verdict"].value_counts().iter_rows())
+    asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
+    text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
+    if counts.get("asserted"):
+        text += f"; nobody told {plural(counts['asserted'], 'statement')} that the model will make"
+    return text
+
+
+def _counts(made: Prediction) -> list[tuple[str, str]]:
+    solution = made.solution
+    return [
+        ("facts", f"{sum(len(part.program.world.facts) for part in made.parts):,}"),
+        ("questions", f"{made.queries.height:,}"),
+        ("certificate", "certified" if made.certified else "not certified"),
+        ("largest gap", f"{max(part.gap for part in made.parts):.1e}"),
+        ("decay", f"{getattr(solution, 'decay', 0):g}"),
+        ("facts let go", f"{made.let_go.height:,}"),
+    ]
+
+
+def _explain(made: Prediction, trained: str) -> Iterable[str]:
+    yield (
+        "What a model without attention will answer that is trained on these facts and on nothing "
+        "else, computed from the facts alone. What is asserted is in no fact, and no fact implies "
+        "it: the model will say it all the same. The facts have a margin of 1."
+    )
+    yield made.why
+    worth = trust(made)
+    yield f"{worth[:1].upper()}{worth[1:]}."
+    yield trained
+
+
+def _surprises(rows: pl.DataFrame) -> str:
+    """What nobody told first; of each outcome the surest."""
+    items = []
+    for verdict, (level, kind) in _LEVELS.items():
+        of = rows.filter(pl.col("verdict") == verdict)
+        shown = of.sort(pl.col("margin").abs(), descending=True, maintain_order=True).head(_SHOWN)
+        listed = [tag("p", _told(row)) for row in shown.iter_rows(named=True)]
+        if listed:
+            rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
+            what = "statement" if verdict == "asserted" else "question"
+            title = plural(of.height, what) + rest
+            items.append(finding(level, kind, title, *listed))
+    return findings_list(items)
+
+
+def _told(row: dict[str, object]) -> str:
+    text = f"({row['prompt']}) → {row['predicted']}"
+    if row["verdict"] in ("fails", "tied"):
+        text += f", not {row['answer']}" if row["predicted"] != row["answer"] else " or another"
+    return escape(f"{text}, margin {row['margin']:+.2f}".replace("-", "−"))
+
+
+def _advice(made: Prediction) -> str:
+    items = []
+    if made.advice and made.advice.identities:
+        title = f"{len(made.advice.identities)} identities: then {len(made.advice.mended)} more "
+        names = (f"{name},is,{name}" for name in made.advice.identities[: 4 * _SHOWN])
+        lost = f" {len(made.advice.broken)} no longer follow." if made.advice.broken else ""
+        items.append((f"{title}questions follow.{lost}", "; ".join(names)))
+    for remedy in made.remedies[:_SHOWN]:
+        title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} flip"
+        items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
+    if not items:
+        return ""
+    return findings_list(
+        finding("To add", "note", title, tag("p", escape(text))) for title, text in items
+    )
+
+
+def _tables(made: Prediction, rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    extra = [c for c in rows.columns if c not in made.queries.columns]
+    kept = list(dict.fromkeys(c for c in (*_COLUMNS, *extra) if c in rows.columns))
+    order = made.surprising()["query"]
+    place = pl.DataFrame({"query": order, "place": range(len(order))})
+    every = rows.join(place, on="query").sort("place").select(kept)
+    return [
+        ("By kind of question", made.summary()),
+        ("Every question", every),
+        ("Facts that are let go", made.let_go),
+    ]

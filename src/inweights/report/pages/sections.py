@@ -1,0 +1,151 @@
+"""The sections of the page below the verdict: figures, numbers, settings, how to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from inweights.lab.grammar.describe import split_ours
+from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
+from inweights.report.base.save import Still, inline
+from inweights.report.figures.draw import draw_for_phone
+from inweights.report.pages.movable import interactive
+from inweights.support import progress
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.figure import Figure
+    from inweights.report.pages.content import PageContent
+
+__all__ = [
+    "again_section",
+    "cite_section",
+    "figures_section",
+    "header",
+    "numbers_section",
+    "settings_section",
+]
+
+
+def header(content: PageContent) -> str:
+    """Return what the page is about, and the way to its sections."""
+    seeds = content.seeds
+    span = plural(len(seeds), "seed")
+    facts = [
+        ("recipe", content.recipe),
+        ("scale", content.scale),
+        ("replicates", span),
+        ("time", duration(content.seconds)),
+    ]
+    links = [("verdict", "Verdict"), ("figures", "Figures"), ("numbers", "Numbers"),
+             ("settings", "Settings"), ("again", "Run it again")]  # fmt: skip
+    if not content.figures:
+        links.remove(("figures", "Figures"))
+    names = " and ".join(f"`{name}`" for name in content.part)
+    part = f"This is a part of it: more seeds of the trials behind {names}."
+    return tag(
+        "header",
+        tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
+        tag("h1", escape(content.title)),
+        tag("p", prose(content.summary), class_="summary"),
+        tag("p", prose(part), class_="summary") if content.part else "",
+        meta(facts),
+        nav(links),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Example:
+        >>> duration(4.21), duration(754), duration(7320)
+        ('4.2 s', '12 min 34 s', '2 h 2 min')
+    """
+    return f"{seconds:.1f} s" if seconds < 60 else progress.duration(seconds)
+
+
+def figures_section(
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
+) -> tuple[str, bool]:
+    """Return the figures, and whether one of them plays through time, which takes plotly."""
+    if not figures:
+        return "", False
+    moving = False
+    drawn = []
+    for number, figure in enumerate(figures, start=1):
+        fragment = interactive(figure, tables)
+        moving = moving or (fragment is not None and 'class="player"' in fragment)
+        wide = stills[figure.id]
+        if fragment is None:
+            drawn_narrow = draw_for_phone(figure, tables)
+            phone = None if drawn_narrow is None else Still(drawn_narrow, f"{figure.id}-phone")
+            picture = inline(figure.title, wide, phone)
+        else:
+            picture = fragment + tag("noscript", inline(figure.title, wide))
+        data = [
+            tag("h4", tag("code", escape(source))) + preview(source, tables[source])
+            for source in dict.fromkeys(figure.sources)
+        ]
+        drawn.append(
+            tag(
+                "figure",
+                tag("h3", tag("span", f"Figure {number}"), escape(figure.title)),
+                tag("div", picture, class_="card"),
+                tag("figcaption", prose(figure.caption)),
+                disclosure("Data", *data, class_="source"),
+                id=f"figure-{figure.id}",
+            )
+        )
+    return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
+
+
+def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
+    """Return every table, each behind its name and size."""
+    if not tables:
+        return ""
+    rows = []
+    for name, table in tables.items():
+        size = f"{table.height:,} × {table.width}"
+        summary = tag("code", escape(name)) + tag("span", size, class_="size")
+        rows.append(disclosure(summary, preview(name, table)))
+    return tag("section", tag("h2", "Numbers"), *rows, id="numbers")
+
+
+def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
+    """Return the resolved settings, and before them those that the paper does not give."""
+    choices = ""
+    if ours:
+        text = "The paper does not give these; they are our choice."
+        names, sentences = split_ours(ours)
+        items = [prose(text) for text in sentences]
+        if names:
+            items.insert(0, ", ".join(tag("code", escape(name)) for name in names))
+        choices = tag("p", text) + tag("ul", *(tag("li", one) for one in items), class_="choices")
+    settings = disclosure("All settings, resolved", tree(config, ours))
+    return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
+
+
+def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:
+    """Return the command that runs it again, where the run lies, and what it ran on."""
+    return tag(
+        "section",
+        tag("h2", "Run it again"),
+        _to_copy(command),
+        tag("p", "Run folder ", tag("code", escape(folder)), class_="note"),
+        disclosure("Environment", tree(environment)),
+        id="again",
+    )
+
+
+def cite_section(entries: Sequence[str]) -> str:
+    """Return how to cite the paper and the project, as BibTeX."""
+    if not entries:
+        return ""
+    return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
+
+
+def _to_copy(text: str) -> str:
+    copy = tag("button", "Copy", type="button", class_="copy", data_copy=text)
+    return tag("div", tag("pre", tag("code", escape(text))), copy, class_="command")

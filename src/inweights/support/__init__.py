@@ -1,0 +1,1 @@
+"""Small tools that every package may use: limits, progress, lazy names."""

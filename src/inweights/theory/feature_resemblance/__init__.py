@@ -1,0 +1,1 @@
+"""The stages of training in Feature Resemblance, in closed form."""

@@ -1,0 +1,342 @@
+"""Feature resemblance before any training, and the gradients it comes from (Feature Resemblance).
+
+In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near 0,
+both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradient descent adds to
+``W_V e`` a fixed direction a step, a sum of the mean MLP vectors of the labels that are told of
+``e``, and the cosine of two entities follows from the facts alone. This linear regime is our
+statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
+positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = [
+    "Gradients",
+    "curriculum_cosine",
+    "gradients",
+    "linear_coefficients",
+    "linear_cosines",
+    "noise",
+    "softmax",
+    "weights_of",
+]
+
+Floats = NDArray[Any]
+Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
+
+#: By course: how often the first phase tells the shared label of the entity that has another label
+#: as well, the shared label of the one that has not, and that other label; as functions of ``ρ``.
+_COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
+    "joint": lambda rho: (rho, rho, 1.0),
+    "SA": lambda _: (1.0, 1.0, 0.0),
+    "AS": lambda _: (1.0, 0.0, 1.0),
+    "two-hop": lambda rho: (rho, rho, 1.0),
+    "two-hop without identity": lambda _: (0.0, 1.0, 1.0),
+}
+#: The same three counts, by role, of an analogy and of two hops.
+_COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop", "second_hop"))
+
+
+def noise(
+    n: int = 100,
+    *,
+    rate: float = 0.47,
+    steps: int = 50,
+    kappa: float = 300.0,
+    hidden: int = 10,
+) -> float:
+    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` against what a step adds.
+
+    Both are random vectors of the same ``σ0``, which therefore cancels.
+
+    Args:
+        n: Number of tuples.
+        rate: ``η`` of stage 1.
+        steps: ``T1``.
+        kappa: ``κ0``.
+        hidden: ``m``.
+
+    Raises:
+        ConfigError: A number is not above 0.
+
+    Example:
+        >>> round(noise(), 5)
+        0.00805
+    """
+    for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise ConfigError(f"the noise of a start needs {name} above 0, not {value}")
+    if steps < 1:
+        raise ConfigError(f"the noise of a start needs at least 1 step of stage 1, not {steps}")
+    return hidden / (rate * kappa * steps / (2 * n)) ** 2
+
+
+def curriculum_cosine(
+    course: Course | Mapping[str, float], *, rho: float = 3.0, noise: float = 0.0
+) -> float:
+    """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
+
+    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category, similarity
+    and attribution have: ``W_V e_b`` grows along the property alone, ``W_V e_a`` along property and
+    attribute. In the joint course ``C = S = ρ / (2ρ + 1)`` and ``A = S / ρ``; SA has no attribute
+    in its first phase; AS says nothing of ``b`` there, and without identities ``a`` and ``b`` share
+    nothing. Two hops with identities are the joint course renamed (``b`` has the further label).
+    Only stage 1 of the first phase counts, since nothing later moves ``W_V``.
+
+    Args:
+        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``; or how often
+            each role counts in the first phase of any other course, as in ``{"category": 2,
+            "similarity": 1}`` (with ``attribution``; or ``first_hop``, ``identity``,
+            ``second_hop``).
+        rho: ``ρ``, copies of the similarity premise, at least 1; unused but by ``joint`` and
+            ``two-hop``.
+        noise: ``ν²``, from :func:`noise`.
+
+    Raises:
+        ConfigError: The course or a role is unknown, ``ρ`` is below 1, the noise or a count below
+            0, or no count is above it.
+
+    Example:
+        >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
+        [0.7071, 0.9487, 0.9806]
+        >>> round(curriculum_cosine({"category": 2, "similarity": 1, "attribution": 1}), 4)
+        0.8944
+    """
+    if not (rho >= 1 and math.isfinite(rho)):
+        raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
+    if not (noise >= 0 and math.isfinite(noise)):
+        raise ConfigError(f"noise is at least 0, not {noise}")
+    if not isinstance(course, str):
+        counts = _counts(course)
+    elif course in _COURSES:
+        counts = _COURSES[course](rho)
+    else:
+        raise unknown_name("course", course, _COURSES)
+    both, alone, other = (count / sum(counts) for count in counts)
+    if not both * alone:
+        return 0.0
+    return both * alone / math.sqrt((both**2 + other**2 + noise) * (alone**2 + noise))
+
+
+def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
+    """The three counts of a first phase that is given by role."""
+    names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
+    for role, count in roles.items():
+        if role not in names:
+            raise unknown_name("role", role, names)
+        if not (count >= 0 and math.isfinite(count)):
+            raise ConfigError(f"a role counts 0 times or more, not {count} ('{role}')")
+    if not any(roles.values()):
+        raise ConfigError(f"a course trains one of the roles {', '.join(names)}; none counts")
+    both, alone, other = (float(roles.get(name, 0.0)) for name in names)
+    return both, alone, other
+
+
+def linear_cosines(
+    world: World,
+    pairs: Int[Ids, "P 2"],
+    roles: Mapping[str, float] | None = None,
+    *,
+    rate: float = 0.47,
+    steps: int = 50,
+    kappa: float = 300.0,
+    hidden: int = 10,
+) -> Float[Floats, " P"]:
+    """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
+
+    A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
+    coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² +
+    ν²))`` with ``ν² = m / (η κ0 T1)²``. It is :func:`curriculum_cosine` for the paper's worlds up
+    to ``1/K``, and takes shared labels, some identities, or any number of relations as well.
+
+    It holds as long as logits stay near 0. That ends where many entities share few labels, whose
+    directions then grow by all of them, and in a long stage 1: with 6 categories for 60 tuples it
+    was off by .04 to .06 at the default rate on average, and by .1 for one pair.
+    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the distance from this
+    regime.
+
+    Args:
+        world: Facts; of an answer the first token counts.
+        pairs: Tokens.
+        roles: Facts that stage 1 trains, by role, with how often each counts; all, once, if left
+            out.
+        rate: ``η`` of stage 1.
+        steps: ``T1``.
+        kappa: ``κ0``.
+        hidden: ``m``.
+
+    Raises:
+        ConfigError: A number is not above 0.
+        DataError: The world lacks a role, or pairs are not ``[P, 2]`` of its tokens.
+
+    Example:
+        >>> from inweights.worlds import AnalogicalTwoHop
+        >>> world = AnalogicalTwoHop(n=4, identity=0.5).build()
+        >>> linear_cosines(world, np.array([[0, 4], [1, 5], [2, 6], [3, 7]])).round(2).tolist()
+        [-0.14, -0.14, 0.65, 0.65]
+    """
+    size = len(world.vocabulary)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
+        raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
+    weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
+    alpha = linear_coefficients(world, weights)
+    # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1, twice the rate.
+    start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
+    one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
+    norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
+    cosines: Floats = (one * two).sum(1) / np.sqrt(norms)
+    return cosines
+
+
+def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
+    """Return the weight of every fact in the mean loss, by how often its role counts.
+
+    Raises:
+        DataError: The world lacks a role.
+    """
+    weights = np.zeros(len(world.facts))
+    for role, count in roles.items():
+        weights[world.facts.with_role(role)] = count
+    total: Floats = weights / weights.sum()
+    return total
+
+
+def linear_coefficients(world: World, weights: Float[Floats, " N"]) -> Float[Floats, "V K"]:
+    """Return ``α``: what a step of the linear regime adds to each token along each label."""
+    labels = world.outputs
+    alpha = np.zeros((len(world.vocabulary), len(labels)))
+    for rows, prompts, answers in world.facts.by_shape():
+        column = np.searchsorted(labels, answers[:, 0])
+        share = weights[rows] / prompts.shape[1]
+        for tokens in prompts.T:
+            np.add.at(alpha, (tokens, column), share)
+            np.subtract.at(alpha, tokens, (share / len(labels))[:, None])
+    return alpha
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Loss of each replica, and its gradients.
+
+    Attributes:
+        losses: In nats.
+        key_query: By ``W_KQ``.
+        value: By ``W_V``.
+        mlp: By ``w``.
+        scores: ``softmax(Xᵀ W_KQ x)`` of every fact.
+    """
+
+    losses: Float[Floats, " R"]
+    key_query: Float[Floats, "R I I"]
+    value: Float[Floats, "R D I"]
+    mlp: Float[Floats, "R K M D"]
+    scores: Float[Floats, "R N T"]
+
+
+def gradients(
+    key_query: Float[Floats, "R I I"],
+    value: Float[Floats, "R D I"],
+    mlp: Float[Floats, "R K M D"],
+    inputs: Float[Floats, "*_ N T I"],
+    labels: Int[Ids, " N"],
+    *,
+    kappa: float,
+    weights: Float[Floats, " N"] | None = None,
+    relu: bool = False,
+) -> Gradients:
+    """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
+
+    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``::
+
+        −∂/∂w_{k,r}  = κ0/m · g_k h
+        −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
+        −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
+
+    summed over the facts with their weights. The text lost the right-hand sides; these are derived,
+    and tested against autograd.
+
+    Args:
+        key_query: ``W_KQ``, for embeddings of width ``I``; in the paper ``D``.
+        value: ``W_V`` as the paper writes it; a :class:`~inweights.models.OneLayer`
+            stores its transpose.
+        mlp: ``w``.
+        inputs: Embeddings of the prompts (rows are tokens), of all replicas or of each its own.
+        labels: Index of each answer among the ``K``.
+        kappa: ``κ0``.
+        weights: Weight of each fact; ``1/N`` if left out.
+        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
+
+    Raises:
+        DataError: Shapes do not fit.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> w_kq, w_v = rng.normal(size=(2, 1, 6, 6))
+        >>> w, x = rng.normal(size=(1, 3, 2, 6)), np.eye(6)[[[0, 4], [1, 4], [2, 5]]]
+        >>> found = gradients(w_kq, w_v, w, x, np.array([0, 1, 2]), kappa=1.0)
+        >>> found.mlp.shape, found.losses.shape
+        ((1, 3, 2, 6), (1,))
+    """
+    replicas, k, m, width = mlp.shape if mlp.ndim == 4 else (-1, 0, 0, 0)
+    inner = inputs.shape[-1] if inputs.ndim else 0
+    leads = {3: True, 4: inputs.shape[:1] == (replicas,)}.get(inputs.ndim, False)
+    fits = key_query.shape == (replicas, inner, inner) and value.shape == (replicas, width, inner)
+    if not (leads and fits):
+        raise DataError(
+            "W_KQ is [R, I, I], W_V is [R, D, I], w is [R, K, M, D] and inputs are [N, T, I] or "
+            f"[R, N, T, I]; given {key_query.shape}, {value.shape}, {mlp.shape}, {inputs.shape}"
+        )
+    x = np.broadcast_to(inputs, (replicas, *inputs.shape[-3:]))
+    count = x.shape[1]
+    omega = np.full(count, 1 / count) if weights is None else weights
+    if labels.shape != (count,) or omega.shape != (count,) or not _within(labels, k):
+        raise DataError(
+            f"{count} prompts need as many labels from 0 to {k - 1} and weights; "
+            f"given {labels.shape} and {omega.shape}"
+        )
+    last = x[:, :, -1]  # [R, N, D]
+    scores = softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
+    mixed = (scores[:, :, None] @ x)[:, :, 0]  # X s
+    h = mixed @ np.swapaxes(value, 1, 2)
+    units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
+    active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
+    probabilities = softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    right = probabilities[:, np.arange(count), labels]
+    # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
+    g = -probabilities
+    g[:, np.arange(count), labels] += 1
+    g = (kappa / m) * omega[:, None, None] * g[..., None] * active  # [R, N, K, M]
+    back = np.einsum("rnkm,rkmd->rnd", g, mlp, optimize=True)  # −∂/∂h
+    pulled = np.einsum("rntd,red,rne->rnt", x, value, back, optimize=True)  # Xᵀ W_Vᵀ Σ g w
+    inward = scores * (pulled - (scores * pulled).sum(-1, keepdims=True))  # (diag(s) − s sᵀ) …
+    return Gradients(
+        losses=-(omega * np.log(right)).sum(-1),
+        key_query=-np.einsum("rntd,rnt,rne->rde", x, inward, last, optimize=True),
+        value=-np.swapaxes(back, 1, 2) @ mixed,
+        mlp=-np.einsum("rnkm,rnd->rkmd", g, h, optimize=True),
+        scores=scores,
+    )
+
+
+def softmax(logits: Float[Floats, "*n K"]) -> Float[Floats, "*n K"]:
+    """Return the softmax along the last axis."""
+    weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def _within(ids: Ids, end: int) -> bool:
+    return not ids.size or bool(0 <= ids.min() <= ids.max() < end)

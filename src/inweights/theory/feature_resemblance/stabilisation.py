@@ -1,0 +1,185 @@
+"""What Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2 and F.3).
+
+The matrices of a trajectory, seen in the eigenspaces of the negative Laplacian ``P + Pᵀ − 2I``:
+``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the vectors ``V`` (10). NumPy
+only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G`` eigenspaces.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.theory.geometric_memory.node2vec import Trajectory, coefficients, probabilities
+from inweights.theory.geometric_memory.spectral import Floats, Spectrum, eigenspaces, operator
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["by_space", "outside", "propositions"]
+
+
+def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
+    """Follow ``C`` and ``V`` within each eigenspace of the graph (Fig. 8).
+
+    Args:
+        run: Descent of one tied model, ``R = 1``.
+        a: Adjacency.
+
+    Returns:
+        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0 for the
+        Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of ``C``
+        where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length`` (root of
+        that energy's mean over the space's vectors).
+
+    Raises:
+        DataError: The run is of several replicas, or of an untied model.
+
+    Example:
+        >>> from inweights.theory.geometric_memory.node2vec import descend
+        >>> ring = np.roll(np.eye(7), 1, 1) + np.roll(np.eye(7), -1, 1)
+        >>> start = np.random.default_rng(0).normal(size=(1, 7, 20))
+        >>> table = by_space(descend(start, ring, steps=3000), ring)
+        >>> table["space"].to_list(), round(table["energy"][:2].sum(), 2)
+        ([-1, 0, 1, 2], 1.0)
+    """
+    spectrum = _spectrum(run, a)
+    rows = []
+    for step, v in zip(run.steps.tolist(), run.frames[:, 0], strict=True):
+        q = spectrum.vectors
+        values = np.einsum("ni,nm,mi->i", q, coefficients(v, a), q)
+        power = np.square(q.T @ v).sum(1)
+        for space in range(-1, spectrum.spaces):
+            own = spectrum.space == space
+            rows.append(
+                {
+                    "step": step,
+                    "space": space,
+                    "size": int(own.sum()),
+                    "coefficient": values[own].mean(),
+                    "energy": power[own].sum() / power.sum(),
+                    "length": np.sqrt(power[own].mean()),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -> pl.DataFrame:
+    """Follow what Propositions 6 to 10 and the two conditions of F.2 speak of.
+
+    Args:
+        run: Descent of one tied model, ``R = 1``.
+        a: Adjacency.
+        spaces: How many top eigenspaces count as Fiedler-like.
+
+    Returns:
+        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S + Sᵀ`` and
+        ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and ``outside_random``, its
+        mean over bases at random; ``s_low, s_high, s_trace`` (eigenvalues of ``S`` and
+        their sum over ``N``; 7); ``walk_low, walk_high`` (of ``P + Pᵀ − 2I``; 8); ``c_top`` (of
+        ``C``, the largest) and ``c_second`` (the largest beside the degenerate ones; 9);
+        ``null_size`` (the largest ``|λ|`` among the eigenvalues of ``C`` that should vanish),
+        ``null_gap`` (the least ``|λ|`` of the others) and ``null_angle`` (sine of the largest
+        angle between their eigenvectors and the graph's); ``top`` (share of the energy of ``V``
+        in the top eigenspaces, degenerate vectors left out; 10) and ``degenerate``; ``change``
+        (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
+
+    Raises:
+        DataError: The run is of several replicas, or of an untied model, or there are not so many
+            spaces.
+
+    Example:
+        >>> from inweights.theory.geometric_memory.node2vec import descend
+        >>> ring = np.roll(np.eye(7), 1, 1) + np.roll(np.eye(7), -1, 1)
+        >>> start = np.random.default_rng(0).normal(size=(1, 7, 20))
+        >>> table = propositions(descend(start, ring, steps=3000, record=[0]), ring)
+        >>> bool(table["null_size"][0] > 0.1), bool(table["null_size"][1] < 0.01)
+        (True, True)
+    """
+    spectrum = _spectrum(run, a)
+    if not 1 <= spaces < spectrum.spaces:
+        raise DataError(f"take 1 to {spectrum.spaces - 1} eigenspaces, not {spaces}")
+    target = spectrum.vectors[:, spectrum.space < spaces]
+    vanish = target.shape[1]
+    walk = np.linalg.eigvalsh(operator(a))
+    sizes = np.array([spectrum.null, *spectrum.sizes()])
+    count = len(a)
+    # Of the traceless symmetric matrices, the share of dimensions that is within the spaces.
+    chance = 1 - ((sizes * (sizes + 1)).sum() - 2) / (count * (count + 1) - 2)
+    rows = []
+    for step, v, loss in zip(run.steps.tolist(), run.frames[:, 0], run.losses[:, 0], strict=True):
+        c, s = coefficients(v, a), probabilities(v)
+        values, vectors = np.linalg.eigh(c)
+        order = np.argsort(-values)
+        near = np.sort(np.abs(values[order[:vanish]])), np.abs(values[order[vanish:]])
+        cosine = np.linalg.svd(target.T @ vectors[:, order[:vanish]], compute_uv=False).min()
+        energy = spectrum.energy(v)
+        power = np.square(spectrum.vectors.T @ v).sum(1)
+        # S is similar to a positive semidefinite matrix, so that its eigenvalues are real.
+        own = np.linalg.eigvals(s).real
+        rows.append(
+            {
+                "step": step,
+                "loss": loss / count,
+                "outside_c": outside(c, spectrum),
+                "outside_s": outside(s + s.T, spectrum),
+                "outside_v": outside(v @ v.T, spectrum),
+                "outside_random": chance,
+                "s_low": own.min(),
+                "s_high": own.max(),
+                "s_trace": np.trace(s) / count,
+                "walk_low": walk[0],
+                "walk_high": walk[-1],
+                "c_top": values[order[0]],
+                "c_second": values[order[spectrum.null]],
+                "null_size": near[0][-1],
+                "null_gap": near[1].min(),
+                "null_angle": np.sqrt(1 - min(cosine, 1.0) ** 2),
+                "top": energy[:spaces].sum(),
+                "degenerate": power[spectrum.space < 0].sum() / power.sum(),
+                "norm": np.linalg.norm(v),
+                "change": np.linalg.norm(c @ v) / np.linalg.norm(v),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
+    """Return the share of a matrix that leads from one eigenspace of the graph to another.
+
+    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and the Laplacian
+    have their eigenvectors in common, 1 where they share no direction. The multiple of the identity
+    is left out, as it has any eigenvectors.
+
+    Args:
+        symmetric: ``X``.
+        spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
+
+    Example:
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> spectrum = eigenspaces(operator(ring))
+        >>> round(outside(ring @ ring, spectrum), 9), round(outside(np.diag([1.0] * 3 + [0] * 3),
+        ...     spectrum), 2)
+        (0.0, 1.0)
+    """
+    count = len(symmetric)
+    seen = spectrum.vectors.T @ symmetric @ spectrum.vectors
+    seen = seen - np.eye(count) * np.trace(seen) / count
+    apart = spectrum.space[:, None] != spectrum.space
+    whole = np.square(seen).sum()
+    # Rounding leaves something of a multiple of the identity, which has no share to speak of.
+    if whole <= 1e-24 * np.square(symmetric).sum():
+        return float("nan")
+    return float(np.square(seen[apart]).sum() / whole)
+
+
+def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
+    if run.targets is not None or run.frames.shape[1] != 1:
+        raise DataError(
+            f"the propositions are of one tied model; this run has {run.frames.shape[1]} replicas"
+            + ("" if run.targets is None else " of an untied one")
+        )
+    return eigenspaces(operator(a))

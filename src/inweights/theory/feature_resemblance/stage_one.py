@@ -1,0 +1,215 @@
+"""Stage 1 of the one-layer transformer in closed form, and what the lemmas say of it.
+
+Gradient descent by :func:`~inweights.theory.feature_resemblance.resemblance.gradients`, without
+autograd or a training
+loop: what lemma 1 predicts, step by step. Shapes: ``N`` facts, ``V`` tokens, ``D`` width, ``K``
+labels, ``M`` width of the MLP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import polars as pl
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from inweights.models.layers import Init
+from inweights.models.one_layer import OneLayer, OneLayerConfig
+from inweights.theory.feature_resemblance.resemblance import (
+    gradients,
+    linear_coefficients,
+    softmax,
+    weights_of,
+)
+from inweights.worlds.registry import WorldConfig
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["Learnt", "lemma_1", "stage_one"]
+
+Floats = NDArray[Any]
+
+
+def lemma_1(
+    world: WorldConfig, *, seed: int = 0, mlp: Literal["linear", "relu"] = "linear"
+) -> pl.DataFrame:
+    """Hold the closed-form gradients (15) to (17) against autograd, in double precision.
+
+    Args:
+        world: A world of prompts of one length.
+        seed: Root seed of world and start.
+        mlp: ``linear``, or ``relu`` as in appendix A.
+
+    Returns:
+        ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and ``error``, the largest difference relative to
+        the largest entry.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> bool((lemma_1(Analogy(n=3))["error"] < 1e-12).all())
+        True
+    """
+    built = world.build(seed)
+    config = OneLayerConfig(
+        width=len(built.vocabulary), hidden=3, kappa=5.0, mlp=mlp, init=Init(std=0.3)
+    )
+    model, prompts, labels = _start(built, config, seed)
+    inputs = np.eye(len(built.vocabulary))[prompts]
+    relu = mlp == "relu"
+    gradient = gradients(*_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
+    logits = model(torch.from_numpy(prompts))[0, :, -1]
+    F.cross_entropy(logits, torch.from_numpy(labels)).backward()
+    rows = []
+    for name, ours, parameter in (
+        ("W_KQ", gradient.key_query, model.attention.key_query),
+        ("W_V", np.swapaxes(gradient.value, 1, 2), model.attention.value),
+        ("w", gradient.mlp, model.mlp.weight),
+    ):
+        assert parameter.grad is not None
+        theirs = parameter.grad.numpy()
+        rows.append({"matrix": name, "error": _off(ours, theirs)})
+    return pl.DataFrame(rows)
+
+
+def stage_one(
+    world: WorldConfig,
+    roles: Mapping[str, float],
+    *,
+    seed: int = 0,
+    model: OneLayerConfig | None = None,
+    rate: float = 0.47,
+    steps: int = 50,
+) -> pl.DataFrame:
+    """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
+
+    Args:
+        world: A world of prompts of one length.
+        roles: Facts of stage 1, with how often each counts.
+        seed: Root seed of world and start.
+        model: Architecture with a folded or linear MLP; the paper's, folded, if left out.
+        rate: ``η``.
+        steps: ``T1``.
+
+    Returns:
+        One row: ``attention``, the largest distance of an attention score from its even share, in
+        any step; ``span``, the share of what was added to ``W_V e`` that is not along the MLP
+        vectors of the start (lemma 2); ``linear``, the distance of what was added from what the
+        linear regime adds, relative to it; ``learnt``, by how much the mean loss fell.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> small = OneLayerConfig(width=64, mlp="folded")
+        >>> table = stage_one(Analogy(n=6), {"category": 1.0, "similarity": 1.0}, model=small)
+        >>> bool(table["span"].item() < 1e-9)
+        True
+    """
+    learnt = Learnt.by_attention(world, roles, seed=seed, model=model, rate=rate, steps=steps)
+    added, mlp = learnt.value - learnt.before, learnt.mlp  # [D, V], [K, M, D]
+    basis = np.linalg.qr(mlp.reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
+    outside = added - basis @ (basis.T @ added)
+    alpha = linear_coefficients(learnt.world, weights_of(learnt.world, roles))
+    expected = rate * learnt.kappa * steps * mlp.mean(1).T @ alpha.T
+    return pl.DataFrame(
+        {
+            "attention": [learnt.spread],
+            "span": [float(np.linalg.norm(outside) / np.linalg.norm(added))],
+            "linear": [float(np.linalg.norm(added - expected) / np.linalg.norm(expected))],
+            "learnt": [learnt.losses[0] - learnt.losses[-1]],
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What stage 1 leaves behind: of one model, with all facts of its world.
+
+    Attributes:
+        world: Facts.
+        prompts: Tokens.
+        labels: Columns of their answers.
+        kappa: Scale of the logits, ``F_k = κ/M Σ_r ⟨w_{k,r}, h⟩``.
+        mlp: ``w``, which stood still.
+        before: ``W_V`` at the start.
+        value: ``W_V`` at the end.
+        key_query: ``W_KQ`` at the end.
+        losses: Mean loss before every step.
+        spread: Largest distance of an attention score from its even share, in any step.
+    """
+
+    world: World
+    prompts: Int[Ids, "N T"]
+    labels: Int[Ids, " N"]
+    kappa: float
+    mlp: Float[Floats, "K M D"]
+    before: Float[Floats, "D V"]
+    value: Float[Floats, "D V"]
+    key_query: Float[Floats, "V V"]
+    losses: list[float]
+    spread: float
+
+    @classmethod
+    def by_attention(
+        cls,
+        world: WorldConfig,
+        roles: Mapping[str, float],
+        *,
+        seed: int,
+        model: OneLayerConfig | None,
+        rate: float,
+        steps: int,
+    ) -> Learnt:
+        """Run stage 1, which moves ``W_KQ`` and ``W_V``, by the gradients of lemma 1."""
+        built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
+        network, prompts, labels = _start(built, config, seed)
+        key_query, value, mlp = _weights(network)
+        # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
+        kappa = config.kappa / (config.hidden**0.5 if config.mlp == "folded" else 1.0)
+        weights = weights_of(built, roles)
+        trained = np.flatnonzero(weights)
+        x = np.eye(len(built.vocabulary))[prompts[trained]]
+        before, losses, spread = value.copy(), [], 0.0
+        for _ in range(steps):
+            gradient = gradients(
+                key_query, value, mlp, x, labels[trained], kappa=kappa, weights=weights[trained]
+            )
+            key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
+            losses.append(float(gradient.losses[0]))
+            spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
+        return cls(
+            built, prompts, labels, kappa, mlp[0], before[0], value[0], key_query[0], losses, spread
+        )
+
+    @property
+    def scores(self) -> Float[Floats, "N T"]:
+        """``softmax(Xᵀ W_KQ x)`` of every fact."""
+        return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
+
+
+def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:
+    """A model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
+    outputs = world.outputs
+    model = config.build(
+        vocabulary=len(world.vocabulary), seeds=[seed], candidates=outputs.tolist()
+    ).double()
+    prompts, answers = world.facts.matrix(np.arange(len(world.facts)))
+    return model, prompts, np.searchsorted(outputs, answers[:, 0])
+
+
+def _weights(model: OneLayer) -> tuple[Floats, Floats, Floats]:
+    """``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
+    attention = model.attention
+    key_query, value, mlp = (
+        p.detach().numpy().copy() for p in (attention.key_query, attention.value, model.mlp.weight)
+    )
+    return key_query, np.swapaxes(value, 1, 2), mlp
+
+
+def _off(ours: Floats, theirs: Floats) -> float:
+    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())

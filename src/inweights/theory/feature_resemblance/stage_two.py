@@ -1,0 +1,180 @@
+"""Stage 2 of the one-layer transformer: convergence, as lemmas 7, 9, 10, 12, 13 and 16 prove it.
+
+With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``. The proofs
+compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every step, telescoping
+``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``, so that ``T2`` steps of the
+order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms. The text lost every bound; this is what
+the steps that it kept give, with the constants of the run. Shapes: ``N`` facts of a phase, ``K``
+labels, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError
+from inweights.models.one_layer import OneLayerConfig
+from inweights.theory.feature_resemblance.resemblance import weights_of
+from inweights.theory.feature_resemblance.stage_one import Learnt
+from inweights.worlds.registry import WorldConfig
+from inweights.worlds.world import Ids
+
+__all__ = ["stage_two"]
+
+Floats = NDArray[Any]
+
+#: Multiples among which the proof's ``w*`` is chosen: of the start, and of margins.
+_OF_START = np.array([0.0, *np.geomspace(1.0, 1000.0, 25)])
+_OF_MARGINS = np.array([0.0, *np.geomspace(1.0, 3000.0, 40)])
+
+
+def stage_two(
+    world: WorldConfig,
+    phases: Sequence[Mapping[str, float]],
+    steps: Sequence[int],
+    *,
+    seed: int = 0,
+    model: OneLayerConfig | None = None,
+    rate: float = 0.47,
+    attention: int = 50,
+    slower: float = 1.0,
+) -> pl.DataFrame:
+    """Run stage 1 and the MLP's phases after it, and hold each against the bound of its lemma.
+
+    Args:
+        world: A world of prompts of one length.
+        phases: Facts of each phase, with how often each counts; stage 1 has those of the first.
+        steps: Updates of the MLP in each phase.
+        seed: Root seed of world and start.
+        model: Architecture with a folded or linear MLP; the paper's, folded, if left out.
+        rate: ``η`` of stage 1.
+        slower: By which factor stage 2 has a smaller one.
+        attention: Updates of stage 1.
+
+    Returns:
+        A row a phase and a number of ``steps``, of which there are about ten to the ten-fold:
+        ``least``, the least loss of so many, and ``bound``, the one that is proven; ``step_size``,
+        the largest ``η ‖∇L‖² / L`` among them, which the proofs want at most 1; ``guess``, the loss
+        of even odds.
+
+    Raises:
+        ConfigError: Phases and steps differ in number, or a phase has no step.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> small = OneLayerConfig(width=64, mlp="folded")
+        >>> roles = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
+        >>> table = stage_two(Analogy(n=6), [roles], [100], model=small, slower=200.0)
+        >>> bool((table["step_size"] <= 1).all() and (table["least"] <= table["bound"]).all())
+        True
+    """
+    if len(phases) != len(steps) or not phases:
+        raise ConfigError(f"{len(phases)} phases need as many numbers of steps, not {len(steps)}")
+    if min(steps) < 1:
+        raise ConfigError(f"a phase of stage 2 has at least 1 step, not {min(steps)}")
+    learnt = Learnt.by_attention(
+        world, phases[0], seed=seed, model=model, rate=rate, steps=attention
+    )
+    scores, value = learnt.scores, learnt.value
+    rate /= slower
+    states = np.einsum("nt,dnt->nd", scores, value[:, learnt.prompts])
+    # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all of w.
+    units = learnt.mlp.shape[1]
+    scale = learnt.kappa / units**0.5
+    u = learnt.mlp.sum(1) / units**0.5
+    tables = []
+    for number, (roles, count) in enumerate(zip(phases, steps, strict=True), start=1):
+        weights = weights_of(learnt.world, roles)
+        trained = np.flatnonzero(weights)
+        h, labels = states[trained], learnt.labels[trained]
+        weights = weights[trained]
+        start = scale * h @ u.T
+        gram = h @ h.T
+        losses, squares, pull = _descend(start, gram, labels, weights, scale, rate, count)
+        told = _told(learnt.prompts[trained], labels, len(value.T), len(u))
+        margins = np.einsum("nt,ntk->nk", scores[trained], told[learnt.prompts[trained]])
+        far, left = _comparators(start, margins, gram, labels, weights, scale)
+        shown = np.unique(np.geomspace(1, count, 1 + round(10 * np.log10(count))).astype(int))
+        least = np.minimum.accumulate(losses)[shown - 1]
+        step_size = np.maximum.accumulate(rate * squares / losses)[shown - 1]
+        bound = (far[:, None] / (rate * shown) + 2 * left[:, None]).min(0)
+        found = {"steps": shown, "least": least, "bound": bound, "step_size": step_size}
+        guess = float(np.log(len(u)))
+        tables.append(pl.DataFrame(found).with_columns(phase=pl.lit(number), guess=pl.lit(guess)))
+        u = u + scale * pull.T @ h
+    return pl.concat(tables)
+
+
+def _descend(
+    logits: Floats,
+    gram: Floats,
+    labels: Ids,
+    weights: Floats,
+    scale: float,
+    rate: float,
+    steps: int,
+) -> tuple[Floats, Floats, Floats]:
+    """Gradient descent in the logits ``[N, K]``: losses and ``‖∇L‖²`` before every step.
+
+    Third, what ``u`` moved by: ``scale · pullᵀ h``.
+    """
+    losses, squares, pull = np.empty(steps), np.empty(steps), np.zeros_like(logits)
+    for step in range(steps):
+        losses[step], residual = _loss(logits, labels, weights)
+        moved = gram @ residual
+        squares[step] = scale**2 * (residual * moved).sum()
+        logits = logits - rate * scale**2 * moved
+        pull -= rate * residual
+    return losses, squares, pull
+
+
+def _loss(logits: Floats, labels: Ids, weights: Floats) -> tuple[float, Floats]:
+    """Mean cross-entropy, and its gradient by the logits."""
+    shifted = logits - logits.max(-1, keepdims=True)
+    exponentials = np.exp(shifted)
+    total = exponentials.sum(-1)
+    place = np.arange(len(labels)), labels
+    loss = float(weights @ (np.log(total) - shifted[place]))
+    residual = exponentials / total[:, None]
+    residual[place] -= 1
+    return loss, weights[:, None] * residual
+
+
+def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Floats:
+    """Whether a token stands in a fact with a label, ``[V, K]``: what gives every fact a margin."""
+    told = np.zeros((tokens, outputs))
+    for column in prompts.T:
+        told[column, labels] = 1.0
+    return told
+
+
+def _comparators(
+    start: Floats,
+    margins: Floats,
+    gram: Floats,
+    labels: Ids,
+    weights: Floats,
+    scale: float,
+) -> tuple[Floats, Floats]:
+    """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
+
+    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these allow:
+    what no fact of the phase sees is that of ``w(0)``.
+    """
+    inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
+
+    def inner(one: Floats, other: Floats) -> float:
+        return float((one * (inverse @ other)).sum()) / scale**2
+
+    square, cross, own = inner(margins, margins), inner(start, margins), inner(start, start)
+    far, left = [], []
+    for more, margin in product(_OF_START - 1, _OF_MARGINS):
+        far.append(more**2 * own + 2 * more * margin * cross + margin**2 * square)
+        left.append(_loss((more + 1) * start + margin * margins, labels, weights)[0])
+    return np.array(far), np.array(left)

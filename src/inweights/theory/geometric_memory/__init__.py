@@ -1,0 +1,1 @@
+"""Node2Vec, spectra and storage costs of Geometric Memory."""

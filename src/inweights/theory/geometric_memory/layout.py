@@ -1,0 +1,157 @@
+"""How a graph is drawn and told apart: a root, an order of its nodes, a plane, its eigenspaces.
+
+NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.theory.geometric_memory.spectral import (
+    adjacency,
+    eigenspaces,
+    hop_distances,
+    operator,
+)
+from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = ["depth_first", "plane", "roots_of", "scene"]
+
+Floats = NDArray[np.float64]
+#: Steps of majorisation.
+_ROUNDS = 300
+
+
+def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
+    """Return the middle of every component: the node whose farthest node is nearest.
+
+    Ties go to the node with the least sum of distances, then to the first. The middle of the
+    largest component comes first.
+
+    Example:
+        >>> far = np.inf
+        >>> roots_of(np.array([[0.0, 1, 2, far], [1, 0, 1, far], [2, 1, 0, far], [far] * 3 + [0]]))
+        [1, 3]
+    """
+    reach = np.isfinite(hops)
+    away = np.where(reach, hops, 0.0)
+    best = np.lexsort((away.sum(1), away.max(1), -reach.sum(1))).tolist()
+    left = np.ones(len(hops), dtype=bool)
+    roots = []
+    for node in best:
+        if left[node]:
+            roots.append(int(node))
+            left &= ~reach[node]
+    return roots
+
+
+def depth_first(near: Bool[NDArray[np.bool_], "N N"], start: int) -> Int[NDArray[np.int64], " N"]:
+    """Return the nodes in depth-first order: around a ring, arm after arm of a star.
+
+    Other components follow, each from its first node.
+
+    Example:
+        >>> ring = np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1)
+        >>> depth_first(ring, 2).tolist()
+        [2, 1, 0, 3]
+    """
+    both, order = near | near.T, []
+    seen = np.zeros(len(near), dtype=bool)
+    for first in [start, *range(len(near))]:
+        stack = [first]
+        while stack:
+            node = stack.pop()
+            if not seen[node]:
+                seen[node] = True
+                order.append(node)
+                stack += np.flatnonzero(both[node] & ~seen)[::-1].tolist()
+    return np.array(order, dtype=np.int64)
+
+
+def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
+    """Lay the nodes out so that their distances are the numbers of hops, as well as a plane can.
+
+    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from two
+    leading directions of classical scaling; nothing is random. Components stand apart.
+
+    Args:
+        hops: Distances; infinite between components.
+
+    Returns:
+        Coordinates, centred, the largest coordinate 1.
+
+    Example:
+        >>> path = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
+        >>> np.abs(plane(path)[:, 0]).round(1).tolist()
+        [1.0, 0.0, 1.0]
+    """
+    n = len(hops)
+    widest = hops[np.isfinite(hops)].max()
+    d = np.where(np.isfinite(hops), hops, max(2.0, 0.75 * widest))
+    centre = np.eye(n) - 1 / n
+    values, vectors = np.linalg.eigh(-0.5 * centre @ d**2 @ centre)
+    where = np.zeros((n, 2))
+    take = min(2, n)
+    where[:, :take] = vectors[:, ::-1][:, :take] * np.sqrt(np.maximum(values[::-1][:take], 0))
+    # Tied directions, as of a star, may put two nodes in one place, where majorisation is stuck.
+    turn = 2 * np.pi * np.arange(n) / n
+    where += 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    off = ~np.eye(n, dtype=bool)
+    weight = np.divide(1.0, d**2, out=np.zeros_like(d), where=off & (d > 0))
+    laplacian = np.diag(weight.sum(1)) - weight
+    inverse = np.linalg.pinv(laplacian)
+    for _ in range(_ROUNDS):
+        gap = np.linalg.norm(where[:, None] - where, axis=-1)
+        pull = np.divide(weight * d, gap, out=np.zeros_like(d), where=gap > 0)
+        where = inverse @ ((np.diag(pull.sum(1)) - pull) @ where)
+    where = where - where.mean(0)
+    return np.asarray(where / max(float(np.abs(where).max()), 1e-12), dtype=np.float64)
+
+
+def scene(world: World) -> pl.DataFrame:
+    """Describe a graph for a picture, in one row.
+
+    Returns:
+        ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``), ``roots``
+        (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the first node),
+        ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of :func:`plane`, ``N``),
+        ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``).
+
+    Raises:
+        DataError: The world is no graph.
+
+    Example:
+        >>> from inweights.worlds import Graph
+        >>> row = scene(Graph(shape="path-star", shuffled=False).build()).row(0, named=True)
+        >>> row["roots"], row["links"][:2], row["ring"], row["sizes"][0]
+        ([0], [[0, 1], [0, 5]], False, 3)
+    """
+    a = adjacency(world)
+    near = (a + a.T) > 0
+    np.fill_diagonal(near, False)
+    hops, spectrum = hop_distances(a), eigenspaces(operator(a))
+    ring = bool(np.isfinite(hops).all() and (near.sum(1) == 2).all())
+    where = plane(hops)
+    u, v = np.nonzero(np.triu(near))
+    start = int(world.vocabulary["node"][0]) if "node" in world.vocabulary else 0
+    names = world.vocabulary.names[start : start + len(a)]
+    return pl.DataFrame(
+        {
+            "nodes": [list(names)],
+            "links": [np.stack([u, v], axis=1).tolist()],
+            "roots": [roots_of(hops)],
+            "order": [depth_first(near, 0).tolist()],
+            "ring": [ring],
+            "x": [where[:, 0].tolist()],
+            "y": [where[:, 1].tolist()],
+            "eigenvalues": [spectrum.eigenvalues().tolist()],
+            "sizes": [spectrum.sizes().tolist()],
+        }
+    )

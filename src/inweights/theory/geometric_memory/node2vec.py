@@ -1,0 +1,221 @@
+"""Node2Vec's dynamics in closed form (Geometric Memory, appendix F, Lemma 1).
+
+Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V Vᵀ)`` by row
+(the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P − S)ᵀ``, ``P = D⁻¹A``. (The
+paper calls the softmax ``P`` and writes ``D⁻¹A`` for the walk.) A node without edges has no
+summand, hence no row in either. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, SolverError
+from inweights.theory.geometric_memory import small_node2vec
+from inweights.theory.geometric_memory.spectral import Floats, random_walk
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
+
+
+def probabilities(
+    v: Float[Floats, "*R N D"], u: Float[Floats, "*R N D"] | None = None
+) -> Float[Floats, "*R N N"]:
+    """Return ``S``, the row softmax of ``V Uᵀ`` (``V Vᵀ`` where ``U`` is left out).
+
+    Args:
+        v: Vectors.
+        u: Vectors of the predicted nodes.
+
+    Example:
+        >>> probabilities(np.zeros((2, 4, 3))).shape, float(probabilities(np.zeros((4, 3)))[0, 0])
+        ((2, 4, 4), 0.25)
+    """
+    return _softmax(v, v if u is None else u)[0]
+
+
+def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
+    logits = v @ np.swapaxes(u, -1, -2)
+    logits -= logits.max(-1, keepdims=True)
+    weights = np.exp(logits)
+    total = weights.sum(-1, keepdims=True)
+    logits -= np.log(total)
+    return weights / total, logits
+
+
+def losses(
+    v: Float[Floats, "*R N D"], a: Float[Floats, "N N"], u: Float[Floats, "*R N D"] | None = None
+) -> Float[Floats, "*R"]:
+    """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
+
+    Divide by the number of nodes for a mean. Its floor is ``Σ_i ln deg(i)``.
+
+    Args:
+        v: Vectors.
+        a: Adjacency.
+        u: Vectors of the predicted nodes, where they are untied.
+    """
+    _check(v, a, u)
+    logs = _softmax(v, v if u is None else u)[1]
+    return -(random_walk(a) * logs).sum((-1, -2))
+
+
+def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[Floats, "*R N N"]:
+    """Return ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
+
+    Example:
+        >>> c = coefficients(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]]))
+        >>> c.tolist()
+        [[-1.0, 1.0], [1.0, -1.0]]
+    """
+    _check(v, a, None)
+    return _coefficients(v, *_walk(a))
+
+
+def _walk(a: Floats) -> tuple[Floats, Floats]:
+    """Return ``P``, and 1 in the rows that have a summand."""
+    walk = random_walk(a)
+    return walk, (a.sum(1, keepdims=True) > 0).astype(np.float64)
+
+
+def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:
+    half = walk - there.astype(v.dtype) * _softmax(v, v)[0]
+    return half + np.swapaxes(half, -1, -2)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What the dynamics went through.
+
+    Attributes:
+        vectors: ``V`` at the end.
+        targets: ``U`` at the end where the model is untied, else ``None``.
+        steps: Steps at which something was recorded.
+        losses: ``−J`` there.
+        frames: ``V`` there, copied.
+        eigenvalues: Those of ``C``, ascending; of a tied model only.
+    """
+
+    vectors: Float[Floats, "R N D"]
+    targets: Float[Floats, "R N D"] | None
+    steps: Int[NDArray[np.int64], " K"]
+    losses: Float[Floats, "K R"]
+    frames: Float[Floats, "K R N D"]
+    eigenvalues: Float[Floats, "K R N"] | None
+
+    def turned(self, dimensions: int = 3) -> Float[Floats, "K R"]:
+        """How far the leading space of ``V`` has turned from its last one.
+
+        Sine of the largest angle between the spaces of the ``dimensions`` largest left singular
+        vectors: 0 is none, 1 a right angle. Take the degenerate vectors and whole eigenspaces (1 +
+        2 on a cycle, 1 + 3 on a star of four arms), or the space is not defined.
+        """
+        left = np.linalg.svd(self.frames, full_matrices=False)[0][..., :dimensions]
+        cosines = np.linalg.svd(np.swapaxes(left, -1, -2) @ left[-1], compute_uv=False)
+        return np.sqrt(1 - np.minimum(cosines[..., -1], 1.0) ** 2)
+
+
+def descend(
+    start: Float[Floats, "R N D"],
+    a: Float[Floats, "N N"],
+    *,
+    rate: float | Sequence[float] = 0.01,
+    steps: int = 10_000,
+    record: Iterable[int] = (),
+    targets: Float[Floats, "R N D"] | None = None,
+) -> Trajectory:
+    """Run ``V ← V + η C V`` for any number of replicas at once.
+
+    Args:
+        start: ``V`` at step 0; its dtype is the one that is worked in.
+        a: Adjacency.
+        rate: ``η``, one for all or one a replica.
+        steps: Number of updates.
+        record: Steps (0 is the start) at which loss, vectors and eigenvalues are kept; the last
+            step is always among them.
+        targets: ``U`` at step 0, for an untied model: ``V ← V + η (P − S) U`` and
+            ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
+
+    Raises:
+        DataError: Shapes do not fit, or a step to record does not exist.
+        SolverError: The vectors of some replica became infinite or not a number; says which.
+
+    Example:
+        >>> ring = np.roll(np.eye(9), 1, 1) + np.roll(np.eye(9), -1, 1)
+        >>> start = np.random.default_rng(0).normal(size=(2, 9, 20))
+        >>> run = descend(start, ring, rate=0.05, steps=500, record=[0])
+        >>> run.steps.tolist(), run.losses.shape, bool((run.losses[1] < run.losses[0]).all())
+        ([0, 500], (2, 2), True)
+    """
+    if start.ndim != 3 or (targets is not None and targets.shape != start.shape):
+        raise DataError(
+            f"vectors have shape [R, N, D], those of an untied model's targets the same one; given "
+            f"{start.shape} and {None if targets is None else targets.shape}"
+        )
+    _check(start, a, targets)
+    wanted = sorted({*record, steps})
+    if steps < 0 or wanted[0] < 0 or wanted[-1] > steps:
+        raise DataError(f"steps to record are from 0 to {steps}, not {wanted[0]} to {wanted[-1]}")
+    eta = np.asarray(rate, start.dtype).reshape(-1, 1, 1)
+    if len(eta) not in (1, len(start)):
+        raise DataError(
+            f"give one rate or one a replica, not {len(eta)} rates for {len(start)} replicas"
+        )
+    walk, there = (part.astype(start.dtype) for part in _walk(a))
+    v, u = start.copy(), None if targets is None else targets.copy()
+    kept: list[tuple[Floats, Floats]] = []
+    spectra: list[NDArray[Any]] = []
+    step = 0
+    for last in wanted:
+        while step < last:
+            count = min(last - step, small_node2vec.BLOCK)
+            quick = small_node2vec.advance(v, walk, there, eta, count) if u is None else None
+            if quick is None:
+                v, u = _advance(v, u, walk, there, eta, count)
+            else:
+                v = quick
+            step += count
+        if not np.isfinite(v).all():
+            bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
+            raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
+        kept.append((losses(v, a, u), v.copy()))
+        if u is None:
+            spectra.append(np.linalg.eigvalsh(_coefficients(v, walk, there)))
+    return Trajectory(
+        vectors=v,
+        targets=u,
+        steps=np.array(wanted, dtype=np.int64),
+        losses=np.stack([loss for loss, _ in kept]),
+        frames=np.stack([frame for _, frame in kept]),
+        eigenvalues=np.stack(spectra) if spectra else None,
+    )
+
+
+def _advance(
+    v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
+) -> tuple[Floats, Floats | None]:
+    """The updates as they are written, for any dtype and size of the logits."""
+    with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
+        for _ in range(steps):
+            if u is None:
+                v = v + eta * (_coefficients(v, walk, there) @ v)
+            else:
+                half = walk - there * _softmax(v, u)[0]
+                v, u = v + eta * (half @ u), u + eta * (np.swapaxes(half, -1, -2) @ v)
+    return v, u
+
+
+def _check(v: Floats, a: Floats, u: Floats | None) -> None:
+    if v.ndim < 2 or v.shape[-2] != len(a) or (u is not None and u.shape[-2:] != v.shape[-2:]):
+        raise DataError(
+            f"vectors [..., N, D] of a graph of {len(a)} nodes have not shape {v.shape}"
+        )
+    if not np.issubdtype(v.dtype, np.floating):
+        raise DataError(f"vectors are floating-point numbers, not {v.dtype}")

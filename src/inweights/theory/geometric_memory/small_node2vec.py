@@ -1,0 +1,105 @@
+"""Node2Vec's descent in as few coordinates as there are nodes, in few and small calls.
+
+``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``, ``Q`` of
+orthonormal columns, it is ``L ← (I + η C) L`` with the same ``C``, and ``V = L Qᵀ`` (Geometric
+Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors are wider than the graph has
+nodes, as the paper's are, most of the work is gone. NumPy only; shapes: ``R`` replicas, ``N``
+nodes, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inweights.theory.geometric_memory.spectral import Floats
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["BLOCK", "advance"]
+
+#: Steps between two looks at the vectors.
+BLOCK = 128
+#: ``exp`` is taken without subtracting the row's largest logit, which costs as much as the rest;
+#: it overflows at 709. A row's largest logit is at most the largest square of a vector's length.
+_HIGHEST = 300.0
+
+
+def advance(
+    v: Float[Floats, "R N D"],
+    walk: Float[Floats, "N N"],
+    there: Float[Floats, "N 1"],
+    eta: Float[Floats, "_ 1 1"],
+    steps: int,
+) -> Float[Floats, "R N D"] | None:
+    """Return the vectors some steps later, or ``None`` where exponentials may overflow.
+
+    Args:
+        v: Vectors, double precision.
+        walk: ``P``.
+        there: 1 for nodes that have edges, else 0.
+        eta: One rate, or one a replica.
+        steps: How many; at most :data:`BLOCK`.
+
+    Example:
+        >>> ring = (np.roll(np.eye(4), 1, 1) + np.roll(np.eye(4), -1, 1)) / 2
+        >>> start = np.random.default_rng(0).normal(size=(2, 4, 9))
+        >>> advance(start, ring, np.ones((4, 1)), np.full((1, 1, 1), 0.1), 7).shape
+        (2, 4, 9)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
+        largest = np.square(v).sum(-1).max(initial=0.0)
+    if v.dtype != np.float64 or not largest < _HIGHEST:
+        return None
+    basis = None
+    if v.shape[1] < v.shape[2]:
+        basis, triangle = np.linalg.qr(v.swapaxes(1, 2))
+        v = triangle.swapaxes(1, 2)
+    still = np.eye(len(walk)) + eta * (walk + walk.T)  # I + η (P + Pᵀ)
+    weight = eta * there
+    with np.errstate(all="ignore"):  # what overflows is seen below and done again
+        if len(v) == 1:  # two axes: less to do for each of the many small calls
+            frames = _single(v[0].copy(), still[0], weight[0, :, 0], steps)[None]
+        else:
+            frames = _several(v.copy(), still, weight, steps)
+        if basis is not None:
+            frames = frames @ basis.swapaxes(1, 2)
+    return frames if np.isfinite(frames).all() else None
+
+
+def _single(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
+    """The updates of one replica, ``[N, D]``."""
+    count = len(v)
+    shares, factor = np.empty((count, count)), np.empty((count, count))
+    ones, scale, spare = np.ones(count), np.empty(count), np.empty_like(v)
+    column, half = scale[:, None], shares.T
+    exp, dot, divide, multiply, subtract = np.exp, np.dot, np.divide, np.multiply, np.subtract
+    for _ in range(steps):
+        dot(v, v.T, shares)
+        exp(shares, shares)
+        dot(shares, ones, scale)
+        divide(weight, scale, scale)
+        multiply(shares, column, shares)  # η S
+        subtract(still, shares, factor)
+        subtract(factor, half, factor)  # I + η C
+        dot(factor, v, spare)
+        v, spare = spare, v
+    return v
+
+
+def _several(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
+    """The same for replicas, ``[R, N, D]``."""
+    shares = np.empty((*v.shape[:2], v.shape[1]))
+    factor, spare = np.empty_like(shares), np.empty_like(v)
+    ones, half = np.ones((v.shape[1], 1)), shares.swapaxes(1, 2)
+    for _ in range(steps):
+        np.matmul(v, v.swapaxes(1, 2), out=shares)
+        np.exp(shares, out=shares)
+        np.multiply(shares, weight / (shares @ ones), out=shares)
+        np.subtract(still, shares, out=factor)
+        np.subtract(factor, half, out=factor)
+        np.matmul(factor, v, out=spare)
+        v, spare = spare, v
+    return v

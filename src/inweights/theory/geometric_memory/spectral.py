@@ -1,0 +1,291 @@
+"""The spectrum of a graph: adjacency, walks, Laplacians, eigenspaces (Geometric Memory §4, App. F).
+
+Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here speaks of one
+eigenvector: vectors are grouped by eigenvalue, and a graph with several components has several
+null vectors, all of which are told apart. NumPy only. Shapes: ``N`` nodes, ``D`` width, ``R``
+replicas, ``G`` eigenspaces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError, unknown_name
+from inweights.worlds.families.graph import edge_prefix
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = [
+    "COSINE_TIE",
+    "OPERATORS",
+    "Spectrum",
+    "adjacency",
+    "components",
+    "edge_ends",
+    "eigenspaces",
+    "hop_distances",
+    "operator",
+    "random_walk",
+]
+
+Floats = NDArray[np.float64]
+Operator = Literal["walk", "combinatorial", "normalised"]
+
+#: Cosines of single-precision vectors are exact to about so much.
+COSINE_TIE = 2.5e-7
+
+#: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
+OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
+
+
+def adjacency(world: World) -> Float[Floats, "N N"]:
+    """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
+
+    Every fact with one prompt token and one answer token, both of the group ``node`` (of all
+    tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
+    prompt. Loops are on the diagonal. The matrix is
+    symmetric where both directions are trained.
+
+    Raises:
+        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+
+    Example:
+        >>> from inweights.worlds import Graph
+        >>> a = adjacency(Graph(shape="cycle", n=4, shuffled=False).build())
+        >>> a.astype(int).tolist()
+        [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    """
+    count, u, v = edge_ends(world)
+    matrix = np.zeros((count, count))
+    matrix[u, v] = 1.0
+    return matrix
+
+
+def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
+    """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
+
+    Raises:
+        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+    """
+    words = world.vocabulary
+    count = len(words["node"]) if "node" in words else len(words)
+    if "node" in words and words["node"][0] != 0:
+        raise DataError("the group 'node' comes first in the vocabulary of a graph")
+    before = np.array(edge_prefix(world), dtype=np.int64)
+    ends = []
+    for _, prompts, answers in world.facts.by_shape():
+        if prompts.shape[1] == len(before) + 1 and answers.shape[1] == 1:
+            pairs = np.column_stack([prompts[:, -1], answers])
+            ends.append(pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)])
+    if not sum(map(len, ends)):
+        raise DataError(
+            f"the world '{world.name}' has no fact 'node → node', so that it is no graph"
+        )
+    u, v = np.concatenate(ends).T
+    return count, u, v
+
+
+def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
+    """Return ``P = D⁻¹A``: rows sum to 1. A node without edges has a row of zeros.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of numbers from 0 upwards.
+    """
+    _check(a)
+    degree = a.sum(1, keepdims=True)
+    return np.divide(a, degree, out=np.zeros_like(a), where=degree > 0)
+
+
+def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, "N N"]:
+    """Return a negative Laplacian of the graph: symmetric, its top eigenvalue about 0.
+
+    Args:
+        a: Adjacency. Taken without direction by the last two: ``max(A, Aᵀ)``.
+        kind: ``walk``: ``P + Pᵀ − 2I`` (App. F; with irregular degrees its top eigenvalue lies
+            slightly above 0). ``combinatorial``: ``A − D``. ``normalised``:
+            ``D^-½ A D^-½ − I``. A node without edges has zeros throughout.
+
+    Raises:
+        DataError: ``a`` is no adjacency, or ``kind`` is unknown.
+
+    Example:
+        >>> path = np.array([[0.0, 1.0], [1.0, 0.0]])
+        >>> [operator(path, kind).tolist() for kind in OPERATORS][0]
+        [[-2.0, 2.0], [2.0, -2.0]]
+    """
+    _check(a)
+    if kind not in OPERATORS:
+        raise unknown_name("operator", kind, OPERATORS, error=DataError)
+    if kind == "walk":
+        here = np.diag((a.sum(1) > 0).astype(float))
+        half = random_walk(a) - here
+        return half + half.T
+    both = np.maximum(a, a.T)
+    degree = both.sum(1)
+    if kind == "combinatorial":
+        return both - np.diag(degree)
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    return root[:, None] * both * root - np.diag((degree > 0).astype(float))
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
+
+    Attributes:
+        values: Eigenvalues: of the degenerate vectors, then the others from the largest
+            down.
+        vectors: Orthonormal eigenvectors in columns.
+        space: Eigenspace of each, counted from 0 among those that are not null; -1 for the
+            degenerate ones.
+    """
+
+    values: Float[Floats, " N"]
+    vectors: Float[Floats, "N N"]
+    space: Int[NDArray[np.int64], " N"]
+
+    @property
+    def spaces(self) -> int:
+        """Number of eigenspaces ``G`` without the null one."""
+        return int(self.space.max()) + 1
+
+    @property
+    def null(self) -> int:
+        """Number of degenerate vectors that are left out."""
+        return int((self.space < 0).sum())
+
+    def eigenvalues(self) -> Float[Floats, " G"]:
+        """Eigenvalue of each space, from the largest (the Fiedler space) down."""
+        return np.array([self.values[self.space == g].mean() for g in range(self.spaces)])
+
+    def sizes(self) -> Int[NDArray[np.int64], " G"]:
+        """Dimension of each space."""
+        return np.bincount(self.space[self.space >= 0])
+
+    def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
+        """Share of the embeddings' energy in each space; null vectors count nowhere.
+
+        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole eigenspace.
+
+        Args:
+            vectors: Embeddings.
+
+        Returns:
+            Shares that sum to 1; not a number where there is no energy.
+
+        Example:
+            >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+            >>> fiedler = eigenspaces(operator(ring)).vectors[:, 1:3]
+            >>> np.abs(eigenspaces(operator(ring)).energy(fiedler)).round(6).tolist()
+            [1.0, 0.0, 0.0]
+        """
+        if vectors.ndim < 2 or vectors.shape[-2] != len(self.values):
+            raise DataError(
+                f"embeddings [..., N, D] of a graph of {len(self.values)} nodes have not shape "
+                f"{vectors.shape}"
+            )
+        power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)  # [..., N]
+        parts = np.stack([power[..., self.space == g].sum(-1) for g in range(self.spaces)], -1)
+        total = parts.sum(-1, keepdims=True)
+        return np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
+
+
+def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> Spectrum:
+    """Group the eigenvectors of a negative Laplacian by tied eigenvalue.
+
+    Each component of the graph (nodes that non-zero entries join) has its own degenerate vector,
+    the top one of its block; all of them are set apart, also where the eigenvalue is not quite 0
+    or ties with another.
+
+    Args:
+        symmetric: The Laplacian.
+        tolerance: Eigenvalues that differ by less, relative to the largest absolute one, tie.
+
+    Raises:
+        DataError: The matrix is not symmetric, or nothing but null vectors is left.
+
+    Example:
+        >>> star = np.zeros((4, 4)); star[0, 1:] = star[1:, 0] = 1
+        >>> spectrum = eigenspaces(operator(star, "combinatorial"))
+        >>> spectrum.eigenvalues().round(6).tolist(), spectrum.sizes().tolist()
+        ([-1.0, -4.0], [2, 1])
+    """
+    if (
+        symmetric.ndim != 2
+        or symmetric.shape[0] != symmetric.shape[1]
+        or not np.allclose(symmetric, symmetric.T, atol=1e-10)
+    ):
+        raise DataError("eigenspaces need a symmetric matrix [N, N]; see spectral.operator")
+    count = len(symmetric)
+    values, vectors = np.zeros(count), np.zeros((count, count))
+    null, start = np.zeros(count, dtype=bool), 0
+    component = components(symmetric != 0)
+    for label in np.unique(component):
+        nodes = np.flatnonzero(component == label)
+        span = slice(start, start + len(nodes))
+        found, basis = np.linalg.eigh(symmetric[np.ix_(nodes, nodes)])
+        values[span], vectors[nodes, span] = found[::-1], basis[:, ::-1]
+        null[start] = True
+        start += len(nodes)
+    if null.all():
+        raise DataError("the graph has no edge between two nodes, so that it has no spectrum")
+    # The degenerate vectors first, then from the largest value down.
+    order = np.lexsort((-values, ~null))
+    values, vectors = values[order], vectors[:, order]
+    slack = tolerance * max(1.0, float(np.abs(values).max()))
+    below = values[null.sum() :]
+    space = np.cumsum(np.diff(below, prepend=below[0]) < -slack)
+    return Spectrum(values, vectors, np.concatenate([np.full(null.sum(), -1), space]))
+
+
+def components(joined: Bool[NDArray[np.bool_], "N N"]) -> Int[NDArray[np.int64], " N"]:
+    """Return the component of every node, named by its smallest node.
+
+    Example:
+        >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
+        [0, 1, 0]
+    """
+    count = len(joined)
+    near = joined | joined.T | np.eye(count, dtype=bool)
+    label = np.arange(count)
+    while True:
+        lower = np.where(near, label, count).min(1)
+        if (lower == label).all():
+            return label
+        label = lower[lower]
+
+
+def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
+    """Return the number of hops between all nodes, without direction; ∞ where none.
+
+    A breadth-first search from all nodes at once, one matrix product for each hop: for graphs of
+    up to a few thousand nodes.
+
+    Example:
+        >>> hop_distances(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0.0]])).tolist()
+        [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    """
+    _check(a)
+    near = ((a + a.T) > 0).astype(np.float32)
+    hops = np.full(a.shape, np.inf)
+    np.fill_diagonal(hops, 0.0)
+    front, step = np.eye(len(a), dtype=np.float32), 0
+    while front.any():
+        step += 1
+        front = ((front @ near) > 0) & ~np.isfinite(hops)
+        hops[front] = step
+        front = front.astype(np.float32)
+    return hops
+
+
+def _check(a: Floats) -> None:
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
+        raise DataError(
+            f"an adjacency is a square matrix of numbers from 0 upwards, not of shape {a.shape}"
+        )

@@ -1,0 +1,168 @@
+"""Path-star tasks as pictures, and what their statements give away (Geometric Memory, App. A).
+
+A world is read off its own statements, so that what is drawn is what a model is told.
+"""
+
+from __future__ import annotations
+
+import itertools
+from textwrap import wrap
+
+import numpy as np
+import polars as pl
+
+from inweights.worlds.families.in_context import InContextStar
+from inweights.worlds.families.path_star import PathStar
+from inweights.worlds.world import Statements, World
+
+__all__ = ["star_design", "star_picture"]
+
+#: Children of every node, ``u: {v, …}``, away from the root.
+Children = dict[int, set[int]]
+TRAINED, ASKED, NEITHER = "trained path", "asked path", "edges alone"
+
+
+def star_picture(
+    world: PathStar | InContextStar, *, examples: int = 2, seed: int = 0
+) -> pl.DataFrame:
+    """Return the graph of a path-star task, arm by arm, with what is told of it and what is asked.
+
+    In weights there is one graph for all examples; in context each example has its own.
+
+    Args:
+        world: Config of the task, without branches.
+        examples: Facts of the in-context task that are drawn, and one query beside them.
+        seed: Root seed of the world.
+
+    Returns:
+        A row for each node of each arm, the root in all of them: ``panel, note`` (statements as
+        text), ``arm, depth, kind`` (``trained path``, ``asked path`` or ``edges alone``), ``node``
+        (its label, the root's once), ``x, y`` (in a plane, the root in the middle).
+
+    Example:
+        >>> table = star_picture(PathStar(arms=4, nodes=3))
+        >>> table.height, sorted(set(table["kind"]))
+        (12, ['asked path', 'trained path'])
+    """
+    made = world.build(seed)
+    if isinstance(world, PathStar):
+        edge, path = (int(made.facts.with_role(role)[0]) for role in ("edge", "path"))
+        note = "\n".join(
+            (
+                _text(made, made.facts, edge),
+                _text(made, made.facts, path),
+                _text(made, made.queries, 0),
+            )
+        )
+        goals = dict.fromkeys(_goals(made.queries), ASKED)
+        goals |= dict.fromkeys(_goals(made.facts), TRAINED)
+        return _panel(made, _children(made), goals, "in weights: one graph", note)
+    shown = [(f"in context: example {i + 1}", made.facts, i, TRAINED) for i in range(examples)]
+    return pl.concat(
+        _panel(
+            made,
+            _children(made, said.prompt(i)),
+            {int(said.answer(i)[-1]): kind},
+            panel,
+            _text(made, said, i),
+        )
+        for panel, said, i, kind in [*shown, ("in context: asked", made.queries, 0, ASKED)]
+    )
+
+
+def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFrame:
+    """Return what a path-star task gives away, and what it leaves to be found.
+
+    Args:
+        world: Config of the task, without branches.
+        seed: Root seed of the world.
+
+    Returns:
+        One row: ``told`` (share of the asked paths, goals with their graphs, that are facts),
+        ``edges`` (share of the edges of asked paths that are told, in weights or in the prompt),
+        ``first`` (children of the root: how many first nodes an edge allows), ``later`` (most
+        children of any other node on the way: 1 where the token before says the next).
+
+    Example:
+        >>> star_design(PathStar(arms=4, nodes=3)).rows()
+        [(0.0, 1.0, 4, 1)]
+    """
+    made = world.build(seed)
+    inside = isinstance(world, InContextStar)
+    told = {_key(made.facts, i, inside) for i in range(len(made.facts))}
+    known, edges, first, later = [], [], set(), 0
+    for i in range(len(made.queries)):
+        children = _children(made, made.queries.prompt(i) if inside else None)
+        steps = made.queries.answer(i).tolist()
+        known.append(_key(made.queries, i, inside) in told)
+        pairs = list(itertools.pairwise(steps))
+        edges += [v in children.get(u, ()) for u, v in pairs]
+        first.add(len(children[steps[0]]))
+        later = max(later, *(len(children[u]) for u, _ in pairs[1:]))
+    return pl.DataFrame(
+        {
+            "told": [float(np.mean(known))],
+            "edges": [float(np.mean(edges))],
+            "first": [max(first)],
+            "later": [later],
+        }
+    )
+
+
+def _key(said: Statements, i: int, inside: bool) -> tuple[object, ...]:
+    """What makes two examples one: goal and path, and in context the graph."""
+    prompt = said.prompt(i).tolist()
+    graph = frozenset(zip(prompt[::2], prompt[1::2], strict=False)) if inside else frozenset()
+    return tuple(said.answer(i).tolist()), graph
+
+
+def _goals(said: Statements) -> list[int]:
+    rows = said.with_role("path")
+    return [int(said.answer(int(i))[-1]) for i in rows]
+
+
+def _children(made: World, prompt: np.ndarray | None = None) -> Children:
+    """Edges away from the root: those of a prompt, ``u v u v … <query>``, or all that are told."""
+    if prompt is None:
+        prompts, answers = made.facts.matrix(made.facts.with_role("edge"))
+        pairs = zip(prompts[:, -1].tolist(), answers[:, -1].tolist(), strict=True)
+    else:
+        said = prompt[: int(np.flatnonzero(prompt == made.vocabulary.id("<query>"))[0])]
+        pairs = zip(said[::2].tolist(), said[1::2].tolist(), strict=True)
+    children: Children = {}
+    for u, v in pairs:
+        children.setdefault(u, set()).add(v)
+    return children
+
+
+def _text(made: World, said: Statements, i: int) -> str:
+    """A statement in words, in short lines; what is asked says so."""
+    words = f"{made.vocabulary.text(said.prompt(i))} → {made.vocabulary.text(said.answer(i))}"
+    return "\n".join(wrap(f"asked: {words}" if said is made.queries else words, 38))
+
+
+def _panel(
+    made: World, children: Children, goals: dict[int, str], panel: str, note: str
+) -> pl.DataFrame:
+    (root,) = set(children) - set().union(*children.values())
+    rows = []
+    for arm, node in enumerate(sorted(children[root])):
+        line = [root, node]
+        while line[-1] in children:
+            line += children[line[-1]]
+        turn = 2 * np.pi * arm / len(children[root])
+        kind = goals.get(line[-1], NEITHER)
+        for depth, one in enumerate(line):
+            rows.append(
+                {
+                    "panel": panel,
+                    "note": note,
+                    "arm": arm,
+                    "depth": depth,
+                    "kind": kind,
+                    "node": "" if depth == 0 and arm else made.vocabulary.names[one],
+                    "x": depth * float(np.sin(turn)),
+                    "y": depth * float(np.cos(turn)),
+                }
+            )
+    return pl.DataFrame(rows)

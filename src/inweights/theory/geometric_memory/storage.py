@@ -1,0 +1,303 @@
+"""What it costs to store a graph, and how to store it associatively (Geometric Memory E.2, E.3).
+
+Propositions 1 and 2 count bits and norms of both storages; propositions 3 to 5 give embeddings
+whose logits are 1 on edges and 0 between other nodes. Shapes: ``N`` nodes, ``M`` stored
+associations (an edge in both directions is two), ``D`` width.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inweights.errors import DataError
+from inweights.theory.geometric_memory.spectral import Floats
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = [
+    "Complexity",
+    "Fit",
+    "bipartite_storage",
+    "bit_complexity",
+    "fit",
+    "incidence_storage",
+    "norm_complexity",
+    "one_step_storage",
+    "separating_dimensions",
+    "shifted_storage",
+    "untied_storage",
+]
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """Cost of the two storages, in one unit."""
+
+    associative: float
+    geometric: float
+
+    @property
+    def ratio(self) -> float:
+        """Associative over geometric: above 1 where geometry is the more succinct one."""
+        return self.associative / self.geometric
+
+
+def bit_complexity(
+    a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
+) -> Complexity:
+    """Bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
+
+    Args:
+        a: Adjacency; a symmetric one holds both directions of every edge.
+        dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms for a
+            path-star.
+        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes of a path
+            for a path-star.
+        tied: Whether embedding and unembedding are one; two matrices cost twice the bits.
+
+    Raises:
+        DataError: There are fewer than one dimension or two cells.
+
+    Example:
+        >>> ring = np.roll(np.eye(16), 1, 1)
+        >>> bit_complexity(ring, dimensions=2, cells=16)
+        Complexity(associative=64.0, geometric=128.0)
+    """
+    if dimensions < 1 or cells < 2:
+        raise DataError(
+            f"an embedding has at least 1 dimension and 2 cells, not {dimensions} and {cells}"
+        )
+    nodes, associations = _counts(a)
+    geometric = nodes * dimensions * math.log2(cells) * (1 if tied else 2)
+    return Complexity(associations * math.log2(nodes), geometric)
+
+
+def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
+    """Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
+
+    The first is reached by ``W = A`` between one-hot embeddings. The second is the proposition's
+    estimate, vectors of length 1; it holds as a lower bound where the logits of non-neighbours
+    are not negative.
+
+    Args:
+        a: Adjacency; a symmetric one holds both directions of every edge.
+        tied: Whether embedding and unembedding are one; two cost ``√2`` times the norm.
+
+    Example:
+        >>> norm_complexity(np.roll(np.eye(16), 1, 1))
+        Complexity(associative=4.0, geometric=4.0)
+    """
+    nodes, associations = _counts(a)
+    return Complexity(math.sqrt(associations), math.sqrt(nodes * (1 if tied else 2)))
+
+
+def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
+    """Dimensions in which random directions keep that many arms apart (E.2, Johnson-Lindenstrauss).
+
+    Found by bisection in one draw: as many as leave no two of them with a larger ``|cosine|`` than
+    ``closeness``, about ``4 ln(arms) / closeness²`` for many arms.
+
+    Raises:
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
+
+    Example:
+        >>> 8 < separating_dimensions(64) < 128
+        True
+    """
+    if arms < 2 or not 0 < closeness < 1:
+        raise DataError(
+            f"at least 2 arms are kept apart, by a cosine between 0 and 1, not {arms}, {closeness}"
+        )
+    high = math.ceil(16 * math.log(arms + 1) / closeness**2)
+    drawn, low = np.random.default_rng(seed).normal(size=(high, arms)), 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        unit = drawn[:middle] / np.linalg.norm(drawn[:middle], axis=0)
+        apart = np.abs(unit.T @ unit - np.eye(arms)).max() <= closeness
+        low, high = (low, middle) if apart else (middle, high)
+    return high
+
+
+def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
+    """Return tied embeddings of a bipartite graph (Proposition 3).
+
+    One part is one-hot, the other has its rows of the adjacency; the smaller part is the one-hot
+    one, so ``D ≤ N/2``. Across the parts the logits are the adjacency. *Within* the second part
+    they count common neighbours, which the proposition's "0" leaves out: :func:`fit` says so.
+
+    Raises:
+        DataError: The graph is directed, or has an odd cycle (names one of its edges).
+
+    Example:
+        >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
+        >>> bipartite_storage(path).tolist()
+        [[1.0], [1.0], [1.0]]
+    """
+    _refuse_directed(a)
+    side = np.full(len(a), -1)
+    for root in range(len(a)):
+        stack = [root] if side[root] < 0 else []
+        if stack:
+            side[root] = 0
+        while stack:
+            node = stack.pop()
+            for other in np.flatnonzero(a[node]).tolist():
+                if side[other] < 0:
+                    side[other] = 1 - side[node]
+                    stack.append(other)
+                elif side[other] == side[node]:
+                    raise DataError(
+                        f"the graph is not bipartite: the edge {node} – {other} closes an odd cycle"
+                    )
+    one_hot = np.flatnonzero(side == int((side == 1).sum() < (side == 0).sum()))
+    vectors = a[:, one_hot].copy()
+    vectors[one_hot] = np.eye(len(one_hot))
+    return vectors
+
+
+def untied_storage(a: Float[Floats, "N N"]) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
+    """Return embeddings and unembeddings with ``V Uᵀ = A`` (Proposition 4).
+
+    Any graph will do: directed ones and loops too.
+
+    Example:
+        >>> v, u = untied_storage(np.array([[0.0, 1.0], [0.0, 1.0]]))
+        >>> (v @ u.T).tolist()
+        [[0.0, 1.0], [0.0, 1.0]]
+    """
+    _counts(a)
+    return np.eye(len(a)), a.T.copy()
+
+
+def one_step_storage(
+    a: Float[Floats, "N N"], width: int, seed: int = 0
+) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
+    """Return ``V`` at random and ``U`` after one gradient step from 0 (Proposition 4, second part).
+
+    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0, 1/D)``, and rate
+    1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by about ``√(deg/D)``.
+
+    Raises:
+        DataError: ``width`` is below 1.
+    """
+    _counts(a)
+    if width < 1:
+        raise DataError(f"the width is at least 1, not {width}")
+    v = np.random.default_rng(seed).normal(size=(len(a), width)) / math.sqrt(width)
+    return v, a.T @ v
+
+
+def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
+    """Return tied embeddings, the rows of the incidence matrix (Proposition 5).
+
+    Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` of a node with itself.
+
+    Raises:
+        DataError: The graph is directed, or has loops.
+
+    Example:
+        >>> v = incidence_storage(np.ones((3, 3)) - np.eye(3))
+        >>> (v @ v.T).tolist()
+        [[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]]
+    """
+    _refuse_directed(a)
+    u, v = np.nonzero(np.triu(a))
+    vectors = np.zeros((len(a), len(u)))
+    vectors[u, np.arange(len(u))] = vectors[v, np.arange(len(u))] = 1.0
+    return vectors
+
+
+def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
+    """Return tied embeddings with ``V Vᵀ = A + cI``, ``c = −λ_min(A)``: width below ``N``. Ours.
+
+    Proposition 5 needs ``|E|`` dimensions, and its footnote 14 suspects that no fewer will do.
+    They will: ``A + cI`` is positive semidefinite, so that it is a Gram matrix, and its rank is
+    ``N`` less the multiplicity of ``λ_min``. A node's logit with itself is ``c``.
+
+    Raises:
+        DataError: The graph is directed, or has loops.
+
+    Example:
+        >>> v = shifted_storage(np.ones((4, 4)) - np.eye(4))
+        >>> v.shape, (v @ v.T).round(6)[0].tolist()
+        ((4, 1), [1.0, 1.0, 1.0, 1.0])
+    """
+    _refuse_directed(a)
+    values, vectors = np.linalg.eigh(a)
+    raised = values - values[0]
+    kept = raised > 1e-9 * max(1.0, float(raised[-1]))
+    scaled: Floats = vectors[:, kept] * np.sqrt(raised[kept])
+    return scaled
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How close logits come to an adjacency.
+
+    Attributes:
+        edges: Largest ``|logit − 1|`` over edges.
+        others: Largest ``|logit|`` over pairs of different nodes without an edge.
+        itself: Largest ``|logit|`` of a node with itself where it has no loop; no construction of
+            a tied model can make it 0.
+        recall: Whether every node's neighbours have its largest logits, itself left out.
+    """
+
+    edges: float
+    others: float
+    itself: float
+    recall: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether logits are 1 on edges and 0 between other nodes, up to rounding."""
+        return max(self.edges, self.others) < 1e-9
+
+
+def fit(
+    a: Float[Floats, "N N"], v: Float[Floats, "N D"], u: Float[Floats, "N D"] | None = None
+) -> Fit:
+    """Compare the logits ``V Uᵀ`` (``V Vᵀ`` where tied) with the adjacency.
+
+    Example:
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> fit(ring, incidence_storage(ring)).exact, fit(ring, bipartite_storage(ring)).others
+        (True, 1.0)
+    """
+    _counts(a)
+    logits = v @ (v if u is None else u).T
+    if logits.shape != a.shape:
+        raise DataError(f"logits of shape {logits.shape} are not those of {len(a)} nodes")
+    own, edge = np.eye(len(a), dtype=bool), a > 0
+    distinct = edge & ~own
+    least = np.where(distinct, logits, np.inf).min(1)
+    most = np.where(~edge & ~own, logits, -np.inf).max(1)
+
+    def worst(error: Floats, where: np.ndarray) -> float:
+        return float(np.abs(error)[where].max(initial=0.0))
+
+    return Fit(
+        edges=worst(logits - 1, edge),
+        others=worst(logits, ~edge & ~own),
+        itself=worst(logits, own & ~edge),
+        recall=bool((least > most)[distinct.any(1)].all()),
+    )
+
+
+def _counts(a: Floats) -> tuple[int, int]:
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
+        raise DataError(f"an adjacency is a square matrix of 0 and 1, not of shape {a.shape}")
+    return len(a), int(a.sum())
+
+
+def _refuse_directed(a: Floats) -> None:
+    _counts(a)
+    if not np.array_equal(a, a.T) or a.diagonal().any():
+        raise DataError(
+            "a tied model says the same of (u, v) and (v, u): its adjacency is symmetric and has "
+            "no loops; train both directions, or take untied_storage"
+        )

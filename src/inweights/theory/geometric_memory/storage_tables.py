@@ -1,0 +1,196 @@
+"""Storage of one graph as tables: what it costs, and what each construction gives (E.2, E.3).
+
+The numbers are those of :mod:`inweights.theory.geometric_memory.storage`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+
+from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.theory.geometric_memory.storage import (
+    bipartite_storage,
+    bit_complexity,
+    fit,
+    incidence_storage,
+    norm_complexity,
+    one_step_storage,
+    separating_dimensions,
+    shifted_storage,
+    untied_storage,
+)
+from inweights.worlds.families.graph import Graph
+
+__all__ = ["constructions", "costs", "one_step", "squeezed_star"]
+
+
+def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
+    """Cost of storing a graph associatively and geometrically (Propositions 1 and 2).
+
+    Args:
+        world: Config of a graph, with the directions that are stored.
+        dimensions: ``m`` of the geometric embedding.
+        cells: ``Δ``, how many values a coordinate needs.
+        seed: Root seed of the labels; no cost depends on it.
+
+    Returns:
+        A row for each measure (``bits``, ``norm``) and whether the model is tied: ``measure, tied,
+        nodes, associations, associative, geometric, ratio`` (the first cost over the second).
+
+    Raises:
+        DataError: There are fewer than one dimension or two cells.
+
+    Example:
+        >>> table = costs(Graph(shape="cycle", n=16, edges="forward"), dimensions=2, cells=16)
+        >>> table.filter(pl.col("tied"))["ratio"].to_list()
+        [0.5, 1.0]
+    """
+    a = adjacency(world.build(seed))
+    rows = []
+    for tied in (True, False):
+        bits = bit_complexity(a, dimensions=dimensions, cells=cells, tied=tied)
+        for measure, cost in (("bits", bits), ("norm", norm_complexity(a, tied=tied))):
+            rows.append(
+                {
+                    "measure": measure,
+                    "tied": tied,
+                    "nodes": len(a),
+                    "associations": int(a.sum()),
+                    "associative": cost.associative,
+                    "geometric": cost.geometric,
+                    "ratio": cost.ratio,
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
+    """Every construction that stores a graph associatively, held against the adjacency.
+
+    Args:
+        world: Config of an undirected graph without loops.
+        seed: Root seed of the labels.
+
+    Returns:
+        A row for each construction: ``construction`` (``proposition 3``, where the graph has no
+        odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges, width``; ``on_edges``
+        (largest ``|logit − 1|``), ``off_edges`` (largest ``|logit|`` between other nodes),
+        ``across`` (the larger of the two over nodes an odd number of hops apart, which lie in
+        different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with
+        itself), ``recall`` (1 where every node's neighbours come first), ``width_over_edges`` and
+        ``width_over_nodes``.
+
+    Raises:
+        DataError: The graph is directed, or has loops.
+
+    Example:
+        >>> constructions(Graph(shape="cycle", n=5))["construction"].to_list()
+        ['proposition 4', 'proposition 5', 'shifted']
+    """
+    a = adjacency(world.build(seed))
+    hops = hop_distances(a)
+    near = np.where(np.isfinite(hops), hops, -1.0)
+    odd, even = near % 2 == 1, near % 2 == 0
+    odd &= near > 0
+    even &= near >= 0
+    edges = int(a.sum()) // 2
+    # An edge between two nodes that are equally far from a third, modulo two, closes an odd cycle.
+    bipartite = not any(((part @ a > 0) & part).any() for part in (odd, even))
+    built = {
+        **({"proposition 3": (bipartite_storage(a), None)} if bipartite else {}),
+        "proposition 4": untied_storage(a),
+        "proposition 5": (incidence_storage(a), None),
+        "shifted": (shifted_storage(a), None),
+    }
+    rows = []
+    for name, (v, u) in built.items():
+        storage = fit(a, v, u)
+        logits = v @ (v if u is None else u).T
+        rows.append(
+            {
+                "construction": name,
+                "nodes": len(a),
+                "edges": edges,
+                "width": v.shape[1],
+                "on_edges": storage.edges,
+                "off_edges": storage.others,
+                "across": float(np.abs(logits - a)[odd].max(initial=0.0)),
+                "itself": storage.itself,
+                "recall": float(storage.recall),
+                "width_over_edges": v.shape[1] / edges,
+                "width_over_nodes": v.shape[1] / len(a),
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
+    """How well one gradient step from 0 stores a graph (Proposition 4, second half).
+
+    Args:
+        world: Config of a graph.
+        width: ``D`` of the frozen random vectors.
+        seed: Root seed of labels and vectors.
+
+    Returns:
+        One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1 where
+        every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of the error
+        at the mean degree.
+
+    Raises:
+        DataError: ``width`` is below 1.
+
+    Example:
+        >>> one_step(Graph(shape="cycle"), width=2048)["recall"].item()
+        1.0
+    """
+    a = adjacency(world.build(seed))
+    storage = fit(a, *one_step_storage(a, width, seed))
+    return pl.DataFrame(
+        {
+            "width": [width],
+            "on_edges": [storage.edges],
+            "off_edges": [storage.others],
+            "recall": [float(storage.recall)],
+            "expected": [float((a.sum() / len(a) / width) ** 0.5)],
+        }
+    )
+
+
+def squeezed_star(*, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4) -> pl.DataFrame:
+    """A path-star in fewer dimensions than it has arms (E.2): arms along random directions.
+
+    Args:
+        arms: Arms of the star.
+        nodes: Nodes of a path, the root included; as many cells a coordinate.
+        closeness: Largest ``|cosine|`` of two arms.
+        draws: The fewest dimensions of so many draws are taken.
+
+    Returns:
+        One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``), ``over_arms``
+        (over one dimension an arm), and the bits of storing one direction of the edges:
+        ``associative, geometric, ratio`` (the first over the second).
+
+    Example:
+        >>> table = squeezed_star(arms=100, nodes=5)
+        >>> table["over_arms"].item() < 1, table["ratio"].item() < 1
+        (True, True)
+    """
+    dimensions = min(separating_dimensions(arms, closeness, seed) for seed in range(draws))
+    count = 1 + arms * (nodes - 1)
+    associative = (count - 1) * math.log2(count)
+    geometric = count * dimensions * math.log2(nodes)
+    return pl.DataFrame(
+        {
+            "nodes": [count],
+            "dimensions": [dimensions],
+            "over_log": [dimensions / math.log(arms)],
+            "over_arms": [dimensions / arms],
+            "associative": [associative],
+            "geometric": [geometric],
+            "ratio": [associative / geometric],
+        }
+    )

@@ -1,0 +1,1 @@
+"""The proofs of Identity Bridge, step by step."""

@@ -1,0 +1,333 @@
+"""What to add to the facts so that a question comes out otherwise; each verified by solving again.
+
+- *Identities* ``b → b`` of the bridges of a composition or chain that fails.
+- *Told reversals*, with identities on both ends, where a reversal fails.
+- *Counter-examples*: where the model asserts what nobody told it, the same said of some is denied.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+from inweights.theory.programs.program import in_words
+from inweights.worlds.world import Vocabulary, World
+
+if TYPE_CHECKING:
+    from inweights.theory.programs.nuclear_norm import Solution
+    from inweights.theory.programs.soft_program import SoftSolution
+
+__all__ = [
+    "Advice", "Forecast", "Remedy", "advise_identities", "bridges", "in_time", "remedies",
+    "stated_identities",
+]  # fmt: skip
+
+#: Solutions that are spent on making the advice cheaper.
+TRIALS = 8
+#: Told reversals and counter-examples that are tried, one number after the other.
+NUMBERS = (1, 2, 4, 8)
+#: The answer that counter-examples have.
+UNKNOWN = "unknown"
+
+#: Solves a world: its solution, the table of its queries, and why it is not the plain program.
+Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame, str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """Identities that would make failing queries follow, verified by solving again.
+
+    Attributes:
+        identities: Tokens ``b`` whose identity ``b → b`` should be added.
+        mended: Queries that fail or are tied now, and would follow.
+        open: Queries that fail or are tied, and still would.
+        broken: Queries that follow now, and no longer would.
+        status: Status of the solution that verified it.
+        gap: Its certified gap.
+        solutions: How many programs were solved to find it.
+        why: Why not all facts could be stored with them; empty where they can.
+        most: How many identities could help, and how many more queries follow with all of them
+            than without any.
+        parts: In how many of the parts that the facts were forecast in it was sought, each by
+            itself.
+    """
+
+    identities: tuple[str, ...]
+    mended: tuple[int, ...]
+    open: tuple[int, ...]
+    broken: tuple[int, ...]
+    status: str
+    gap: float
+    solutions: int
+    why: str = ""
+    most: tuple[int, int] = (0, 0)
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """The least of some kind that was found to flip what it is against, verified by solving again.
+
+    Attributes:
+        kind: ``told reversals`` or ``counter-examples``.
+        against: What is flipped, in words.
+        statements: What to add.
+        flipped: Queries that come out otherwise, of those that are not told themselves.
+        of: How many those were.
+        broken: Queries that follow now, and no longer would.
+        status: Status of the solution that verified it.
+    """
+
+    kind: Literal["told reversals", "counter-examples"]
+    against: str
+    statements: tuple[str, ...]
+    flipped: int
+    of: int
+    broken: int
+    status: str
+
+
+def stated_identities(world: World) -> set[int]:
+    """Tokens whose identity is a fact."""
+    facts = world.facts
+    return {
+        int(facts.answer(i)[0])
+        for i in range(len(facts))
+        if facts.prompt(i).tolist() == facts.answer(i).tolist()
+    }
+
+
+def bridges(
+    world: World, rows: Iterable[int] | None = None, late: float | None = None
+) -> list[tuple[int, int]]:
+    """Return ``(query, bridge)`` for every query that chains facts.
+
+    A query chains two facts over the bridge ``b`` when a part of its prompt is the prompt of a
+    fact with answer ``b``, and ``b`` with the rest is that of a fact with the query's answer; and
+    so on, where ``b`` with the rest chains facts itself.
+
+    Args:
+        world: Facts and queries.
+        rows: Queries to look at; all if left out.
+        late: Time of :func:`time.perf_counter` after which no more are looked at.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=2).build()
+        >>> [(query, world.vocabulary.names[bridge]) for query, bridge in bridges(world)]
+        [(0, 'b1'), (1, 'b2')]
+    """
+    facts, queries = world.facts, world.queries
+    known: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
+    for i in range(len(facts)):
+        if facts.prompt(i).tolist() != facts.answer(i).tolist():
+            known[tuple(sorted(facts.prompt(i).tolist()))].add(int(facts.answer(i)[0]))
+    found: list[tuple[int, int]] = []
+    for query in range(len(queries)) if rows is None else rows:
+        if not in_time(late):
+            break
+        links = set(
+            _links(known, sorted(queries.prompt(query).tolist()), int(queries.answer(query)[0]))
+        )
+        found.extend((query, bridge) for bridge in sorted(links))
+    return found
+
+
+def _links(
+    known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answer: int
+) -> Iterator[int]:
+    """The bridges of all ways to come from a bag of tokens to an answer."""
+    for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
+        if not (bridges_here := known.get(part)):
+            continue
+        rest = list((Counter(tokens) - Counter(part)).elements())
+        for bridge in bridges_here:
+            if answer in known.get(tuple(sorted([bridge, *rest])), ()):
+                yield bridge
+            elif len(rest) > 1 and len(part) > 1:
+                further = list(_links(known, sorted([bridge, *rest]), answer))
+                if further:
+                    yield from (bridge, *further)
+
+
+def advise_identities(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> Advice | None:
+    """Find few identities that mend what fails: all that could help, then fewer while none is lost.
+
+    What counts is how many queries follow in all, those that no longer would among them.
+    """
+    known = stated_identities(world)
+    follows = _with(queries, "follows")
+    chained = queries.filter(
+        (pl.col("verdict") != "follows") & ~pl.col("role").is_in(["reversal", "unstated"])
+    )
+    chains = bridges(world, chained["query"].to_list(), late)
+    chains = [(q, b) for q, b in chains if b not in known]
+    everything = list(dict.fromkeys(b for _, b in chains))
+    if not everything:
+        return None
+    solved, began = 0, time.perf_counter()
+
+    def attempt(tokens: Sequence[int]) -> tuple[Solution | SoftSolution, set[int], str]:
+        nonlocal solved
+        solved += 1
+        column = np.asarray(tokens, dtype=np.int64)[:, None]
+        more = world.with_facts("identity", column, column)
+        solution, table, why = forecast(more, f"with {len(tokens)} identities")
+        return solution, _with(table, "follows"), why
+
+    def time_for_more() -> bool:
+        usual = (time.perf_counter() - began) / solved
+        return solved < TRIALS and in_time(None if late is None else late - usual)
+
+    solution, after, why = attempt(everything)
+    most = len(everything), len(after) - len(follows)
+    kept, size = everything, len(everything) // 2
+    # Fewer are taken where no less follows in all; where all together exclude facts, more may.
+    while (why or after - follows) and size and time_for_more():
+        for start in range(0, len(kept), size):
+            fewer = [*kept[:start], *kept[start + size :]]
+            if not fewer:
+                continue
+            if not time_for_more():
+                break
+            trial, then, excuse = attempt(fewer)
+            sure = trial.status == "certified" or solution.status != "certified"
+            if sure and len(then) >= len(after) and then - follows:
+                kept, solution, after, why = fewer, trial, then, excuse
+                break
+        else:
+            size //= 2
+    goal = after - follows
+    everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
+    return Advice(
+        identities=tuple(world.vocabulary.names[b] for b in kept) if goal else (),
+        mended=tuple(sorted(after - follows)),
+        open=tuple(sorted(everyone - follows - after)),
+        broken=tuple(sorted(follows - after)) if goal else (),
+        status=solution.status,
+        gap=solution.gap,
+        solutions=solved,
+        why=why,
+        most=most,
+    )
+
+
+def remedies(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> tuple[Remedy, ...]:
+    """Find what flips the reversals that fail, and the surest of what is wrongly asserted."""
+    return tuple(
+        remedy
+        for make in (_tell_reversals, _counter_examples)
+        if in_time(late)
+        for remedy in make(world, queries, forecast, late)
+    )
+
+
+def _tell_reversals(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> Iterator[Remedy]:
+    failing = queries.filter((pl.col("role") == "reversal") & (pl.col("verdict") != "follows"))
+    rows = failing["query"].to_list()
+    if len(rows) < 2:
+        return
+    asked, follows = world.queries, _with(queries, "follows")
+    ends = {int(t) for q in rows for t in (asked.prompt(q)[0], asked.answer(q)[0])}
+    lacking = sorted(ends - stated_identities(world))
+    column = np.array(lacking, dtype=np.int64)[:, None]
+    best: Remedy | None = None
+    for number in (0, *(k for k in NUMBERS if k < len(rows))):
+        if not in_time(late):
+            break
+        told, rest = rows[:number], rows[number:]
+        more = world.with_facts("identity", column, column) if lacking else world
+        if told:
+            more = more.with_facts(
+                "turned",
+                np.array([asked.prompt(q) for q in told]),
+                np.array([asked.answer(q) for q in told]),
+            )
+        elif not lacking:
+            continue
+        solution, table, _ = forecast(more, f"with {number} told reversals")
+        after = _with(table, "follows")
+        gained = len(after & set(rest))
+        texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
+        texts += [in_words(world, asked, q) for q in told]
+        if gained and (best is None or gained / len(rest) > best.flipped / best.of):
+            best = Remedy(
+                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                len(rest), len(follows - after), solution.status,
+            )  # fmt: skip
+        if gained == len(rest):
+            break
+    if best:
+        yield best
+
+
+def _counter_examples(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> Iterator[Remedy]:
+    """Deny the most frequent assertion for some of those it is made of."""
+    asserted = queries.filter(pl.col("verdict") == "asserted")
+    if not asserted.height:
+        return
+    relation = [int(world.queries.prompt(q)[-1]) for q in asserted["query"].to_list()]
+    named = asserted.with_columns(relation=pl.Series(relation))
+    groups = named.group_by("relation", "predicted", maintain_order=True).agg(
+        "query", n=pl.len(), margin=pl.col("margin").mean()
+    )
+    token, said, rows, _, _ = groups.sort("n", "margin", descending=True, maintain_order=True).row(
+        0
+    )
+    follows = _with(queries, "follows")
+    wider, unknown = _with_unknown(world)
+    for number in (k for k in NUMBERS if k < len(rows)):
+        if not in_time(late):
+            return
+        told, rest = rows[:number], rows[number:]
+        prompts = np.array([world.queries.prompt(q) for q in told])
+        answers = np.full((number, 1), unknown)
+        more = wider.with_facts("counter_example", prompts, answers)
+        solution, table, _ = forecast(more, f"with {number} counter-examples")
+        still = table.filter(
+            pl.col("query").is_in(rest)
+            & (pl.col("verdict") == "asserted")
+            & (pl.col("predicted") == said)
+        ).height
+        if still <= len(rest) // 2 or number * 2 >= len(rows):
+            name = world.vocabulary.names[token]
+            yield Remedy(
+                "counter-examples", f"'{name}' is {said}, which nobody told",
+                tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
+                len(rest) - still, len(rest), len(follows - _with(table, "follows")),
+                solution.status,
+            )  # fmt: skip
+            return
+
+
+def _with_unknown(world: World) -> tuple[World, int]:
+    """The world with one more token, and that token."""
+    name = UNKNOWN
+    while name in world.vocabulary.names:
+        name += "?"
+    vocabulary = Vocabulary({**world.vocabulary.groups, "unknown": [name]})
+    return replace(world, vocabulary=vocabulary), len(world.vocabulary)
+
+
+def _with(table: pl.DataFrame, verdict: str) -> set[int]:
+    return set(table.filter(pl.col("verdict") == verdict)["query"].to_list())
+
+
+def in_time(late: float | None) -> bool:
+    """Whether it is not yet so late, by :func:`time.perf_counter`."""
+    return late is None or time.perf_counter() < late

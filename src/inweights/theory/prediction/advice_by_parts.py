@@ -1,0 +1,104 @@
+"""What to add to facts that are forecast in parts: to each part by itself, in what time is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from inweights.theory.prediction.advice import Advice, Remedy, advise_identities, in_time, remedies
+from inweights.theory.prediction.tables import Solved
+from inweights.worlds.world import World
+
+__all__ = ["advise_parts"]
+
+Forecasted = tuple[Solved, pl.DataFrame, str]
+
+#: Solutions that a part is given time for, at least: without and with what is added to it.
+LEAST = 3
+
+
+def advise_parts(
+    parts: Sequence[Solved],
+    queries: pl.DataFrame,
+    forecast: Callable[[World, str, float], Forecasted],
+    late: float | None,
+) -> tuple[Advice | None, tuple[Remedy, ...]]:
+    """Find what to add to every part, that with most to mend first; none is advised badly.
+
+    Args:
+        parts: What was solved.
+        queries: Their queries, with the ``part`` and the place of each in the whole.
+        forecast: Solves a world, in at most so many seconds.
+        late: Time of :func:`time.perf_counter` when all of it is to be done.
+
+    Returns:
+        The advice for all parts together, and the remedies of each, those that flip most first.
+    """
+    failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
+    order = failing["part"].value_counts(sort=True).sort("count", "part", descending=[True, False])
+    advices: list[Advice] = []
+    found: list[Remedy] = []
+    for done, part in enumerate(order["part"].to_list()):
+        until, now = late, time.perf_counter()
+        if late is not None:
+            if done and late - now < LEAST * parts[part].seconds:
+                break
+            share = (late - now) / (order.height - done)
+            until = min(late, now + max(share, 2 * LEAST * parts[part].seconds))
+        own = queries.filter(pl.col("part") == part)
+        world, places = parts[part].program.world, own["query"].to_list()
+        local = own.with_columns(query=pl.Series(np.arange(own.height)))
+
+        def solve(of: World, what: str, until: float | None = until) -> Forecasted:
+            left = np.inf if until is None else max(0.0, until - time.perf_counter())
+            return forecast(of, what, left)
+
+        advice = advise_identities(world, local, solve, until)
+        if advice:
+            mended, still, broken = (
+                tuple(places[i] for i in rows)
+                for rows in (advice.mended, advice.open, advice.broken)
+            )
+            advices.append(replace(advice, mended=mended, open=still, broken=broken))
+        if in_time(until):
+            found += remedies(world, local, solve, until)
+    return _together(advices), tuple(sorted(_joined(found), key=lambda r: -r.flipped))
+
+
+def _together(advices: Sequence[Advice]) -> Advice | None:
+    """One advice of those of several parts, with the worst certificate of them."""
+    if len(advices) < 2:
+        return advices[0] if advices else None
+    worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
+    return Advice(
+        identities=tuple(dict.fromkeys(name for a in advices for name in a.identities)),
+        mended=tuple(sorted(row for a in advices for row in a.mended)),
+        open=tuple(sorted(row for a in advices for row in a.open)),
+        broken=tuple(sorted(row for a in advices for row in a.broken)),
+        status=worst.status,
+        gap=worst.gap,
+        solutions=sum(a.solutions for a in advices),
+        why=" ".join(dict.fromkeys(a.why for a in advices if a.why)),
+        most=(sum(a.most[0] for a in advices), sum(a.most[1] for a in advices)),
+        parts=len(advices),
+    )
+
+
+def _joined(found: Sequence[Remedy]) -> list[Remedy]:
+    """The remedies, those of one kind against the same thing in several parts as one."""
+    joined: dict[tuple[str, str], Remedy] = {}
+    for one in found:
+        known = joined.get((one.kind, one.against))
+        joined[one.kind, one.against] = one if known is None else replace(
+            known,
+            statements=tuple(dict.fromkeys([*known.statements, *one.statements])),
+            flipped=known.flipped + one.flipped,
+            of=known.of + one.of,
+            broken=known.broken + one.broken,
+            status=one.status if known.status == "certified" else known.status,
+        )  # fmt: skip
+    return list(joined.values())

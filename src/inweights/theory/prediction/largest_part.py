@@ -1,0 +1,162 @@
+"""The parts of a world that programs of some size can hold: whole components where they fit.
+
+A program over all facts has a row for each prompt and a column for each answer; beyond some size no
+time that anyone asked for is enough. Facts without a common entity meet only in their relations and
+in the normalisation of the outputs, so that parts that are made of whole components tell most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.theory.prediction.advice import bridges
+from inweights.worlds.parts import Components
+from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
+__all__ = ["largest_part", "parts_of", "take", "worlds_of"]
+
+#: Queries that chain facts.
+_CHAINED = ("composition", "chain")
+
+
+def largest_part(world: World, facts: int) -> tuple[World, Bool[NDArray[np.bool_], " facts"]]:
+    """Return the first of :func:`parts_of`, the one with most facts.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world, kept = largest_part(TwoHop(n=4, identity=False).build(), 5)
+        >>> world, kept.sum()
+        (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
+    """
+    rows, _ = next(parts_of(world, facts))
+    kept = np.zeros(len(world.facts), dtype=bool)
+    kept[rows] = True
+    part, _ = next(worlds_of(world, [(rows, False)]))
+    return part, kept
+
+
+def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
+    """Yield the facts of parts of at most so many, the largest part first, and whether it is cut.
+
+    Components of facts that share an entity stay whole where they fit, several in one part. A
+    larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut
+    part lacks facts of its entities.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4, identity=False).build()
+        >>> [(len(rows), cut) for rows, cut in parts_of(world, 5)]
+        [(4, False), (4, False)]
+    """
+    total = len(world.facts)
+    if total <= facts:
+        yield np.arange(total), False
+        return
+    relations = [world.vocabulary[g] for g in world.vocabulary.groups if g.endswith("relation")]
+    linking = np.ones(len(world.vocabulary), dtype=bool)
+    linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
+    which, tokens = _tokens(world.facts)
+    use = linking[tokens]
+    found = Components(which[use], tokens[use], total=total)
+    parts: list[tuple[Ids, bool]] = []
+    together: list[Ids] = []
+    for number, rows in enumerate(found.rows):
+        if len(rows) > facts:
+            order = found.outwards(number)
+            starts = range(0, len(order), facts)
+            parts += [(np.sort(order[start : start + facts]), True) for start in starts]
+            continue
+        if sum(map(len, together)) + len(rows) > facts:
+            parts.append((np.sort(np.concatenate(together)), False))
+            together = []
+        together.append(rows)
+    if together:
+        parts.append((np.sort(np.concatenate(together)), False))
+    yield from sorted(parts, key=lambda part: -len(part[0]))
+
+
+def worlds_of(
+    world: World, parts: Iterable[tuple[Int[Ids, " m"], bool]]
+) -> Iterator[tuple[World, Int[Ids, " q"]]]:
+    """Yield the world of each of :func:`parts_of`, and which queries of the whole it has.
+
+    These are those whose tokens all occur in its facts, or in none, and that no part before had;
+    of a cut part none that chains a fact which it lacks.
+    """
+    which, tokens = _tokens(world.facts)
+    nowhere = np.ones(len(world.vocabulary), dtype=bool)
+    nowhere[tokens] = False
+    asked, words = _tokens(world.queries)
+    taken = np.zeros(len(world.queries), dtype=bool)
+    inside = np.zeros(len(world.facts), dtype=bool)
+    for rows, cut in parts:
+        if len(rows) == len(world.facts):
+            yield world, np.arange(len(world.queries))
+            return
+        inside[:] = False
+        inside[rows] = True
+        known = nowhere.copy()
+        known[tokens[inside[which]]] = True
+        strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
+        chosen = np.flatnonzero(~strange & ~taken)
+        part = replace(world, facts=take(world.facts, rows), queries=take(world.queries, chosen))
+        if cut:
+            fair = _without_gaps(part)
+            part, chosen = replace(part, queries=take(part.queries, fair)), chosen[fair]
+        taken[chosen] = True
+        yield part, chosen
+
+
+def _without_gaps(part: World) -> Ids:
+    """The queries of a cut part but the chains of which it lacks a fact."""
+    queries = part.queries
+    chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
+    whole = ~np.isin(queries.roles, list(chains))
+    whole[[query for query, _ in bridges(part, np.flatnonzero(~whole).tolist())]] = True
+    return np.flatnonzero(whole)
+
+
+def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
+    """Return some statements, in the order of ``rows``.
+
+    Example:
+        >>> edges = Statements.build({"edge": ([[0], [1], [2]], [[1], [2], [0]])})
+        >>> take(edges, np.array([2, 0])).prompts.tolist()
+        [2, 0]
+    """
+
+    def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
+        lengths = np.diff(ends, prepend=0)
+        new = np.cumsum(lengths[rows])
+        shift = np.repeat(ends[rows] - new, lengths[rows])
+        return tokens[np.arange(len(shift)) + shift], new
+
+    prompts, prompt_ends = cut(statements.prompts, statements.prompt_ends)
+    answers, answer_ends = cut(statements.answers, statements.answer_ends)
+    return Statements(
+        prompts,
+        prompt_ends,
+        answers,
+        answer_ends,
+        statements.roles[rows],
+        statements.role_names,
+        statements.out_of_distribution[rows],
+    )
+
+
+def _tokens(statements: Statements) -> tuple[Ids, Ids]:
+    """Every token of prompts and answers, and the statement that it is in."""
+    rows = np.arange(len(statements))
+    which = [
+        np.repeat(rows, np.diff(ends, prepend=0))
+        for ends in (statements.prompt_ends, statements.answer_ends)
+    ]
+    return np.concatenate(which), np.concatenate([statements.prompts, statements.answers])

@@ -1,0 +1,63 @@
+"""What a forecast covers in so much time: how many facts, and in which parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inweights.config import check_size
+from inweights.theory.prediction.largest_part import parts_of
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Int
+
+__all__ = ["MOST_OF_REST", "check_seconds", "facts_within", "parts_within"]
+
+#: Facts that a program may have for every cubic root of a second; at most, and at least.
+FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
+#: Share of the time left that one of several parts may take.
+MOST_OF_REST = 0.125
+#: Where no time is given, the size is that for so many seconds.
+SECONDS = 600.0
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Refuse what is no limit of time.
+
+    Raises:
+        ConfigError: It is below 0, infinite or no number.
+    """
+    if seconds is not None:
+        check_size("seconds", seconds, least=0, most=10**7)
+
+
+def facts_within(seconds: float | None) -> int:
+    """Return how many facts a forecast may cover in so much time, in parts.
+
+    Example:
+        >>> facts_within(5.0)
+        12800
+    """
+    budget = SECONDS if seconds is None else seconds
+    return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
+
+
+def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m"], bool]]:
+    """Return the facts of each program to solve in so much time, and whether a component was cut.
+
+    A program's time grows with the cube of its facts, so that many small ones cover more. But what
+    a cut leaves of a component says less the less it is: those parts are as large as the time that
+    one part may take allows.
+    """
+    seconds = SECONDS if seconds is None else seconds
+    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MOST_OF_REST * seconds)))
+    most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
+    facts = len(world.facts)
+    if facts <= most:
+        return list(parts_of(world, most))
+    small = min(most, max(LEAST_FACTS, int(np.sqrt(seconds * FACTS**3 / facts))))
+    found = list(parts_of(world, small))
+    cut = any(cut for _, cut in found)
+    return list(parts_of(world, min(most, least))) if cut and small < least else found

@@ -1,0 +1,341 @@
+"""Which unseen questions will a model answer? A forecast from the facts alone, before training.
+
+The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
+optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
+soft program. Where it is wrong for another model, that is a finding: the recipe
+``beyond/predicted-composition`` measures how well it does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import ConfigError, DataError, SolverError
+from inweights.support.progress import SolverProgress
+from inweights.theory.prediction.advice import (
+    Advice,
+    Remedy,
+    bridges,
+    in_time,
+    stated_identities,
+)
+from inweights.theory.prediction.advice_by_parts import advise_parts
+from inweights.theory.prediction.largest_part import worlds_of
+from inweights.theory.prediction.margin_bounds import margin_bounds
+from inweights.theory.prediction.parts_in_time import MOST_OF_REST, check_seconds, parts_within
+from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
+from inweights.theory.prediction.trust import has_phrased
+from inweights.theory.programs.nuclear_norm import Solution, solve
+from inweights.theory.programs.program import Answers, Program
+from inweights.theory.programs.soft_program import solve_soft
+from inweights.worlds.registry import WorldConfig
+from inweights.worlds.world import Ids, World
+
+__all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
+
+#: The decay of the soft program where program (2) has no solution: of six it did best by training
+#: without decay (docs/predict.md).
+DECAY = 3e-4
+#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
+#: than training has learnt by then, and this a little less (see
+#: :mod:`inweights.theory.prediction.trust`).
+PHRASED = 1e-2
+
+#: Verdicts, the one that surprises most first.
+SURPRISING = ("asserted", "fails", "tied", "follows", "open")
+_VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
+             "open": "open"}  # fmt: skip
+_SUMMARY = (
+    pl.len().alias("queries"),
+    *((pl.col("verdict") == v).sum().alias(column) for column, v in _VERDICTS.items()),
+    pl.col("expected").mean(),
+    pl.col("margin").min().alias("least_margin"),
+    pl.col("margin").median().alias("median_margin"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """A forecast for every query of a world.
+
+    Attributes:
+        parts: The optima that it rests on, that of the largest part first; the queries of each are
+            those of its world, in order.
+        world: What was asked: ``query`` and ``fact`` are places in it.
+        queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
+            ``answer``, ``predicted`` (the output with the largest logit), ``margin`` (the facts
+            have 1: the least of them, or with decay the median), ``verdict``, ``tied`` (number of
+            outputs within the tolerance of the largest), ``expected`` (expected accuracy: 1 over
+            ``tied`` where the answer is among them), ``role``, ``pattern``,
+            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``; queries of
+            the role ``unstated`` have no right answer: they are ``asserted`` where the model
+            answers all the same, by ``margin`` over the next best output, else ``open``, and
+            nothing is ``expected`` of them.
+        let_go: Facts that the forecast does without: ``fact``, ``statement``, ``instead`` (what the
+            model answers), ``why`` (``not stored``, as other facts are in the way; ``left out`` of
+            a part).
+        why: Why the program is not that of all facts with no decay; empty where it is.
+        advice: Identities to add, where something fails and they can help.
+        remedies: What else to add, against other kinds of failure, each verified.
+    """
+
+    parts: tuple[Solved, ...]
+    world: World
+    queries: pl.DataFrame
+    let_go: pl.DataFrame
+    why: str = ""
+    advice: Advice | None = None
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def solution(self) -> Solved:
+        """The optimum of the largest part."""
+        return self.parts[0]
+
+    @property
+    def certified(self) -> bool:
+        """Whether all parts are."""
+        return all(part.status == "certified" for part in self.parts)
+
+    def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
+        """Counts, expected accuracy and margins of the queries by some of their columns."""
+        return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
+
+    def surprising(self) -> pl.DataFrame:
+        """Return the queries, what surprises first: what nobody told, then what goes wrong."""
+        place = {verdict: number for number, verdict in enumerate(SURPRISING)}
+        order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
+        return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
+
+    def with_intervals(
+        self,
+        accuracy: float | None = 0.02,
+        *,
+        queries: Sequence[int] | None = None,
+        tie: float = 0.02,
+        seconds: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Prediction:
+        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+
+        The interval holds the query's margin at every optimum; the arguments are those of
+        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
+
+        Raises:
+            ConfigError: The forecast is that of the soft program.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
+            >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
+            ['follows', None, None]
+        """
+        if not all(isinstance(part, Solution) for part in self.parts):
+            raise ConfigError(
+                "intervals are proved for program (2); this forecast is of the soft program "
+                "(no decay, and facts that do not exclude each other, give the other one)"
+            )
+        late = None if seconds is None else time.perf_counter() + seconds
+        tables: list[pl.DataFrame] = []
+        for part, solution in enumerate(self.parts):
+            if tables and not in_time(late):
+                break
+            own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
+            asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
+            left = None if late is None else max(0.0, late - time.perf_counter())
+            bounds = margin_bounds(
+                solution, queries=[int(i) for i in asked], accuracy=accuracy, tie=tie,  # type: ignore[arg-type]
+                seconds=left, progress=progress,
+            )  # fmt: skip
+            tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
+        table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
+        # What there was no time for is open.
+        left_open = pl.col("proved").is_null() & (
+            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
+        )
+        nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
+        filled = [
+            pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
+            for column, value in nothing.items()
+        ]
+        return replace(self, queries=table.with_columns(filled))
+
+
+def predict(
+    world: World,
+    *,
+    answers: Answers = "several",
+    decay: float | None = None,
+    gap: float = 1e-3,
+    seconds: float | None = None,
+    began: float | None = None,
+    iterations: int = 20_000,
+    tie: float = 0.02,
+    advise: bool = True,
+    progress: SolverProgress | None = None,
+) -> Prediction:
+    """Predict for every query of a world whether its answer follows from the facts.
+
+    There is a forecast for every world whose answers have one token. Where no matrix satisfies all
+    facts, it is that of the soft program, with the facts that had to be let go; where time or
+    memory does not suffice for all facts, those of parts of them, each by itself.
+
+    Args:
+        world: Facts and queries with answers of one token.
+        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        decay: Weight decay of the training that is forecast (soft program). None: the limit of
+            long training without (program (2)), while all facts can be stored, and identities
+            are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
+            phrased.
+        gap: Certified gap asked of every solution.
+        seconds: Time limit of all solutions together; decides how large their parts are.
+        began: When it began to run, by :func:`time.perf_counter`; now if left out.
+        iterations: Iteration limit of every solution.
+        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
+            how far each is known.
+        advise: Whether to look for statements that mend what fails, in what time is left.
+        progress: Told about every solution.
+
+    Raises:
+        ConfigError: An option cannot be.
+        DataError: Answers have several tokens; there are no facts; or facts contradict each other
+            and ``answers`` is ``one``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> forecast = predict(TwoHop(n=3, identity=False).build())
+        >>> forecast.queries["verdict"].to_list(), forecast.advice.identities
+        (['fails', 'fails', 'fails'], ('b1', 'b2', 'b3'))
+        >>> predict(TwoHop(n=3, identity=True).build()).queries["predicted"].to_list()
+        ['c1', 'c2', 'c3']
+    """
+    if not 0 <= tie < 1:
+        raise ConfigError(f"tie is from 0 to below 1 (the margin of the facts), not {tie}")
+    check_seconds(seconds)
+    if not len(world.facts):
+        raise DataError("there are no facts, so that nothing follows")
+    now = time.perf_counter()
+    late = None if seconds is None else (now if began is None else began) + seconds
+    settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
+
+    def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
+        tell = (lambda step, now: progress(what, step, now)) if progress else None
+        left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
+        solution, why = settings(of, seconds=left, progress=tell)
+        return solution, query_table(solution, tie), why
+
+    found = parts_within(world, seconds)
+    solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
+    # The advice has what the parts leave.
+    until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
+    pieces, first = worlds_of(world, found), time.perf_counter()
+    for number, (rows, _) in enumerate(found):
+        now = time.perf_counter()
+        usual, left = (now - first) / max(number, 1), until - now
+        if solved and left < usual:  # rather few parts to the end than all of them badly
+            break
+        part, asked = next(pieces)
+        what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        share = max(1 / (len(found) - number), MOST_OF_REST)
+        solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
+        placed = table.with_columns(part=pl.lit(number), query=asked)
+        solved.append((solution, placed, rows, why))
+    made = _put_together(world, solved, len(found))
+    if not (advise and in_time(late)):
+        return made
+    advice, others = advise_parts(made.parts, made.queries, forecast, late)
+    return replace(made, advice=advice, remedies=others)
+
+
+def _put_together(
+    world: World, solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]], parts: int
+) -> Prediction:
+    """One forecast of all parts that were solved."""
+    solutions, tables, facts, reasons = zip(*solved, strict=True)
+    out = np.ones(len(world.facts), dtype=bool)
+    out[np.concatenate(facts)] = False
+    why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
+    if parts > 1:
+        why = (
+            f"A program of all {len(out):,} facts does not fit the time or memory; these are "
+            f"{len(solved)} of {parts} parts of them, {int((~out).sum()):,} facts, whole "
+            f"components where one fits, each forecast by itself. {why}"
+        ).strip()
+    lost = [outvoted(solution, rows) for solution, rows in zip(solutions, facts, strict=True)]
+    return Prediction(
+        parts=solutions,
+        world=world,
+        queries=pl.concat(tables),
+        let_go=pl.concat([*lost, left_out(world, out)]),
+        why=why,
+    )
+
+
+def _forecast(
+    world: World,
+    *,
+    answers: Answers,
+    decay: float | None,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    progress: Callable[[int, float], None] | None,
+) -> tuple[Solved, str]:
+    """Solve program (2), or the soft one where that is asked for or nothing else can be."""
+    why, usual = "", DECAY
+    began = time.perf_counter()
+    if decay is None and has_phrased(world.facts):
+        usual = PHRASED
+        why = (
+            "Identities are phrased, of which the limit of long training expects less than a "
+            f"model has learnt by then; this is the soft program with a decay of {PHRASED:g}."
+        )
+    elif decay is None:
+        try:
+            program = Program.of(world, answers)
+            half = None if seconds is None else seconds / 2
+            solved = solve(program, gap=gap, seconds=half, iterations=iterations, progress=progress)
+        except (DataError, SolverError) as error:
+            if answers == "one" and isinstance(error, DataError):
+                raise
+            why = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        else:
+            return solved, why
+    left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
+    soft = solve_soft(
+        Program.of(world, "any"), usual if decay is None else decay, gap=gap, seconds=left,
+        iterations=iterations, progress=progress,
+    )  # fmt: skip
+    return soft, why
+
+
+def predicted_queries(
+    world: WorldConfig,
+    *,
+    seed: int = 0,
+    answers: Answers = "one",
+    gap: float = 1e-3,
+    decay: float | None = None,
+) -> pl.DataFrame:
+    """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+
+    A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
+    has an identity.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> predicted_queries(TwoHop(n=3, identity=True))["verdict"].to_list()
+        ['follows', 'follows', 'follows']
+    """
+    made = world.build(seed)
+    queries = predict(made, answers=answers, gap=gap, decay=decay, advise=False).queries
+    known = stated_identities(made)
+    helped = {query for query, bridge in bridges(made) if bridge in known}
+    return queries.with_columns(trivial=pl.col("query").is_in(sorted(helped)).cast(pl.Float64))

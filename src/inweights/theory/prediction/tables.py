@@ -1,0 +1,123 @@
+"""The tables of a forecast: what is answered to every query, and which facts are let go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.theory.programs.nuclear_norm import Solution
+from inweights.theory.programs.program import in_words
+from inweights.theory.programs.soft_program import SoftSolution
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Int
+
+__all__ = ["Solved", "left_out", "outvoted", "query_table"]
+
+Array = NDArray[np.float64]
+Solved = Solution | SoftSolution
+
+_LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
+
+
+def query_table(solution: Solved, tie: float) -> pl.DataFrame:
+    """Return a row a query: what is answered, by which margin, and what that comes to."""
+    world = solution.program.world
+    queries, words = world.queries, world.vocabulary
+    parts = solution.program.compare_in_parts(solution.templates, queries)
+    columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
+    best, margin, tied, expected, lead = (
+        np.concatenate([np.zeros(0), *(part[i] for part in columns)]) for i in range(5)
+    )
+    verdict = np.where(margin > tie, "follows", np.where(margin < -tie, "fails", "tied"))
+    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
+    verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
+    names = np.array(words.names, dtype=object)
+    return pl.DataFrame(
+        {
+            "query": np.arange(len(queries)),
+            "prompt": [words.text(queries.prompt(i)) for i in range(len(queries))],
+            "answer": names[queries.answers].tolist(),
+            "predicted": names[world.outputs[best.astype(np.int64)]].tolist(),
+            "margin": np.where(unstated, lead, margin),
+            "verdict": verdict.astype(str),
+            "tied": tied.astype(np.int64),
+            "expected": pl.Series(expected).scatter(np.flatnonzero(unstated), None),
+            "role": [queries.role_names[r] for r in queries.roles],
+            "pattern": _patterns(world),
+            "out_of_distribution": queries.out_of_distribution,
+        },
+        schema_overrides={"prompt": pl.String, "answer": pl.String, "predicted": pl.String,
+                          "role": pl.String, "pattern": pl.String},
+    )  # fmt: skip
+
+
+def _read(
+    logits: Array, columns: Ids, rivals: NDArray[np.bool_], *, scale: float, tie: float
+) -> tuple[Array, ...]:
+    """Best output, margin, number of ties, expected accuracy, and lead over the next best."""
+    logits = logits / scale
+    rows = np.arange(len(logits))
+    own = logits[rows, columns]
+    margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
+    rivals[rows, columns] = True  # one answer against all that are wrong
+    near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
+    tied = near.sum(1)
+    best = logits.argmax(1)
+    top = logits[rows, best]
+    logits[rows, best] = -np.inf
+    lead = top - logits.max(1)
+    return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
+
+
+def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
+    """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
+    program = solution.program
+    lost = np.zeros(0, dtype=np.int64)
+    if isinstance(solution, SoftSolution):
+        lost = np.flatnonzero(~solution.stored)
+    world = program.world
+    best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
+    return pl.DataFrame(
+        {
+            "fact": numbers[lost],
+            "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
+            "instead": [world.vocabulary.names[world.outputs[k]] for k in best.tolist()],
+            "why": ["not stored"] * len(lost),
+        },
+        schema=_LET_GO,
+    )
+
+
+def left_out(world: World, out: Bool[NDArray[np.bool_], " facts"]) -> pl.DataFrame:
+    """Return the facts that are in no part."""
+    rows = np.flatnonzero(out).tolist()
+    return pl.DataFrame(
+        {
+            "fact": rows,
+            "statement": [in_words(world, world.facts, f) for f in rows],
+            "instead": [None] * len(rows),
+            "why": ["left out"] * len(rows),
+        },
+        schema=_LET_GO,
+    )
+
+
+def _patterns(world: World) -> list[str]:
+    """The form of every query: relations by name, other tokens by their group."""
+    names, queries, groups = world.vocabulary.names, world.queries, world.vocabulary.groups
+    starts = np.cumsum([0, *map(len, groups.values())])[:-1]
+    of = list(groups)
+
+    def shown(tokens: Ids) -> str:
+        found = [of[g] for g in np.searchsorted(starts, tokens, side="right") - 1]
+        pairs = zip(tokens.tolist(), found, strict=True)
+        return " ".join(names[t] if group.endswith("relation") else group for t, group in pairs)
+
+    return [
+        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}" for i in range(len(queries))
+    ]

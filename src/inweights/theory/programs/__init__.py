@@ -1,0 +1,1 @@
+"""Programs whose optimum training tends to, and solvers with a certified gap."""

@@ -1,0 +1,350 @@
+"""The soft program: least cross-entropy of the facts plus a price on the nuclear norm.
+
+``min_W  mean over facts of −log softmax(x W)[answer]  +  λ ‖W‖_*``
+
+This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E W_proj``, as
+``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and Shraibman, 2005). Its
+direction tends to that of program (2) of Identity Bridge as ``λ → 0``, where that one has a
+solution. This one always has: facts that exclude each other cost cross-entropy, and nothing else.
+
+It is solved on the factors, by L-BFGS, which finds no other minimum once the rank suffices; and
+whether it did is told by a certificate that does not depend on how the point was found. With ``Q``
+the shares of the answers that facts state for a prompt, any ``P`` whose rows are distributions and
+with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from below by the mean entropy of ``P``; and
+the softmax of any ``W``, moved towards ``Q`` until the norm is ``λ``, is one.
+
+Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError
+from inweights.theory.programs.nuclear_norm import Status, check_limits, few_threads
+from inweights.theory.programs.operators import operator_norm
+from inweights.theory.programs.program import Program
+from inweights.worlds.world import Statements
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+__all__ = ["SoftSolution", "decay_path", "solve_soft"]
+
+Array = NDArray[np.float64]
+
+#: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
+CHUNK, HISTORY = 50, 20
+#: Directions weaker than this, against the strongest, carry nothing.
+WEAK = 1e-8
+#: Factors are cut down to the rank that they use when it is below this share of what they have.
+SLACK = 0.7
+#: Margins up to this size, in logits, are none.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SoftSolution:
+    """What the solver found.
+
+    Attributes:
+        program: What was solved.
+        status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
+        templates: ``W``.
+        decay: ``λ``.
+        optimum: The objective at ``W``: an upper bound on the least one.
+        bound: Certified lower bound.
+        dual: The distributions that prove it.
+        gap: ``(optimum - bound) / optimum``.
+        iterations: Iterations made.
+        seconds: Time taken.
+        rank: Rank of ``templates``.
+    """
+
+    program: Program
+    status: Status
+    templates: Float[Array, "P K"]
+    decay: float
+    optimum: float
+    bound: float
+    dual: Float[Array, "M K"]
+    gap: float
+    iterations: int
+    seconds: float
+    rank: int
+
+    @cached_property
+    def _least(self) -> Array:
+        """Least margin of every prompt, in logits, ``[M]``."""
+        return self.program.least_margins(self.program.counts @ self.templates)
+
+    @cached_property
+    def scale(self) -> float:
+        """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
+
+        1 where none is.
+        """
+        sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
+        return float(np.median(sizes)) if len(sizes) else 1.0
+
+    @property
+    def stored(self) -> Bool[NDArray[np.bool_], " facts"]:
+        """Which facts are answered rightly: each right answer above all wrong ones.
+
+        These facts do not exclude each other; ``templates`` prove it.
+        """
+        won: NDArray[np.bool_] = (self._least > ROUNDING)[self.program.row]
+        return won
+
+    def margins(self, statements: Statements) -> Float[Array, " Q"]:
+        """Margin of the stated answer, in units of :attr:`scale`."""
+        return self.program.margins(self.templates, statements) / self.scale
+
+
+def solve_soft(
+    program: Program,
+    decay: float,
+    *,
+    gap: float = 1e-3,
+    iterations: int = 20_000,
+    seconds: float | None = None,
+    start: Float[Array, "P K"] | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> SoftSolution:
+    """Minimise mean cross-entropy plus ``decay`` times the nuclear norm.
+
+    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding may tell
+    them apart: at a gap of 1e-3 by margins of 1e-4 on some processors.
+
+    Args:
+        program: Facts; ``Program.of(world, "any")`` takes all.
+        decay: ``λ``, above 0.
+        gap: Relative gap asked for, at least 1e-7.
+        iterations: After so many the best point so far is returned, ``not certified``.
+        seconds: The same, in seconds.
+        start: Templates to start from, such as a solution for another decay.
+        progress: Called with the iterations made and the certified gap so far.
+
+    Raises:
+        ConfigError: The decay, the gap, the iterations, the seconds or the start cannot be.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=3, identity=True).build()
+        >>> solution = solve_soft(Program.of(world), 1e-3, gap=1e-5)
+        >>> solution.status, (solution.margins(world.queries) > 0).all(), solution.stored.all()
+        ('certified', np.True_, np.True_)
+    """
+    if not 0 < decay < np.inf:
+        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
+    check_limits(program, gap, iterations, seconds, start)
+    began = time.perf_counter()
+    with few_threads(program.shape):
+        problem = _Problem(program, decay)
+        x = problem.first_factors() if start is None else problem.factors(start)
+        late = None if seconds is None else began + seconds
+        best, steps = _descend(problem, x, gap, iterations, late, progress)
+    return SoftSolution(
+        program=program,
+        status="certified" if best.gap <= gap else "not certified",
+        templates=best.templates,
+        decay=decay,
+        optimum=best.optimum,
+        bound=best.bound,
+        dual=best.dual,
+        gap=best.gap,
+        iterations=steps,
+        seconds=time.perf_counter() - began,
+        rank=best.rank,
+    )
+
+
+def decay_path(
+    program: Program,
+    decays: Iterable[float] = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5),
+    *,
+    gap: float = 1e-3,
+    seconds: float | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Iterator[SoftSolution]:
+    """Solve for one decay after the other, each from the solution before: the path ``λ → 0``.
+
+    Args:
+        program: Facts.
+        decays: From large to small is quickest.
+        gap: Certified gap asked of each.
+        seconds: Time limit of each.
+        progress: Told about each.
+
+    Yields:
+        The solutions, in the order of the decays.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> made = TwoHop(n=4, identity=True).build()
+        >>> path = decay_path(Program.of(made), (1e-1, 1e-3))
+        >>> [(s.decay, round(float(s.margins(made.queries).min()), 1)) for s in path]
+        [(0.1, -0.5), (0.001, 0.7)]
+    """
+    start = None
+    for decay in decays:
+        solution = solve_soft(
+            program, decay, gap=gap, seconds=seconds, start=start, progress=progress
+        )
+        start = solution.templates if solution.rank else None
+        yield solution
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A point with its certificate, and what the next factors are made of."""
+
+    templates: Array
+    optimum: float
+    bound: float
+    dual: Array
+    rank: int
+    slope: Array
+
+    @property
+    def gap(self) -> float:
+        return 1.0 - self.bound / self.optimum if self.optimum > 0 else 0.0
+
+
+class _Problem:
+    """Cross-entropy, its slope and both bounds."""
+
+    def __init__(self, program: Program, decay: float) -> None:
+        self.counts, self.turned = program.counts, program.counts.T.tocsr()
+        self.shape, self.decay = program.shape, decay
+        facts = program.stated.sum(1)
+        self.weights, self.shares = facts / facts.sum(), program.stated / facts[:, None]
+
+    def entropy(self, logits: Array) -> tuple[float, Array]:
+        """Mean cross-entropy, and the softmax."""
+        own = (self.shares * logits).sum(1)
+        top = logits.max(1, keepdims=True)
+        chances = np.exp(logits - top)
+        total = chances.sum(1, keepdims=True)
+        chances /= total
+        return float(self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)), chances
+
+    def slope(self, chances: Array) -> Array:
+        """Slope of the cross-entropy by the logits."""
+        return self.weights[:, None] * (chances - self.shares)
+
+    def objective(self, x: Array) -> tuple[float, Array]:
+        """The objective on the factors, ``[P + K, F]`` one below the other, and its slope."""
+        factors = x.reshape(sum(self.shape), -1)
+        left, right = factors[: self.shape[0]], factors[self.shape[0] :]
+        hidden = self.counts @ left
+        value, chances = self.entropy(hidden @ right.T)
+        slope = self.slope(chances)
+        by_left, by_right = self.turned @ (slope @ right), slope.T @ hidden
+        by_x = np.concatenate([by_left, by_right]) + self.decay * factors
+        return value + self.decay / 2 * float(x @ x), by_x.ravel()
+
+    def first_factors(self) -> Array:
+        """The factors of one step of steepest descent from nothing; none where nothing pays."""
+        _, even = self.entropy(np.zeros(self.shares.shape))
+        left, values, right = np.linalg.svd(-(self.turned @ self.slope(even)), full_matrices=False)
+        if values[0] <= self.decay:
+            return np.zeros((sum(self.shape), 0))
+        kept = values > WEAK * values[0]
+        root = np.sqrt(values[kept] / (4 * self.weights.max()))
+        return np.concatenate([left[:, kept] * root, right[kept].T * root])
+
+    def factors(self, templates: Array) -> Array:
+        """Balanced factors of templates."""
+        left, values, right = np.linalg.svd(templates, full_matrices=False)
+        kept = values > WEAK * values[0]
+        root = np.sqrt(values[kept])
+        return np.concatenate([left[:, kept] * root, right[kept].T * root])
+
+    def certify(self, factors: Array) -> _Point:
+        """Both bounds at a point."""
+        left, right = factors[: self.shape[0]], factors[self.shape[0] :]
+        templates = left @ right.T
+        value, chances = self.entropy(self.counts @ templates)
+        one, other = (np.asarray(np.linalg.qr(side, mode="r")) for side in (left, right))
+        values = np.linalg.svd(one @ other.T, compute_uv=False)
+        slope = self.turned @ self.slope(chances)
+        shift = min(1.0, self.decay / max(operator_norm(slope), 1e-300))
+        dual = self.shares + shift * (chances - self.shares)
+        logs = np.log(dual, out=np.zeros_like(dual), where=dual > 0)
+        rank = int((values > WEAK * values[0]).sum()) if len(values) and values[0] > 0 else 0
+        return _Point(
+            templates=templates,
+            optimum=value + self.decay * float(values.sum()),
+            bound=max(0.0, -float(self.weights @ (dual * logs).sum(1))),
+            dual=dual,
+            rank=rank,
+            slope=slope,
+        )
+
+    def widen(self, factors: Array, point: _Point) -> Array | None:
+        """Add the directions that would still pay; none where no direction does."""
+        left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
+        pays = values > self.decay * (1 + 1e-9)
+        if not pays.any():
+            return None
+        size = 1e-3 * max(float(np.abs(factors).max(initial=0.0)), 1e-3)
+        return np.hstack([factors, size * np.concatenate([left[:, pays], right[pays].T])])
+
+
+def _descend(
+    problem: _Problem,
+    factors: Array,
+    gap: float,
+    iterations: int,
+    late: float | None,
+    progress: Callable[[int, float], None] | None,
+) -> tuple[_Point, int]:
+    """Descend in chunks; look at the certificate between them, and fit the rank."""
+    from scipy.optimize import minimize
+
+    def in_time(_: Array) -> None:
+        if late is not None and time.perf_counter() > late:
+            raise StopIteration
+
+    best, steps = problem.certify(factors), 0
+    while best.gap > gap and steps < iterations and factors.shape[1]:
+        options = {"maxiter": min(CHUNK, iterations - steps), "maxcor": HISTORY, "ftol": 0.0,
+                   "gtol": 0.0, "maxfun": 4 * CHUNK}  # fmt: skip
+        found = minimize(
+            problem.objective, factors.ravel(), jac=True, method="L-BFGS-B", callback=in_time,
+            options=options,
+        )  # fmt: skip
+        factors = found.x.reshape(factors.shape)
+        steps += max(int(found.nit), 1)
+        point = problem.certify(factors)
+        stuck = found.nit < options["maxiter"] or point.optimum > best.optimum * (1 - 1e-3 * gap)
+        best = _better(best, point)
+        if progress:
+            progress(steps, best.gap)
+        if late is not None and time.perf_counter() > late:
+            break
+        if stuck and best.gap > gap:
+            wider = problem.widen(factors, point)
+            if wider is None:
+                break
+            factors = wider
+        elif point.rank < SLACK * factors.shape[1]:
+            factors = problem.factors(point.templates)
+    return best, steps
+
+
+def _better(one: _Point, other: _Point) -> _Point:
+    """The lower point, with the higher of the two bounds."""
+    lower = other if other.optimum <= one.optimum else one
+    higher = other if other.bound >= one.bound else one
+    return _Point(
+        lower.templates, lower.optimum, higher.bound, higher.dual, lower.rank, lower.slope
+    )

@@ -1,0 +1,1 @@
+"""Which facts a step reads, and how they are packed."""

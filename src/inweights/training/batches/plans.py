@@ -1,0 +1,258 @@
+"""The batches of a phase. A batch is a pure function of the seeds, the phase and the step.
+
+Since random streams are counters (:mod:`inweights.seeds`), a resumed run needs no more than its
+step to go on with the same data. All data lie on the model's device, and a step takes its rows
+there; the order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
+labelled positions, ``m`` labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.models.packing import Packed
+from inweights.seeds import DATA_ORDER, Streams
+from inweights.training.batches.sequences import Labels, Sequences, sequences_of, stacked, take
+from inweights.training.batches.worlds import shape_groups
+from inweights.training.curriculum import Phase
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["Batch", "Batches"]
+
+# Offsets are drawn for this many steps at once.
+_CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Inputs, and where and what the labels are.
+
+    Attributes:
+        inputs: Packed tokens.
+        at: Index in ``S`` of every labelled position.
+        labels: Logit column of every label.
+        weights: Weight of every label, summing to 1.
+        rows: Index in ``at`` of every label's position; ``None`` where each position has one label
+            and they are in order.
+    """
+
+    inputs: Packed
+    at: Int[Tensor, " n"]
+    labels: Int[Tensor, "R m"]
+    weights: Float[Tensor, "*_ m"]
+    rows: Int[Tensor, "*_ m"] | None = None
+
+
+@dataclass
+class _Draw:
+    """Sequences of one shape of which ``size`` are taken a step; all of them if ``whole``."""
+
+    group: Sequences
+    size: int
+    whole: bool
+
+
+class Batches:
+    """Gives the batch of any step of one phase.
+
+    Args:
+        model: Says which columns labels have and how many positions there are.
+        worlds: One world, or one a replica.
+        phase: Which facts, and where the loss is.
+        seeds: Root seed of each replica; the stream is ``data order``.
+        index: Place of the phase in the curriculum.
+
+    Raises:
+        DataError: The phase names a role that the world lacks, or has no facts.
+    """
+
+    def __init__(
+        self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int
+    ) -> None:
+        self._model, self._phase, self._index = model, phase, index
+        self._device = model.column.device
+        self._streams = [Streams(seed) for seed in seeds]
+        self.facts, weights = _chosen(worlds[0], phase)
+        self._draws = [
+            draw
+            for indices, size in _sampling_groups(worlds[0], phase, self.facts)
+            for draw in self._drawn_together(worlds, indices, size, weights)
+        ]
+        self._whole = all(draw.whole for draw in self._draws)
+        self._orders: dict[tuple[int, int], Tensor] = {}
+        self._offsets: tuple[int, Tensor] | None = None
+        # Shapes are the same at every step, and so is where the labels are.
+        shapes = tuple((d.size, d.group.tokens.shape[-1]) for d in self._draws)
+        self._shapes = shapes
+        self._positions = torch.cat(
+            [torch.arange(t, device=self._device).repeat(b) for b, t in shapes]
+        )
+        self._lengths = np.repeat([t for _, t in shapes], [b for b, _ in shapes])
+        owner = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        self._owner = torch.from_numpy(owner).to(self._device)  # sequence of every token, [S]
+        self._at = torch.cat(_labelled(self._draws)).to(self._device)
+        self._share: Tensor | None = None
+        self._static = self._assemble([None] * len(self._draws)) if self._whole else None
+
+    def at(self, step: int) -> Batch:
+        """Return the batch of ``step`` (0-based within the phase)."""
+        batch = self._static
+        if batch is None:
+            batch = self._assemble(
+                [None if d.whole else self._pick(step, g) for g, d in enumerate(self._draws)]
+            )
+        if not self._phase.random_offset:
+            return batch
+        inputs = Packed(
+            batch.inputs.tokens,
+            batch.inputs.positions + self._offset(step),
+            batch.inputs.shapes,
+        )
+        return Batch(inputs, batch.at, batch.labels, batch.weights, batch.rows)
+
+    def _drawn_together(
+        self, worlds: Sequence[World], indices: Ids, size: int, weights: NDArray[np.float64]
+    ) -> list[_Draw]:
+        """Facts from which a batch takes ``size`` in all, by shape and in proportion."""
+        groups, hidden = [], self._phase.teacherless
+        blank = worlds[0].vocabulary.id(hidden) if hidden else None
+        for group in shape_groups(worlds, "facts", indices):
+            counts = weights[np.searchsorted(self.facts, group.indices)]
+            groups.append(sequences_of(group, counts, self._phase, self._model.column, blank))
+        total = sum(len(group) for group in groups)
+        size = size if 0 < size < total else total
+        whole = size == total
+        return [_Draw(g, max(1, round(size * len(g) / total)), whole) for g in groups]
+
+    def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
+        replicas = self._model.replicas
+        tokens, labels, rows, passed = [], [], [], 0
+        pooled = any(draw.group.pool is not None for draw in self._draws)
+        for draw, pick in zip(self._draws, picks, strict=True):
+            group = draw.group
+            tokens.append(
+                group.tokens.flatten(-2) if pick is None else take(group.tokens, pick).flatten(-2)
+            )
+            labels.append(group.labels(pick))
+            if pooled:
+                rows.append(passed + _rows(labels[-1]))
+            passed += draw.size * len(group.places)
+        columns = stacked([one.columns for one in labels], replicas)
+        share = self._share
+        if share is None:
+            weights = stacked([one.weights for one in labels], replicas)
+            share = weights / weights.sum(-1, keepdim=True)
+            if all(draw.group.even for draw in self._draws):
+                self._share = share  # the same at every step
+        return Batch(
+            Packed(stacked(tokens, replicas), self._positions, self._shapes),
+            self._at,
+            columns.expand(replicas, -1),
+            share,
+            stacked(rows, replicas) if pooled else None,
+        )
+
+    def _pick(self, step: int, draw: int) -> Int[Tensor, "R b"]:
+        """Sequences of a draw that are in the batch of ``step``, epoch after epoch."""
+        size, count = self._draws[draw].size, len(self._draws[draw].group)
+        start, parts = step * size, []
+        while (left := (step + 1) * size - start) > 0:
+            epoch, first = divmod(start, count)
+            part = self._order(draw, epoch)[:, first : min(count, first + left)]
+            parts.append(part)
+            start += part.shape[1]
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+
+    def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
+        """The order of an epoch, on the device."""
+        key = (draw, epoch)
+        if key not in self._orders:
+            self._orders.pop((draw, epoch - 2), None)
+            count = len(self._draws[draw].group)
+            drawn = [
+                s.numpy(DATA_ORDER, self._index, "order", draw, epoch).permutation(count)
+                for s in self._streams
+            ]
+            self._orders[key] = torch.from_numpy(np.stack(drawn)).to(self._device)
+        return self._orders[key]
+
+    def _offset(self, step: int) -> Int[Tensor, "R S"]:
+        """What is added to the position of every token at ``step``."""
+        chunk, row = divmod(step, _CHUNK)
+        lengths = self._lengths
+        if self._offsets is None or self._offsets[0] != chunk:
+            context = self._model.context
+            if context is None:
+                raise ConfigError(
+                    f"phase '{self._phase.name}': random_offset has no effect on a model without "
+                    "positions; leave it out"
+                )
+            if lengths.max() > context:
+                raise ConfigError(
+                    f"phase '{self._phase.name}': a sequence of {lengths.max()} tokens does not "
+                    f"fit a context of {context}"
+                )
+            high = context - lengths + 1
+            drawn = [
+                s.numpy(DATA_ORDER, self._index, "offset", chunk).integers(
+                    0, high, size=(_CHUNK, len(lengths))
+                )
+                for s in self._streams
+            ]
+            self._offsets = (chunk, torch.from_numpy(np.stack(drawn, axis=1)).to(self._device))
+        return self._offsets[1][row].index_select(1, self._owner)
+
+
+def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:
+    """Places and weights of the facts that the phase trains."""
+    facts = world.facts
+    if not len(facts):
+        raise DataError("the world has no facts to train on")
+    roles = phase.roles or dict.fromkeys(facts.role_names, 1.0)
+    parts = [(facts.with_role(role), weight) for role, weight in roles.items()]
+    indices = np.concatenate([index for index, _ in parts])
+    weights = np.concatenate([np.full(len(index), weight) for index, weight in parts])
+    order = np.argsort(indices, kind="stable")
+    return indices[order], weights[order]
+
+
+def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
+    """Facts that are drawn together, and how many a step; first those that no batch names."""
+    if not isinstance(phase.batch, dict):
+        return [(chosen, phase.batch)]
+    groups = []
+    for key, size in phase.batch.items():
+        parts = [world.facts.with_role(role) for role in key.split("+")]
+        groups.append((np.sort(np.concatenate(parts)), size))
+    named = np.concatenate([indices for indices, _ in groups] or [chosen[:0]])
+    rest = chosen[~np.isin(chosen, named)]
+    return [(rest, 0), *groups] if len(rest) else groups
+
+
+def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
+    """Index in the packed axis of every labelled position, by draw."""
+    positions, start = [], 0
+    for draw in draws:
+        length = draw.group.tokens.shape[-1]
+        rows = start + length * torch.arange(draw.size).unsqueeze(1)
+        positions.append((rows + draw.group.places).flatten())
+        start += draw.size * length
+    return positions
+
+
+def _rows(labels: Labels) -> Tensor:
+    if labels.rows is not None:
+        return labels.rows
+    return torch.arange(labels.columns.shape[-1], device=labels.columns.device)

@@ -1,0 +1,1 @@
+"""One step: losses, optimizers, parameters in one matrix, rounding, captured kernels."""

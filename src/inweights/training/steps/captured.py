@@ -1,0 +1,86 @@
+"""A step that is captured once as a CUDA graph and replayed: its kernels are launched as one.
+
+No GPU has run this here: its tests are marked ``gpu``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from inweights.errors import ConfigError
+from inweights.models.packing import Packed
+from inweights.training.batches.plans import Batch
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["CapturedUpdate", "Update"]
+
+#: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
+Update = Callable[[Batch], Tensor]
+#: Updates before the capture, in which libraries choose their kernels and memory is found.
+WARM_UP = 3
+
+
+class CapturedUpdate:
+    """An update as a CUDA graph. The first few are done as ever, the next is captured.
+
+    A graph reads and writes where it did when it was captured: so a batch is copied to where the
+    first one lay, and rates are numbers on the device.
+
+    Args:
+        update: What one step does; the shapes of its batches are the same at every step.
+        optimizer: Its groups' rates may change from step to step.
+        device: A GPU.
+
+    Raises:
+        ConfigError: There are no graphs on such a device.
+    """
+
+    def __init__(
+        self, update: Update, optimizer: torch.optim.Optimizer, device: torch.device
+    ) -> None:
+        if device.type != "cuda":
+            raise ConfigError(f"steps are captured on a GPU, not on '{device.type}'")
+        self._update, self._groups = update, optimizer.param_groups
+        self._rates = [torch.zeros((), device=device) for _ in self._groups]
+        for group in self._groups:
+            group["capturable"] = True
+        self._side, self._done = torch.cuda.Stream(device), 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
+        """Do one update."""
+        for group, rate in zip(self._groups, self._rates, strict=True):
+            group["lr"] = rate.fill_(group["lr"])
+        self._done += 1
+        if self._done <= WARM_UP:
+            self._side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._side):
+                losses = self._update(batch)
+            torch.cuda.current_stream().wait_stream(self._side)
+            return losses
+        if self._graph is None:
+            self._parts = [part.clone() for part in _tensors(batch)]
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):  # nothing is done yet
+                self._losses = self._update(_batch_of(self._parts, batch))
+        torch._foreach_copy_(self._parts, _tensors(batch))
+        self._graph.replay()
+        return self._losses.clone()
+
+
+def _tensors(batch: Batch) -> list[Tensor]:
+    rows = [] if batch.rows is None else [batch.rows]
+    inputs = batch.inputs
+    return [inputs.tokens, inputs.positions, batch.at, batch.labels, batch.weights, *rows]
+
+
+def _batch_of(parts: list[Tensor], like: Batch) -> Batch:
+    tokens, positions, at, labels, weights, *rows = parts
+    inputs = Packed(tokens, positions, like.inputs.shapes)
+    return Batch(inputs, at, labels, weights, rows[0] if rows else None)

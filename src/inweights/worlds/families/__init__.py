@@ -1,0 +1,1 @@
+"""Worlds that are generated from a few settings, a file each."""

@@ -1,0 +1,29 @@
+"""Well-known social networks, which ``networkx`` ships: graphs that nobody made for this."""
+
+from __future__ import annotations
+
+from inweights.worlds.readers.edge_lists import EdgeList, from_graph
+
+__all__ = ["CLASSICS", "classic_edges"]
+
+#: Names, and the functions of ``networkx`` that make them: who met outside a karate club (Zachary
+#: 1977), marriages between Florentine families (Padgett 1986), women and the events that they went
+#: to (Davis 1941, bipartite), and who shares a chapter of Les Misérables (Knuth 1993).
+CLASSICS = {
+    "karate-club": "karate_club_graph",
+    "florentine-families": "florentine_families_graph",
+    "davis-southern-women": "davis_southern_women_graph",
+    "les-miserables": "les_miserables_graph",
+}
+
+
+def classic_edges(name: str) -> EdgeList:
+    """Return the edges of one of :data:`CLASSICS`.
+
+    Example:
+        >>> [len(classic_edges(name).nodes) for name in CLASSICS]
+        [34, 15, 32, 77]
+    """
+    import networkx as nx
+
+    return from_graph(getattr(nx, CLASSICS[name])())

@@ -1,0 +1,225 @@
+"""A path-star of one's own: edges, paths to train and paths to hold out, from files.
+
+The syntax is that of the paper's data sets: a line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a
+path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so that whatever trains
+and judges one takes the other.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError, DataError
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.families.path_star import check_task, told_edges, told_paths, words_of
+from inweights.worlds.readers.edge_lists import read_edges, read_paths
+from inweights.worlds.world import Ids, Statements, World
+
+__all__ = ["OwnPathStar", "read_path_star"]
+
+
+class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
+    """The path task on a given graph with a root; :func:`read_path_star` reads one from files.
+
+    Roles, prompts and answers are those of :class:`~inweights.worlds.PathStar`. The paths are part
+    of the settings, so that a world stays what it is when a file changes.
+
+    Attributes:
+        paths: Paths from the root to a leaf, as labels; all of one length, at least 3 nodes.
+        held_out: Paths that are queries. Without, a share of :attr:`paths` is, by seed.
+        links: Pairs of labels, in whichever direction they were written; those of the paths if
+            left out.
+        train: Share of :attr:`paths` that train where :attr:`held_out` is empty.
+        pauses: Tokens between leaf and answer.
+        task_tokens: Whether a first token says which task it is.
+        edges: Which directions are trained; ``listed``: those in which :attr:`links` has them.
+        reverse: Whether the path is said from the leaf to the root.
+        answer: ``path``, or ``first``: the root and the hardest token.
+        moved: Whether there are also the edges of the same graph over other nodes.
+
+    Raises:
+        ConfigError: There is no path, or options contradict each other.
+
+    Example:
+        >>> star = OwnPathStar(paths=[["r", "a", "b"], ["r", "c", "d"]], held_out=[["r", "e", "f"]])
+        >>> world = star.build()
+        >>> world, world.vocabulary.text(world.queries.prompt(0))
+        (World('own-path-star', 8 tokens, 14 facts, 1 query, seed=0), 'f <pause> <pause>')
+    """
+
+    paths: list[list[str]] = []
+    held_out: list[list[str]] = []
+    links: list[list[str]] = []
+    train: float = 0.75
+    pauses: int = 2
+    task_tokens: bool = False
+    edges: Literal["forward", "backward", "both", "listed"] = "both"
+    reverse: bool = False
+    answer: Literal["path", "first"] = "path"
+    moved: bool = False
+
+    def __post_init__(self) -> None:
+        check_task(self, "own-path-star")
+        if any(len(link) != 2 for link in self.links):
+            raise ConfigError("own-path-star: a link is a pair of two labels")
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world; the held-out leaves depend on the seed where they are not given.
+
+        Raises:
+            DataError: The paths have no common root, differ in length or name an edge that is not
+                among the links; a leaf is trained and held out; or there is none of either.
+        """
+        lines = [*self.paths, *self.held_out]
+        self._check(lines)
+        links = [(u, v) for u, v in self.links] or [p for line in lines for p in pairwise(line)]
+        names = list(dict.fromkeys(label for pair in (*lines, *links) for label in pair))
+        words = words_of(self, names)
+        place = {name: i for i, name in enumerate(names)}
+        there, back = _directed(links, lines, place)
+        streams = Streams(seed)
+        facts = self._told(words, there, back, np.arange(len(names)), "")
+        if self.moved:
+            other = streams.numpy(WORLD, "path-star", "moved").permutation(len(names))
+            facts |= self._told(words, there, back, other, "moved_")
+        trained = np.arange(len(lines)) < len(self.paths)
+        if not self.held_out:
+            count = min(max(1, round(self.train * len(lines))), len(lines) - 1)
+            order = streams.numpy(WORLD, "path-star", "split").permutation(len(lines))
+            trained[order[count:]] = False
+        ids = np.array([[place[label] for label in line] for line in lines])
+        facts["path"] = told_paths(self, words, ids[trained])
+        queries = told_paths(self, words, ids[~trained])
+        return World(
+            name="own-path-star",
+            vocabulary=words,
+            facts=Statements.build(facts),
+            queries=Statements.build({"path": queries}, np.ones(len(queries[0]), dtype=bool)),
+            settings=to_dict(self),
+            seed=seed,
+            why_out_of_distribution="no path to this leaf is trained, only edges",
+        )
+
+    def _check(self, lines: list[list[str]]) -> None:
+        if len(lines) < 2 or not self.paths:
+            raise DataError(
+                f"a path-star needs a path to train and one to hold out, not {len(self.paths)} and "
+                f"{len(self.held_out)}; read_path_star reads them from files"
+            )
+        first = lines[0]
+        for line in lines:
+            leaf = line[-1] if line else ""
+            if len(line) != len(first) or len(line) < 3:
+                raise DataError(
+                    f"paths have one length, of at least 3 nodes; the one to '{first[-1]}' has "
+                    f"{len(first)} and the one to '{leaf}' {len(line)}"
+                )
+            if line[0] != first[0]:
+                raise DataError(
+                    f"paths have one root; the one to '{first[-1]}' starts at '{first[0]}' and the "
+                    f"one to '{leaf}' at '{line[0]}'"
+                )
+        leaves = [line[-1] for line in lines]
+        if len(set(leaves)) < len(leaves):
+            double = next(leaf for leaf in leaves if leaves.count(leaf) > 1)
+            both = double in {p[-1] for p in self.paths} & {p[-1] for p in self.held_out}
+            raise DataError(
+                f"there are two paths to the leaf '{double}'"
+                + (", one to train and one held out" if both else "")
+                + "; keep one"
+            )
+        known = {frozenset(link) for link in self.links}
+        for line in lines if known else ():
+            for u, v in pairwise(line):
+                if frozenset((u, v)) not in known:
+                    raise DataError(
+                        f"the path to '{line[-1]}' needs the edge '{u}={v}', which is not among "
+                        f"the {len(self.links):,} links"
+                    )
+
+    def _told(
+        self, words: Any, there: Ids, back: Ids, ids: Ids, name: str
+    ) -> dict[str, tuple[Ids, Ids]]:
+        """Facts of the edges over nodes ``ids``, by role."""
+        if self.edges != "listed":
+            every = np.unique(np.concatenate([there, back]), axis=0)
+            return told_edges(self, words, ids[every], name)
+        forward = told_edges(self, words, ids[there], name)
+        backward = told_edges(self, words, ids[back], name)
+        roles = {
+            f"{name}edge": forward[f"{name}edge"],
+            f"{name}reverse_edge": backward[f"{name}reverse_edge"],
+        }
+        return {role: facts for role, facts in roles.items() if len(facts[0])}
+
+
+def read_path_star(
+    paths: str | Path,
+    held_out: str | Path | None = None,
+    *,
+    edge_file: str | Path | None = None,
+    **settings: Any,
+) -> OwnPathStar:
+    r"""Read a path-star from files in the syntax of the paper's data sets.
+
+    Args:
+        paths: File of paths to train, ``leaf=root,…,leaf`` a line; lines ``u=v`` are edges.
+        held_out: The same of paths to hold out; left out, a share of the others is, by seed.
+        edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction or both. Left
+            out, edges are what the other files say: their lines ``u=v``, and the steps of paths.
+        settings: Further settings of :class:`OwnPathStar`, such as ``pauses=5``.
+
+    Raises:
+        DataError: A file is missing or broken: says the line.
+        ConfigError: A setting does not fit.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "paths.txt"
+        >>> _ = file.write_text("9=1,4,9\n7=1,2,7\n8=1,3,8\n")
+        >>> len(read_path_star(file, pauses=1).build().queries)
+        1
+    """
+    trained = read_paths(paths)
+    asked = read_paths(held_out) if held_out is not None else None
+    links = [*trained.links, *(asked.links if asked else ())]
+    if edge_file is not None:
+        links = [*read_edges(edge_file).links]
+    return OwnPathStar(
+        paths=[list(line) for line in trained.paths],
+        held_out=[list(line) for line in (asked.paths if asked else ())],
+        links=[list(link) for link in dict.fromkeys(links)],
+        **settings,
+    )
+
+
+def _directed(
+    links: list[tuple[str, str]], lines: list[list[str]], place: dict[str, int]
+) -> tuple[Ids, Ids]:
+    """Links as pairs away from the root, ``[E, 2]`` each: written so, and written towards it."""
+    depth = {label: d for line in lines for d, label in enumerate(line)}
+    neighbours: dict[str, list[str]] = {}
+    for u, v in links:
+        neighbours.setdefault(u, []).append(v)
+        neighbours.setdefault(v, []).append(u)
+    front = list(depth)
+    while front:  # what no path names is as far from the root as its edges say
+        new = [(v, depth[u] + 1) for u in front for v in neighbours.get(u, ()) if v not in depth]
+        depth.update(new)
+        front = [v for v, _ in new]
+    there, back = [], []
+    for u, v in links:
+        if depth.get(v, 0) < depth.get(u, 0):
+            back.append((place[v], place[u]))
+        else:
+            there.append((place[u], place[v]))
+    return _pairs(there), _pairs(back)
+
+
+def _pairs(found: list[tuple[int, int]]) -> Ids:
+    return np.array(found, dtype=np.int64).reshape(-1, 2)

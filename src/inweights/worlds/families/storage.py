@@ -1,0 +1,155 @@
+"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.support.limits import read_text
+from inweights.worlds.readers.new_folder import new_folder, reason
+from inweights.worlds.readers.parquet import read_parquet
+from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["load_world", "save_world"]
+
+_FORMAT = 1
+_FILES = ("world.json", "facts.parquet", "queries.parquet")
+_DAMAGE = (
+    msgspec.DecodeError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    RecursionError,
+    pl.exceptions.PolarsError,
+)
+_CARD = """---
+configs:
+- config_name: default
+  data_files:
+  - split: facts
+    path: facts.parquet
+  - split: queries
+    path: queries.parquet
+---
+# {name}
+
+A world of `inweights`: {facts} facts to train on and {queries} queries that are never trained on.
+Columns: `role`, `prompt` and `answer` (token ids), their texts, `out_of_distribution`.
+"""
+
+
+def save_world(world: World, folder: str | Path) -> Path:
+    """Write ``world`` to ``folder``, whole or not at all.
+
+    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and ``queries``.
+
+    Raises:
+        DataError: The folder exists already, or cannot be written.
+    """
+    with new_folder(folder) as work:
+        _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
+        _frame(world.queries, world.vocabulary).write_parquet(work / "queries.parquet")
+        about = {
+            "format": _FORMAT,
+            "name": world.name,
+            "seed": world.seed,
+            "settings": dict(world.settings),
+            "why_out_of_distribution": world.why_out_of_distribution,
+            "fact_roles": world.facts.role_names,
+            "query_roles": world.queries.role_names,
+            "vocabulary": world.vocabulary.groups,
+        }
+        (work / "world.json").write_bytes(msgspec.json.format(msgspec.json.encode(about)))
+        card = _CARD.format(name=world.name, facts=len(world.facts), queries=len(world.queries))
+        (work / "README.md").write_text(card, encoding="utf-8")
+    return Path(folder)
+
+
+def load_world(folder: str | Path) -> World:
+    """Read a world that :func:`save_world` wrote.
+
+    Raises:
+        DataError: The folder is not a world, or a file of it is missing or damaged.
+    """
+    source = Path(folder)
+    for name in _FILES:
+        if not (source / name).is_file():
+            raise DataError(f"{source} is not a world: the file {name} is missing")
+    try:
+        return _load(source)
+    except DataError:
+        raise
+    except OSError as error:
+        raise DataError(f"cannot read the world {source}: {reason(error)}") from None
+    except _DAMAGE as error:
+        raise DataError(f"{source} is damaged: {error}") from None
+
+
+class _About(msgspec.Struct):
+    """What world.json says of a world."""
+
+    name: str
+    seed: int
+    settings: dict[str, Any]
+    why_out_of_distribution: str
+    fact_roles: tuple[str, ...]
+    query_roles: tuple[str, ...]
+    vocabulary: dict[str, list[str]]
+
+
+def _load(source: Path) -> World:
+    said = msgspec.json.decode(read_text(source / "world.json"))
+    if said["format"] != _FORMAT:
+        raise DataError(f"{source} has format {said['format']}; this version reads {_FORMAT}")
+    about = msgspec.convert(said, _About)
+    facts = read_parquet(source / "facts.parquet", _columns)
+    queries = read_parquet(source / "queries.parquet", _columns)
+    return World(
+        name=about.name,
+        vocabulary=Vocabulary(about.vocabulary),
+        facts=_statements(facts, about.fact_roles),
+        queries=_statements(queries, about.query_roles),
+        settings=about.settings,
+        seed=about.seed,
+        why_out_of_distribution=about.why_out_of_distribution,
+    )
+
+
+def _columns(there: Sequence[str]) -> Sequence[str]:
+    """What is read back; the texts are for people."""
+    return [name for name in there if not name.endswith("_text")]
+
+
+def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
+    rows = range(len(part))
+    ids = pl.List(pl.Int64)
+    prompts = [part.prompt(i).tolist() for i in rows]
+    answers = [part.answer(i).tolist() for i in rows]
+    return pl.DataFrame(
+        {
+            "role": pl.Series([part.role_names[r] for r in part.roles], dtype=pl.String),
+            "prompt": pl.Series(prompts, dtype=ids),
+            "answer": pl.Series(answers, dtype=ids),
+            "prompt_text": pl.Series([vocabulary.text(p) for p in prompts], dtype=pl.String),
+            "answer_text": pl.Series([vocabulary.text(a) for a in answers], dtype=pl.String),
+            "out_of_distribution": part.out_of_distribution,
+        }
+    )
+
+
+def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
+    def flat(column: str) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.cumsum(frame[column].list.len().to_numpy().astype(np.int64), dtype=np.int64)
+        return frame[column].explode().drop_nulls().to_numpy().astype(np.int64), ends
+
+    code = {name: i for i, name in enumerate(role_names)}
+    roles = np.array([code[role] for role in frame["role"]], dtype=np.int16)
+    ood = frame["out_of_distribution"].to_numpy().astype(bool)
+    return Statements(*flat("prompt"), *flat("answer"), roles, role_names, ood)

@@ -1,0 +1,151 @@
+"""Pairs of things that are alike, and what they are: the data of Feature Resemblance, §8.2.
+
+The paper's own set was written by a language model and is not published but for Table 5. The one
+here has the same columns and relations and was written by hand: 126 rows, 21 a relation, no subject
+twice, so that the category of a thing can be known from its partner alone.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from inweights.errors import ConfigError, DataError
+from inweights.seeds import WORLD, Streams
+from inweights.support.limits import check_name, read_text
+from inweights.worlds.knowledge.wording import TABLE_6
+
+__all__ = ["COLUMNS", "AnalogyRow", "read_analogies", "shuffled"]
+
+COLUMNS = ("subject_1", "subject_2", "aspect", "relation", "category")
+_OWN = Path(__file__).parents[1] / "facts" / "analogies.tsv"
+_CATEGORY = "{subject} is classified as {object}."
+
+
+class AnalogyRow(NamedTuple):
+    """A row of Table 5: two things that share an aspect, and the category of both.
+
+    Each sentence is given as prompt and completion.
+
+    Example:
+        >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
+        >>> row.similarity
+        (('Bed is used for', ' Resting.'), ('Sofa is used for', ' Resting.'))
+        >>> row.attribution, row.question
+        (('Sofa is classified as', ' Furniture.'), ('Bed is classified as', ' Furniture.'))
+    """
+
+    subject_1: str
+    subject_2: str
+    aspect: str
+    relation: str
+    category: str
+
+    @property
+    def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Both similarity premises, that of the first subject first."""
+        template = TABLE_6[self.relation]
+        one, other = (_cut(template, s, self.aspect) for s in (self.subject_1, self.subject_2))
+        return one, other
+
+    @property
+    def attribution(self) -> tuple[str, str]:
+        """The attribution premise: the category of the second subject."""
+        return _cut(_CATEGORY, self.subject_2, self.category)
+
+    @property
+    def question(self) -> tuple[str, str]:
+        """What is asked and never trained: the category of the first subject."""
+        return _cut(_CATEGORY, self.subject_1, self.category)
+
+
+def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[AnalogyRow, ...]:
+    """Read pairs of things that are alike.
+
+    Args:
+        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; ours if left out.
+        limit: So many rows at most, as many of each relation as goes; 0 for all.
+
+    Raises:
+        ConfigError: The limit is negative.
+        DataError: A line is damaged, or repeats a subject; names it.
+
+    Example:
+        >>> rows = read_analogies()
+        >>> len(rows), rows[0].category, len({row.relation for row in read_analogies(limit=6)})
+        (126, 'Fish', 6)
+    """
+    if limit < 0:
+        raise ConfigError(f"limit is a number of rows, 0 for all, not {limit}")
+    source = Path(path) if path else _OWN
+    text = read_text(source)
+    rows: list[AnalogyRow] = []
+    seen: dict[str, int] = {}
+    for number, cells in enumerate(csv.reader(text.split("\n"), delimiter="\t"), start=1):
+        here = f"{source}, line {number}"
+        if number == 1:
+            if tuple(cells) != COLUMNS:
+                raise DataError(f"{here}: the header is {cells}; expected {list(COLUMNS)}")
+            continue
+        if not cells:
+            continue
+        if len(cells) != len(COLUMNS) or not all(cell.strip() for cell in cells):
+            raise DataError(
+                f"{here}: expected {len(COLUMNS)} cells that are not blank, not {cells}"
+            )
+        for cell in cells:
+            check_name(cell, here)
+        row = AnalogyRow(*(cell.strip() for cell in cells))
+        if row.relation not in TABLE_6:
+            raise DataError(f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}")
+        for subject in (row.subject_1, row.subject_2):
+            if subject in seen:
+                raise DataError(f"{here}: '{subject}' is in line {seen[subject]} already")
+            seen[subject] = number
+        rows.append(row)
+    if not rows:
+        raise DataError(f"{source} holds no rows below its header")
+    if not limit:
+        return tuple(rows)
+    # The first of every relation, then the second of every relation, and so on.
+    rank: list[int] = []
+    for i, row in enumerate(rows):
+        rank.append(sum(other.relation == row.relation for other in rows[:i]))
+    order = sorted(range(len(rows)), key=lambda i: (rank[i], i))[:limit]
+    return tuple(rows[i] for i in sorted(order))
+
+
+def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
+    """Return the rows with categories drawn anew, so that knowing what is true helps no more.
+
+    Every row gets the category of another row, which differs from its own.
+
+    Raises:
+        DataError: One category is that of more than half of the rows.
+
+    Example:
+        >>> rows = read_analogies()
+        >>> mixed = shuffled(rows, seed=0)
+        >>> sorted(r.category for r in mixed) == sorted(r.category for r in rows)
+        True
+        >>> any(a.category == b.category for a, b in zip(rows, mixed))
+        False
+    """
+    names = [row.category for row in rows]
+    if 2 * max(names.count(name) for name in names) > len(rows):
+        raise DataError("one category is that of more than half of the rows; give more categories")
+    rng = Streams(seed).numpy(WORLD, "categories")
+    # Sorted by category in a drawn order, a shift by the largest group moves each to another.
+    mixed = rng.permutation(len(rows)).tolist()
+    ranks = {name: k for k, name in enumerate(rng.permutation(sorted(set(names))).tolist())}
+    order = sorted(mixed, key=lambda i: ranks[names[i]])
+    shift = max(names.count(name) for name in names)
+    given = {i: names[order[(k + shift) % len(order)]] for k, i in enumerate(order)}
+    return tuple(row._replace(category=given[i]) for i, row in enumerate(rows))
+
+
+def _cut(template: str, subject: str, thing: str) -> tuple[str, str]:
+    before, _, after = template.partition("{object}")
+    return before.replace("{subject}", subject).rstrip(), f" {thing}{after}"

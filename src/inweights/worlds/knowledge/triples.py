@@ -1,0 +1,152 @@
+"""A user's own facts as a world: ``subject, relation, object`` from a file.
+
+Every triple is a fact ``(subject, relation) → object``. A relation that leads from every subject to
+itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what the facts leave open
+(``knowledge_questions.py``): every chain of two triples that meet in one entity, and more kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
+from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+__all__ = ["Triples", "bridges_of", "identities_of", "world_of"]
+
+
+class Triples(Config, tag_field="kind", tag="triples"):
+    r"""Facts from a file.
+
+    Attributes:
+        path: A CSV or TSV file with three columns (with or without a header), or a JSONL file with
+            objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
+            ``@chemistry`` are small sets of real facts that come with the package.
+        identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
+            A bridge is the object of a triple and the subject of another. Those that the file
+            states are facts anyway.
+        questions: Kinds of questions, with commas between: ``composition``, ``chain``,
+            ``reversal``, ``implication``, ``unstated``; or ``all``.
+        query: What to ask, where the path is a database's address.
+        download: Whether a data set of the hub may be fetched, where the path is its name.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "family.csv"
+        >>> _ = path.write_text("ann,mother,beth\nbeth,born_in,rome\ncarl,born_in,oslo\n")
+        >>> world = Triples(path=str(path), identity=True).build()
+        >>> world, world.vocabulary.text(world.queries.prompt(0))
+        (World('triples', 7 tokens, 4 facts, 1 query, seed=0), 'ann mother born_in')
+    """
+
+    later = {"questions": "composition", "query": "", "download": False}
+
+    path: str = ""
+    identity: bool | float = False
+    questions: str = "composition"
+    query: str = ""
+    download: bool = False
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise unknown_name("kind of question", kind, (*KINDS, "all"))
+        if not 0.0 <= float(self.identity) <= 1.0:
+            raise ConfigError(f"triples: identity is a fraction from 0 to 1, not {self.identity}")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Kinds of questions, one by one."""
+        if self.questions == "all":
+            return KINDS
+        return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
+
+    def build(self, seed: int = 0) -> World:
+        """Read the file; only a fraction of identities depends on the seed.
+
+        Raises:
+            DataError: The file is missing, empty or damaged; names the line.
+        """
+        if not self.path:
+            raise DataError("triples: no file is given; set path=facts.csv")
+        return self.world(self.read(), seed)
+
+    def read(self) -> Knowledge:
+        """Read the facts alone."""
+        return read_knowledge(self.path, query=self.query, download=self.download)
+
+    def world(self, facts: Knowledge, seed: int = 0) -> World:
+        """Build the world of facts that are read already, or of a part of them."""
+        bridges = bridges_of(facts)
+        chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
+        kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
+        return world_of(
+            facts,
+            identity=kept.tolist(),
+            kinds=self.kinds,
+            settings=to_dict(self),
+            seed=seed,
+        )
+
+
+def identities_of(facts: Knowledge) -> NDArray[np.bool_]:
+    r"""Which triples state an identity: those of relations that lead from every subject to itself.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> path = Path(tempfile.mkdtemp()) / "loops.csv"
+        >>> _ = path.write_text("rome,is,rome\nann,admires,ann\nbob,admires,ann\n")
+        >>> identities_of(read_knowledge(path)).tolist()
+        [True, False, False]
+    """
+    subject, relation, thing = facts.triples.T
+    loops = subject == thing
+    mixed = np.isin(relation, relation[~loops])
+    found: NDArray[np.bool_] = loops & ~mixed
+    return found
+
+
+def bridges_of(facts: Knowledge) -> Ids:
+    """Entities that end a triple and begin another one, sorted; an identity is neither."""
+    rows = facts.triples[~identities_of(facts)]
+    return np.intersect1d(rows[:, 2], rows[:, 0])
+
+
+def world_of(
+    facts: Knowledge,
+    *,
+    identity: Sequence[int] = (),
+    kinds: Sequence[Kind] = ("composition",),
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> World:
+    """Return the world of a set of triples, with identities of some entities besides its own."""
+    vocabulary = Vocabulary(names_of(facts))
+    stated = identities_of(facts)
+    rows = facts.triples[~stated] + np.array([0, len(facts.entities), 0])
+    kept = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
+    column = np.array(list(kept), dtype=np.int64)[:, None]
+    asked = questions([tuple(row) for row in rows.tolist()], kinds)
+    return World(
+        name="triples",
+        vocabulary=vocabulary,
+        facts=Statements.build(
+            {"triple": (rows[:, :2], rows[:, 2:]), "identity": (column, column)}
+        ),
+        queries=Statements.build(
+            asked, np.ones(sum(len(prompts) for prompts, _ in asked.values()), dtype=bool)
+        ),
+        settings=settings or {},
+        seed=seed,
+        why_out_of_distribution="no answer to any of these is trained",
+    )

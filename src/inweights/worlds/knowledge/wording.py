@@ -1,0 +1,236 @@
+"""How facts are put into words: templates for each relation, and questions that chain two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from inweights.config import Config, load_toml
+from inweights.errors import ConfigError
+from inweights.worlds.english import Sense, a, question, sense
+from inweights.worlds.knowledge.knowledge import Knowledge
+
+__all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "Wording", "ended"]
+
+#: The six templates of Feature Resemblance, Table 6.
+TABLE_6 = {
+    "AtLocation": "{subject} is found in {object}.",
+    "MadeOf": "{subject} is made of {object}.",
+    "UsedFor": "{subject} is used for {object}.",
+    "CapableOf": "{subject} is capable of {object}.",
+    "HasProperty": "{subject} is {object}.",
+    "PartOf": "{subject} is part of {object}.",
+}
+#: Plain templates for any relation, from the commonest to the oddest.
+PLAIN = (
+    "The {phrase} of {subject} is {object}.",
+    "{subject} has the {phrase} {object}.",
+    "What is the {phrase} of {subject}? {object}.",
+    "For {subject}, the {phrase} is {object}.",
+    "If asked about the {phrase} of {subject}, say {object}.",
+)
+#: The same for a relation whose name is a verb and has no noun, such as ``reports_to``; the third
+#: is :func:`inweights.worlds.english.question`.
+VERBAL = (
+    "{subject} {verb} {object}.",
+    "The one that {subject} {verb} is {object}.",
+    "{question} {object}.",
+    "It is known that {subject} {verb} {object}.",
+    "If asked whom or what {subject} {verb}, say {object}.",
+)
+IDENTITY = (
+    "{subject} is {object}.",
+    "{subject} is the same as {object}.",
+    "Who or what is {subject}? {object}.",
+)
+REVERSE = (
+    "{subject} is the {phrase} of {object}.",
+    "What has the {phrase} {subject}? {object}.",
+)
+VERBAL_REVERSE = (
+    "The one that {verb} {subject} is {object}.",
+    "Who or what {verb} {subject}? {object}.",
+)
+#: Wordings of a derived fact.
+DERIVED = 3
+
+
+class Wording(Config):
+    """Templates of relations.
+
+    Attributes:
+        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end; what is
+            before the object becomes the prompt, the object the completion.
+        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; else what
+            its name is in English, a noun or a verb. Questions that chain are made of these.
+        aliases: Other names of entities; a fact that is told in several wordings calls its subject
+            by each of them in turn.
+
+    Example:
+        >>> words = Wording(phrases={"born_in": "place of birth"})
+        >>> words.state("born_in", "Ann", "Rome", 0)
+        ('The place of birth of Ann is', ' Rome.')
+        >>> words.chain("born_in", "country", "Ann")
+        'The country of the place of birth of Ann is'
+        >>> Wording().state("AtLocation", "a book", "a library", 0)
+        ('a book is found in', ' a library.')
+        >>> Wording(aliases={"Rome": ("the Eternal City",)}).state("AtLocation", "Rome", "Italy", 1)
+        ('The at location of the Eternal City is', ' Italy.')
+    """
+
+    statements: dict[str, tuple[str, ...]] = {}
+    phrases: dict[str, str] = {}
+    aliases: dict[str, tuple[str, ...]] = {}
+
+    def __post_init__(self) -> None:
+        for relation, templates in self.statements.items():
+            if not templates:
+                raise ConfigError(f"wording: relation '{relation}' has no template; give one")
+            for template in templates:
+                if not re.fullmatch(r"[^{}]*\{subject\}[^{}]*\{object\}[.!]?", template):
+                    raise ConfigError(
+                        f"wording of '{relation}': '{template}' should hold {{subject}} once and "
+                        "end with {object}, so that the object can be the completion"
+                    )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Wording:
+        """Read ``[statements]`` and ``[phrases]`` from a TOML file.
+
+        Raises:
+            ConfigError: The file cannot be read, or a template does not fit.
+        """
+        from inweights.config import decode
+
+        return decode(cls, load_toml(Path(path)))
+
+    def over(self, facts: Knowledge) -> Wording:
+        """These words, and for relations and entities that have none, those of the facts' file.
+
+        Example:
+            >>> from inweights.worlds import read_knowledge
+            >>> Wording().over(read_knowledge("@people")) == Wording()
+            True
+        """
+        return Wording(
+            statements={**facts.templates, **self.statements},
+            phrases=self.phrases,
+            aliases={**facts.aliases, **self.aliases},
+        )
+
+    def sense(self, relation: str) -> Sense:
+        """How a relation is said: its own phrase, or what its name is in English."""
+        if relation in self.phrases:
+            return Sense(self.phrases[relation], "")
+        return sense(relation)
+
+    def plain(self, relation: str) -> bool:
+        """Whether a relation has no template of its own, so that a plain one is taken."""
+        return relation not in self.statements and relation not in TABLE_6
+
+    def templates(self, relation: str) -> tuple[str, ...]:
+        """All templates of a relation, its own first."""
+        own = self.statements.get(relation, ())
+        if not own and relation in TABLE_6:
+            own = (TABLE_6[relation],)
+        noun, verb = self.sense(relation)
+        named = tuple(t.replace("{phrase}", noun) for t in PLAIN) if noun else ()
+        if not verb:
+            return (*own, *named)
+        asked = question("{subject}", verb)
+        told = tuple(t.replace("{verb}", verb).replace("{question}", asked) for t in VERBAL)
+        return (*own, *(told[:1] + named if named else told))
+
+    def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
+        """Prompt and completion of a fact in its ``index``-th wording, the first by its name."""
+        names = (subject, *self.aliases.get(subject, ()))
+        return _fill(self.templates(relation), names[index % len(names)], thing, index)
+
+    def identify(self, entity: str, index: int) -> tuple[str, str]:
+        """Prompt and completion of the identity of an entity."""
+        return _fill(IDENTITY, entity, entity, index)
+
+    def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
+        """Prompt and completion of a fact told from its object."""
+        noun, verb = self.sense(relation)
+        turned = REVERSE if noun else VERBAL_REVERSE
+        templates = tuple(t.replace("{phrase}", noun).replace("{verb}", verb) for t in turned)
+        return _fill(templates, thing, subject, index)
+
+    def chain(self, first: str, second: str, subject: str) -> str:
+        """Prompt of a question that chains two relations."""
+        noun, verb = self.sense(second)
+        start = self._reached([first], subject)
+        return f"The {noun} of {start} is" if noun else f"{_upper(start)} {verb}"
+
+    def ask(self, relations: Sequence[str], subject: str) -> str:
+        """A question for the end of a chain of relations.
+
+        Example:
+            >>> Wording().ask(["born_in", "country"], "Ann"), Wording().ask(["reports_to"], "Ann")
+            ('What is the country of the birthplace of Ann?', 'Who or what does Ann report to?')
+        """
+        noun, verb = self.sense(relations[-1])
+        start = self._reached(relations[:-1], subject)
+        return f"What is the {noun} of {start}?" if noun else _upper(question(start, verb))
+
+    def derive(
+        self, relations: Sequence[str], subject: str, thing: str, index: int
+    ) -> tuple[str, str]:
+        """Prompt and completion of the end of a chain, in words that :meth:`chain` has not.
+
+        Example:
+            >>> path = ["born_in", "country"]
+            >>> ["".join(Wording().derive(path, "Ann", "Italy", k)) for k in range(DERIVED)]
+            ['Ann has a birthplace whose country is Italy.',
+            'From Ann to the birthplace, then to the country: Italy.',
+            'Start with Ann and look up the birthplace, then the country: it is Italy.']
+            >>> "".join(Wording().derive(["led_by", "manages"], "Heron", "Dee", 0))
+            'Heron has a leader that manages Dee.'
+        """
+        senses = [self.sense(relation) for relation in relations]
+        places = [f"the {noun}" if noun else f"what it {verb}" for noun, verb in senses]
+        parts = [f"has {a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
+        parts += [f"with {a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
+        noun, verb = senses[-1]
+        parts.append(f"whose {noun} is" if noun else f"that {verb}")
+        templates = (
+            f"{{subject}} {' '.join(parts)} {{object}}.",
+            f"From {{subject}} to {', then to '.join(places)}: {{object}}.",
+            f"Start with {{subject}} and look up {', then '.join(places)}: it is {{object}}.",
+        )
+        return _fill(templates, subject, thing, index)
+
+    def _reached(self, relations: Sequence[str], subject: str) -> str:
+        """What one reaches from a subject, as a noun phrase."""
+        for noun, verb in map(self.sense, relations):
+            subject = f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
+        return subject
+
+
+def ended(thing: str, stop: str = ".") -> str:
+    """A name at the end of a sentence, which one such as ``Inc.`` ends itself.
+
+    Example:
+        >>> ended("Rome"), ended("Brightwater, Inc.")
+        ('Rome.', 'Brightwater, Inc.')
+    """
+    return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _upper(text: str) -> str:
+    """With a capital where it begins with an article; names stay as they are."""
+    return f"T{text[1:]}" if text.startswith("the ") else text
+
+
+def _fill(templates: tuple[str, ...], subject: str, thing: str, index: int) -> tuple[str, str]:
+    """Cut a template at its object: models learn the completion with the space before it."""
+    template = templates[index % len(templates)]
+    before, _, after = template.partition("{object}")
+    prompt = before.replace("{subject}", subject)
+    return prompt.rstrip(), f" {ended(thing, after)}"

@@ -1,0 +1,137 @@
+"""Facts from a database, by a query: SQLite from the standard library, others by SQLAlchemy.
+
+The query is the user's own, and only reads: SQLite is opened for reading, and refuses everything
+else; of others the transaction is rolled back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import ConfigError, DataError
+from inweights.support.limits import MAX_ROWS, check_file
+
+__all__ = ["database_rows", "is_database"]
+
+_SQLITE = "sqlite:///"
+#: What a query on SQLite may do: read.
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+_HINT = "give --query 'SELECT subject, relation, object FROM …'"
+
+
+def is_database(source: str) -> bool:
+    """Whether a source of facts is the address of a database.
+
+    Example:
+        >>> is_database("sqlite:///facts.db"), is_database("facts.csv")
+        (True, False)
+    """
+    return "://" in source
+
+
+def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """Return the columns of a query, and its rows.
+
+    Args:
+        source: ``sqlite:///facts.db``, or an address that SQLAlchemy knows, without a password.
+        query: Gives rows of a subject, a relation and an object.
+
+    Raises:
+        ConfigError: There is no query, a password is in the address, or SQLAlchemy is missing.
+        DataError: The file is missing, or the database refuses.
+    """
+    if source.startswith(_SQLITE):
+        return _sqlite(Path(source.removeprefix(_SQLITE)), query)
+    return _other(source, query)
+
+
+def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    check_file(path, factor=0)
+    with ExitStack() as stack:
+        try:
+            base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+            stack.callback(base.close)
+            tables = "" if query.strip() else _tables(base)
+            base.set_authorizer(_only_reading)
+            cursor = base.execute(query)
+        except sqlite3.Error as error:
+            raise DataError(f"{path}: the database says: {error}") from None
+        if tables:
+            raise ConfigError(f"{_SQLITE}{path} is a database: {_HINT}; it has {tables}")
+        if cursor.description is None:
+            raise ConfigError(f"the query gives no rows; {_HINT}")
+        columns = [column[0] for column in cursor.description]
+        return columns, _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
+
+
+def _only_reading(
+    action: int, _one: str | None, name: str | None, _base: str | None, _trigger: str | None
+) -> int:
+    function = action == sqlite3.SQLITE_FUNCTION and name != "load_extension"
+    return sqlite3.SQLITE_OK if action in _ALLOWED or function else sqlite3.SQLITE_DENY
+
+
+def _tables(base: sqlite3.Connection) -> str:
+    names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    told = []
+    for name in names[:5]:
+        columns = base.execute("SELECT name FROM pragma_table_info(?)", (name,))
+        told.append(f"{name} ({', '.join(column for (column,) in columns)})")
+    return f"the tables {'; '.join(told)}{' …' if len(names) > 5 else ''}" if told else "no tables"
+
+
+def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    try:
+        from sqlalchemy import create_engine, text
+        from sqlalchemy.engine import make_url
+        from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+        from sqlalchemy.pool import NullPool
+    except ImportError:
+        raise ConfigError(
+            "databases other than sqlite:///FILE need SQLAlchemy: pip install 'inweights[sql]'"
+        ) from None
+    try:
+        address = make_url(source)
+        if address.password:
+            raise ConfigError(
+                "a password does not belong into an address, which is kept with results; the "
+                "driver reads it from a file or the environment (~/.pgpass, PGPASSWORD)"
+            )
+        if not query.strip():
+            raise ConfigError(f"{source} is a database: {_HINT}")
+        engine = create_engine(address, poolclass=NullPool)
+        connection = engine.connect().execution_options(stream_results=True)
+        close = connection.close  # what was begun is rolled back
+        found = connection.execute(text(query))
+    except ArgumentError:
+        raise DataError(
+            f"'{source}' is no address of a database, such as sqlite:///facts.db"
+        ) from (None)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{address.drivername} needs its driver: pip install {error.name}") from (
+            None
+        )
+    except SQLAlchemyError as error:
+        told = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise DataError(f"{source}: the database says: {told}") from None
+    if not found.returns_rows:
+        raise ConfigError(f"the query gives no rows; {_HINT}")
+    return list(found.keys()), _fetched(found, source, SQLAlchemyError, close)
+
+
+def _fetched(
+    cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
+) -> Iterator[Sequence[Any]]:
+    try:
+        for number, row in enumerate(cursor):
+            if number == MAX_ROWS:
+                raise DataError(f"{source}: the query gives more than {MAX_ROWS:,} rows")
+            yield tuple(row)
+    except error as why:
+        raise DataError(f"{source}: the database says: {str(why).splitlines()[0]}") from None
+    finally:
+        close()

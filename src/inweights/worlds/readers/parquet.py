@@ -1,0 +1,67 @@
+"""Parquet and Arrow files that others wrote: what they hold is counted before it is read.
+
+A few kilobytes may hold millions of equal rows, or one long text a million times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.support.limits import MAX_ROWS, check_file, check_memory
+
+__all__ = ["read_parquet"]
+
+#: Bytes of a cell beside its content.
+_CELL = 24
+
+
+def read_parquet(
+    path: Path, columns: Callable[[Sequence[str]], Sequence[str]] | None = None
+) -> pl.DataFrame:
+    """Read a Parquet file, or the stream of Arrow batches that ends in ``.arrow``.
+
+    Args:
+        path: The file.
+        columns: Which of its columns are read; all of them if left out.
+
+    Raises:
+        DataError: It is neither, or holds more than the memory or :data:`.MAX_ROWS` allow.
+    """
+    arrow = path.suffix.lower() == ".arrow"
+    check_file(path)
+    try:
+        if arrow:  # is not compressed beyond its size, as a rule
+            table = pl.read_ipc_stream(path)
+            return table.select(columns(table.columns)) if columns else table
+        lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        schema = lazy.collect_schema()
+        chosen = list(columns(schema.names()) if columns else schema.names())
+        rows = lazy.select(pl.len()).collect().item()
+        if rows > MAX_ROWS:
+            raise DataError(f"{path} has {rows:,} rows; at most {MAX_ROWS:,} are read")
+        sizes = [_content(name, schema[name]) for name in chosen]
+        total = lazy.select(size=pl.sum_horizontal(0, *sizes)).collect(engine="streaming").item()
+        needed = 3 * (int(total or 0) + _CELL * rows * len(chosen))
+        check_memory(f"reading {path}", needed, error=DataError, hint="cut it into parts")
+        return lazy.select(chosen).collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        kind = "Arrow" if arrow else "Parquet"
+        lines = str(error).splitlines()
+        raise DataError(f"{path} is no {kind} file: {lines[0] if lines else 'damaged'}") from None
+
+
+def _content(name: str, kind: pl.DataType) -> pl.Expr:
+    """Bytes in the cells of a column; of what is nested more deeply, how many it has."""
+    column = pl.col(name)
+    if kind == pl.String:
+        return column.str.len_bytes().cast(pl.Float64).sum()
+    if isinstance(kind, pl.List):
+        inner = column.list.eval(pl.element().str.len_bytes()).list.sum() if (
+            kind.inner == pl.String
+        ) else 0  # fmt: skip
+        return (8 * column.list.len().cast(pl.Float64) + inner).sum()
+    return pl.lit(0.0)
