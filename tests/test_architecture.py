@@ -26,9 +26,26 @@ ORDER = (
     "report",
     "laboratory",
 )
-FREE = {"errors", "config", "config_refusal", "lazy", "limits", "progress", "seeds"}
+FREE = {"errors", "config", "seeds", "support"}
 #: The face of the package and the command line see everything.
-FACE = {"__init__", "__main__", "cli", "commands", "console"}
+FACE = {"__init__", "__main__", "cli"}
+#: Sub-packages in the order of their imports, from the lowest; each knows those before it.
+ROOMS = {
+    "worlds": ("readers", "knowledge", "families"),
+    "theory": (
+        "geometric_memory",
+        "programs",
+        "prediction",
+        "identity_bridge",
+        "feature_resemblance",
+    ),
+    "training": ("batches", "steps"),
+    "probes": ("geometry",),
+    "lm": ("model", "exams", "tuning"),
+    "lab": ("grammar", "store", "engine", "studies"),
+    "report": ("base", "figures", "living", "pages"),
+    "cli": ("console", "commands"),
+}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -38,6 +55,11 @@ def room(path: Path) -> str:
 
 def imports(path: Path) -> set[str]:
     """Names of the rooms that a file imports from."""
+    return {name.split(".")[1] for name in imported(path)}
+
+
+def imported(path: Path) -> set[str]:
+    """Whole names of what a file imports of the library, also within functions."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -46,7 +68,7 @@ def imports(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("inweights.")}
+        found |= {name for name in names if name.startswith("inweights.")}
     return found
 
 
@@ -65,6 +87,18 @@ def test_arrows_point_one_way(path: Path) -> None:
         assert here in FACE, f"say in ORDER, and in the design, where the room '{here}' stands"
         return
     assert imports(path) <= allowed, f"{here} imports {imports(path) - allowed}"
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_rooms_of_a_package_are_in_order(package: str) -> None:
+    order = ROOMS[package]
+    here = {p.parent.name for p in (SOURCE / package).glob("*/__init__.py")}
+    assert here == set(order), f"say in ROOMS where the rooms {here ^ set(order)} stand"
+    for place, room in enumerate(order):
+        for path in sorted((SOURCE / package / room).rglob("*.py")):
+            later = {f"{package}.{other}" for other in order[place + 1 :]}
+            found = {".".join(name.split(".")[1:3]) for name in imported(path)}
+            assert not found & later, f"{path.relative_to(SOURCE)} imports {found & later}"
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.report.test_page import HOSTILE
 
 from inweights.config import apply_overrides
 from inweights.errors import DataError
+from inweights.report.figures import atlas as still
 from inweights.report.living import atlas, atlas_layout
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds import Graph, from_networkx
@@ -143,19 +144,19 @@ def test_refuses_what_a_page_cannot_hold(monkeypatch):
 
 def test_still_has_a_place_for_every_film():
     films, graphs = made_up.films(), made_up.graphs()
-    picture = atlas.atlas(films, graphs, order=["map"])
+    picture = still.atlas(films, graphs, order=["map"])
     assert len(picture.axes) == 4
     assert [text.get_text() for text in picture.texts] == ["map", "ring", "list", "grid"]
     lines = [len(axes.lines) for axes in picture.axes]
     assert lines == [12, 12, 14, 14]  # half an edge each: 6 edges of the ring, 7 of the grid
     lone = films.filter((pl.col("graph") == "ring") | (pl.col("architecture") == "map"))
-    assert [len(a.lines) for a in atlas.atlas(lone, graphs).axes] == [12, 12, 0, 14]
+    assert [len(a.lines) for a in still.atlas(lone, graphs).axes] == [12, 12, 0, 14]
 
 
 def test_colours_are_hops_or_place():
     ring, grid = made_up.graphs().iter_rows(named=True)
-    assert len(set(atlas._colors(ring))) == 6
-    assert len(set(atlas._colors(grid))) == 3  # 2 × 3 nodes: the root, one hop, two hops
+    assert len(set(still._colors(ring))) == 6
+    assert len(set(still._colors(grid))) == 3  # 2 × 3 nodes: the root, one hop, two hops
 
 
 def test_four_graphs_and_five_architectures_take_half_a_megabyte():

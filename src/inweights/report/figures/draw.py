@@ -14,10 +14,9 @@ from inweights.errors import ConfigError
 from inweights.report.base import style, tidy
 from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find
 from inweights.report.base.save import show_inline
-from inweights.report.figures import auto, heatmaps, lines, states, sweeps, through_time
 
 # Each import registers its drawings.
-from inweights.report.living import atlas
+from inweights.report.figures import atlas, auto, heatmaps, lines, states, sweeps, through_time
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure

@@ -11,34 +11,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
-from inweights.errors import DataError, unknown_name
-from inweights.report.base import style, tidy
+from inweights.errors import DataError
+from inweights.report.base import tidy
 from inweights.report.base.document import asset
 from inweights.report.base.html import escape, script_json, tag
+from inweights.report.figures.atlas import PACKED, PALETTES, check
 
-__all__ = ["PALETTES", "build_content", "build_fragment", "check", "pack"]
+__all__ = ["build_content", "build_fragment", "pack"]
 
-_DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
-#: Colours by name, as stops of equal distance. ``place`` ends where it starts.
-PALETTES: dict[str, tuple[str, ...]] = {
-    "hops": ("#ff9d1e", "#f0593e", "#c9357c", "#7a3fb8", "#3f68d8", "#1fa3c4"),
-    "place": ("#e8483f", "#f08a24", "#d9b310", "#58a848", "#12a594", "#2481d6", "#6a55cf",
-              "#c13fa0", "#e8483f"),
-    "spaces": ("#0b63b0", "#4d8fc4", "#8fa9bf", "#a9b3bf"),
-    "light": tuple(to_hex(style.DIVERGING(s)) for s in np.linspace(0, 1, 9)),
-    "dark": _DARK,
-}  # fmt: skip
 #: Films play at so many frames a second.
 _SPEED = 6
 _SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")
 _LARGE = 14_000_000  # characters
-
-_FILMS = ("graph", "architecture", "step", "recall", "spearman", "shown", "positions", "cosines",
-          "energies")  # fmt: skip
-_GRAPHS = ("graph", "nodes", "links", "roots", "order", "ring", "x", "y", "eigenvalues", "sizes")
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
@@ -59,20 +45,6 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
     whole = np.round(flat / scale).astype("<i2")
     return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
-
-
-def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Refuse tables that lack a column, rows, or a film's graph.
-
-    Raises:
-        DataError: Says which.
-    """
-    tidy.require("atlas", films, {name: name for name in _FILMS})
-    tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
-    known = graphs["graph"].to_list()
-    for name in films["graph"].unique(maintain_order=True):
-        if name not in known:
-            raise unknown_name("graph", str(name), known, error=DataError, hint="A film is of it.")
 
 
 def build_content(
@@ -100,7 +72,7 @@ def build_content(
             rows = films.filter(graph=scene["graph"], architecture=architecture).sort("step")
             if not rows.is_empty():
                 found[f"{place}/{rank}"] = _film(rows, scene, architecture)
-    size = sum(len(film[name]["data"]) for film in found.values() for name in _FILMS[6:])
+    size = sum(len(film[name]["data"]) for film in found.values() for name in PACKED)
     if size > _LARGE:
         raise DataError(
             f"the films take {size / 1e6:.0f} MB, more than a page should hold (14); render fewer "

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from inweights.errors import unknown_name
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
-from inweights.report.living.atlas_layout import PALETTES
+from inweights.report.figures.atlas import PALETTES
 
 __all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
 
