@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.house.imports import SOURCE, imported
 
-SOURCE = Path(__file__).parents[1] / "src" / "inweights"
 #: From left to right; a room imports only from rooms on its left, or itself.
 ORDER = (
     "worlds",
@@ -54,22 +54,8 @@ def room(path: Path) -> str:
 
 
 def imports(path: Path) -> set[str]:
-    """Names of the rooms that a file imports from."""
+    """Names of the packages that a file imports from."""
     return {name.split(".")[1] for name in imported(path)}
-
-
-def imported(path: Path) -> set[str]:
-    """Whole names of what a file imports of the library, also within functions."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        found |= {name for name in names if name.startswith("inweights.")}
-    return found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
