@@ -14,7 +14,7 @@ from inweights.lab.engine.collect import collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.grammar.trial import Measure, Plan, Trial
 from inweights.lab.store.tables import Store
-from inweights.models.node2vec import Node2VecConfig
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.worlds import Graph

@@ -23,7 +23,7 @@ from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, pla
 from inweights.lab.engine.serialization import from_wire, sendable, to_wire
 from inweights.lab.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
-from inweights.models.layers import Init
+from inweights.models.model_config import Init
 from inweights.probes import accuracy, graph_recall, margins
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
 from inweights.worlds import Graph, TwoHop

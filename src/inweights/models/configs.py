@@ -7,12 +7,11 @@ loads its architecture when it builds a model.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.models.model_config import Init, ModelConfig, built, check_rate
+from inweights.models.model_config import Init, ModelConfig, Start, built, check_rate
 
 if TYPE_CHECKING:
     from inweights.models.deep_linear import DeepLinear
@@ -93,27 +92,11 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             )
         check_rate("gpt.dropout", self.dropout)
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> GPT:
+    def build(self, **start: Unpack[Start]) -> GPT:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         from inweights.models.gpt import GPT
 
-        del candidates
-        return built(
-            GPT,
-            self,
-            seeds,
-            inits,
-            vocabulary=vocabulary,
-            embedding_std=self.embedding_std,
-            position_std=self.position_std,
-        )
+        return built(GPT, self, **start)
 
 
 class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
@@ -130,18 +113,11 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     def __post_init__(self) -> None:
         check_size("emb-mlp.width", self.width)
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> EmbMLP:
+    def build(self, **start: Unpack[Start]) -> EmbMLP:
         """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
         from inweights.models.emb_mlp import EmbMLP
 
-        return built(EmbMLP, self, seeds, inits, vocabulary=vocabulary, candidates=candidates)
+        return built(EmbMLP, self, **start)
 
 
 class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
@@ -173,21 +149,11 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
             raise ConfigError(f"tiny-nn.embedding_std is above 0, not {std}; leave it out for init")
         check_rate("tiny-nn.dropout", self.dropout)
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> TinyNN:
+    def build(self, **start: Unpack[Start]) -> TinyNN:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         from inweights.models.tiny_nn import TinyNN
 
-        del candidates
-        return built(
-            TinyNN, self, seeds, inits, vocabulary=vocabulary, embedding_std=self.embedding_std
-        )
+        return built(TinyNN, self, **start)
 
 
 class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
@@ -207,19 +173,11 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     def __post_init__(self) -> None:
         check_size("node2vec.width", self.width)
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Node2Vec:
+    def build(self, **start: Unpack[Start]) -> Node2Vec:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         from inweights.models.node2vec import Node2Vec
 
-        del candidates
-        return built(Node2Vec, self, seeds, inits, vocabulary=vocabulary)
+        return built(Node2Vec, self, **start)
 
 
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
@@ -260,19 +218,11 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         """Rank of the map to the steps."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Mamba:
+    def build(self, **start: Unpack[Start]) -> Mamba:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
         from inweights.models.mamba import Mamba
 
-        del candidates
-        return built(Mamba, self, seeds, inits, vocabulary=vocabulary)
+        return built(Mamba, self, **start)
 
 
 class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
@@ -298,14 +248,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         for name in ("width", "layers"):
             check_size(f"deep-linear.{name}", getattr(self, name))
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> DeepLinear:
+    def build(self, **start: Unpack[Start]) -> DeepLinear:
         """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
 
         Raises:
@@ -313,7 +256,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         """
         from inweights.models.deep_linear import DeepLinear
 
-        return built(DeepLinear, self, seeds, inits, vocabulary=vocabulary, candidates=candidates)
+        return built(DeepLinear, self, **start)
 
 
 class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
@@ -350,14 +293,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         if not (self.kappa > 0 and math.isfinite(self.kappa)):
             raise ConfigError(f"one-layer.kappa is a scale above 0, not {self.kappa}")
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> OneLayer:
+    def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
 
         Raises:
@@ -366,12 +302,4 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         from inweights.models.one_layer import OneLayer
 
         # The embeddings' length is 1 whatever the initial scale of what is trained.
-        return built(
-            OneLayer,
-            self,
-            seeds,
-            inits,
-            vocabulary=vocabulary,
-            candidates=candidates,
-            embedding_std=self.width**-0.5,
-        )
+        return built(OneLayer, self, embedding_std=self.width**-0.5, **start)

@@ -16,14 +16,15 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.configs import DeepLinearConfig
 from inweights.models.layers import Linear
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["DeepLinear", "DeepLinearConfig"]
+    from inweights.models.configs import DeepLinearConfig
+
+__all__ = ["DeepLinear"]
 
 
 class DeepLinear(Model):
@@ -33,6 +34,7 @@ class DeepLinear(Model):
     that trains layer 3 alone moves ``layers.2.weight``.
 
     Example:
+        >>> from inweights.models import DeepLinearConfig
         >>> config = DeepLinearConfig(width=16, layers=3)
         >>> model = config.build(vocabulary=9, seeds=[0, 1], candidates=[4, 5])
         >>> tuple(model(torch.tensor([[1]])).shape), model.layer_names

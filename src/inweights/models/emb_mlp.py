@@ -13,20 +13,22 @@ import torch
 from torch import Tensor
 
 from inweights.models.base import Model
-from inweights.models.configs import EmbMLPConfig
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["EmbMLP", "EmbMLPConfig"]
+    from inweights.models.configs import EmbMLPConfig
+
+__all__ = ["EmbMLP"]
 
 
 class EmbMLP(Model):
     """The sum of the prompt's embeddings, times a projection. Position ``t`` sums the first ``t``.
 
     Example:
+        >>> from inweights.models import EmbMLPConfig
         >>> model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=[0, 1], candidates=[4, 5, 6])
         >>> tuple(model(torch.tensor([[1, 2]])).shape), model.candidates.tolist()
         ((2, 1, 2, 3), [4, 5, 6])

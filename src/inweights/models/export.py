@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError
-from inweights.models.gpt import GPT, Block, GPTConfig
+from inweights.models.configs import GPTConfig
+from inweights.models.gpt import GPT, Block
 from inweights.models.layers import LayerNorm
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.configs import GPTConfig
 from inweights.models.dropout import Dropout
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
@@ -24,7 +23,9 @@ from inweights.models.packing import Packed, pack
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["GPT", "GPTConfig"]
+    from inweights.models.configs import GPTConfig
+
+__all__ = ["GPT"]
 
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]
@@ -34,6 +35,7 @@ class GPT(Model):
     """A GPT-2 of any size whose ``R`` replicas train as one tensor program.
 
     Example:
+        >>> from inweights.models import GPTConfig
         >>> model = GPTConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
         >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
         (3, 2, 2, 9)

@@ -16,13 +16,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.errors import ConfigError, DataError
-from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Embedding", "Init", "Layer", "LayerNorm", "Linear", "initialise"]
+    from inweights.models.model_config import Init
+
+__all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]
 

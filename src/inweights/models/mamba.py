@@ -20,14 +20,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.models.base import Model
-from inweights.models.configs import MambaConfig
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Mamba", "MambaConfig"]
+    from inweights.models.configs import MambaConfig
+
+__all__ = ["Mamba"]
 
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
 STEPS = (1e-3, 1e-1)
@@ -39,6 +40,7 @@ class Mamba(Model):
     It needs no positions: the recurrence knows the order.
 
     Example:
+        >>> from inweights.models import MambaConfig
         >>> model = MambaConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
         >>> tuple(model(torch.tensor([[1, 2], [3, 4]])).shape)
         (3, 2, 2, 9)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
@@ -16,7 +17,7 @@ from inweights.seeds import as_seeds
 if TYPE_CHECKING:
     from inweights.models.base import Model
 
-__all__ = ["Init", "ModelConfig", "built", "check_rate"]
+__all__ = ["Init", "ModelConfig", "Start", "built", "check_rate"]
 
 M = TypeVar("M", bound="Model")
 
@@ -90,26 +91,36 @@ def check_rate(name: str, rate: float) -> None:
         raise ConfigError(f"{name} is from 0 to below 1, not {rate}")
 
 
+class Start(TypedDict):
+    """What a model is built from besides its config; see :meth:`ModelConfig.build`."""
+
+    vocabulary: int
+    seeds: int | Sequence[int]
+    inits: NotRequired[Sequence[Init] | None]
+    candidates: NotRequired[Sequence[int] | None]
+
+
 def built(
     kind: Callable[..., M],
     config: Any,
-    seeds: int | Sequence[int],
-    inits: Sequence[Init] | None,
     *,
+    vocabulary: int,
+    seeds: int | Sequence[int],
+    inits: Sequence[Init] | None = None,
+    candidates: Sequence[int] | None = None,
     embedding_std: float | None = None,
-    position_std: float | None = None,
-    **sizes: Any,
 ) -> M:
     """Make the model of a config and draw the start of every replica.
 
     Args:
-        kind: The model's class.
-        config: Its config; ``init`` is the scale of replicas for which ``inits`` has none.
+        kind: The model's class. It is given ``candidates`` if it has such a head.
+        config: Its config; ``init`` is the scale of replicas for which ``inits`` has none,
+            ``embedding_std`` and ``position_std`` those of embeddings with one of their own.
+        vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica, or how many.
         inits: Initial scale of each replica.
-        embedding_std: Scale of the token embeddings where they have one of their own.
-        position_std: The same of the position embeddings.
-        sizes: What else the class takes: the vocabulary, and candidates where it has such a head.
+        candidates: Tokens that occur as answers.
+        embedding_std: Scale of the token embeddings, if not the config's.
     """
     import torch
 
@@ -117,9 +128,14 @@ def built(
 
     listed = as_seeds(seeds)
     scales = inits or [config.init] * len(listed)
-    model = kind(config, replicas=len(listed), **sizes)
+    heads = {"candidates": candidates} if "candidates" in signature(kind).parameters else {}
+    model = kind(config, vocabulary=vocabulary, replicas=len(listed), **heads)
     initialise(model, listed, scales)
-    for name, std in (("tokens", embedding_std), ("positions", position_std)):
+    stds = {
+        "tokens": embedding_std or getattr(config, "embedding_std", None),
+        "positions": getattr(config, "position_std", None),
+    }
+    for name, std in stds.items():
         table = getattr(model, name, None)
         if std is not None and isinstance(table, Embedding):
             factors = [std / init.sigma(table.weight.shape[2]) for init in scales]

@@ -14,20 +14,22 @@ import torch
 from torch import Tensor
 
 from inweights.models.base import Model
-from inweights.models.configs import Node2VecConfig
 from inweights.models.layers import Embedding
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Node2Vec", "Node2VecConfig"]
+    from inweights.models.configs import Node2VecConfig
+
+__all__ = ["Node2Vec"]
 
 
 class Node2Vec(Model):
     """Inner products of node vectors; layers ``embedding`` and ``final`` are the same vectors.
 
     Example:
+        >>> from inweights.models import Node2VecConfig
         >>> model = Node2VecConfig(width=8).build(vocabulary=5, seeds=[0, 1])
         >>> said = model(torch.arange(5).unsqueeze(1))[:, :, 0]
         >>> bool(torch.allclose(said, said.mT)), tuple(said.shape)

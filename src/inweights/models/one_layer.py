@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.configs import OneLayerConfig
 from inweights.models.layers import Draw, Layer
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
@@ -27,7 +26,9 @@ from inweights.models.tiny_nn import FrozenEmbedding
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["OneLayer", "OneLayerConfig"]
+    from inweights.models.configs import OneLayerConfig
+
+__all__ = ["OneLayer"]
 
 
 class Attention(Layer):
@@ -68,6 +69,7 @@ class OneLayer(Model):
     and ``[R, V, D]``: no input reaches the others, so that they neither move nor matter.
 
     Example:
+        >>> from inweights.models import OneLayerConfig
         >>> config = OneLayerConfig(width=16, hidden=4)
         >>> model = config.build(vocabulary=9, seeds=[0, 1], candidates=[4, 5, 6])
         >>> tuple(model(torch.tensor([[1, 2]])).shape), model.layer_names

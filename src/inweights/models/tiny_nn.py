@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from inweights.models.base import Model
-from inweights.models.configs import TinyNNConfig
 from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
@@ -21,7 +20,9 @@ from inweights.models.packing import Packed
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["FrozenEmbedding", "TinyNN", "TinyNNConfig"]
+    from inweights.models.configs import TinyNNConfig
+
+__all__ = ["FrozenEmbedding", "TinyNN"]
 
 
 class FrozenEmbedding(Embedding):
@@ -43,6 +44,7 @@ class TinyNN(Model):
     """``(E Wᵀ + b) Eᵀ``; layers ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``).
 
     Example:
+        >>> from inweights.models import TinyNNConfig
         >>> model = TinyNNConfig(width=8, frozen=True).build(vocabulary=9, seeds=[0, 1])
         >>> tuple(model(torch.tensor([[1], [2]])).shape)
         (2, 2, 1, 9)

@@ -13,7 +13,8 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.models.node2vec import Node2Vec, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
+from inweights.models.node2vec import Node2Vec
 from inweights.probes.geometry.cosines import node_vectors
 from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import adjacency

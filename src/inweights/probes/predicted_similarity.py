@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from inweights.models.one_layer import OneLayerConfig
+from inweights.models.configs import OneLayerConfig
 from inweights.probes.resemblance import entity_pairs
 from inweights.theory.feature_resemblance.resemblance import (
     Course,

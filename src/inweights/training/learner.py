@@ -16,8 +16,9 @@ from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
 if TYPE_CHECKING:
     import polars as pl
 
+    from inweights.models.configs import Node2VecConfig
     from inweights.models.emb_mlp import EmbMLP
-    from inweights.models.node2vec import Node2Vec, Node2VecConfig
+    from inweights.models.node2vec import Node2Vec
     from inweights.theory.geometric_memory.node2vec import Trajectory
     from inweights.worlds.world import World
 
@@ -36,7 +37,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
         steps: Number of updates.
 
     Example:
-        >>> from inweights.models.node2vec import Node2VecConfig
+        >>> from inweights.models.configs import Node2VecConfig
         >>> from inweights.probes import hop_correlation
         >>> from inweights.worlds import Graph
         >>> ring = Graph(shape="cycle").build()

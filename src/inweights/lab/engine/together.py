@@ -12,8 +12,7 @@ from torch.nn import Parameter
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import Run
 from inweights.models.base import Model
-from inweights.models.layers import Init
-from inweights.models.model_config import ModelConfig
+from inweights.models.model_config import Init, ModelConfig
 from inweights.training import Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 

@@ -232,8 +232,7 @@ def sized(world: Any, learner: Learner, over: Over) -> list[Trial]:
 
     It is one model for all conditions, so that they differ in nothing else.
     """
-    from inweights.models.gpt import GPTConfig
-    from inweights.models.node2vec import Node2VecConfig
+    from inweights.models.configs import GPTConfig, Node2VecConfig
 
     if isinstance(learner, Descent):
         return grid(world, Node2VecConfig(), learner, over)

@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, nearest
-from inweights.models.node2vec import Node2Vec, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
+from inweights.models.node2vec import Node2Vec
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from inweights.models.layers import Init
-from inweights.models.one_layer import OneLayer, OneLayerConfig
+from inweights.models.configs import OneLayerConfig
+from inweights.models.model_config import Init
+from inweights.models.one_layer import OneLayer
 from inweights.theory.feature_resemblance.resemblance import (
     gradients,
     linear_coefficients,

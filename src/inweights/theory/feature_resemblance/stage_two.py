@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.models.one_layer import OneLayerConfig
+from inweights.models.configs import OneLayerConfig
 from inweights.theory.feature_resemblance.resemblance import weights_of
 from inweights.theory.feature_resemblance.stage_one import Learnt
 from inweights.worlds.registry import WorldConfig

@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.errors import ConfigError
-from inweights.models.layers import Init
-from inweights.models.one_layer import OneLayerConfig
+from inweights.models.configs import OneLayerConfig
+from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.registry import WorldConfig
 

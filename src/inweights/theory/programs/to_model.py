@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from inweights.models.emb_mlp import EmbMLP, EmbMLPConfig
+from inweights.models.configs import EmbMLPConfig
+from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.programs.nuclear_norm import Solution
 
 __all__ = ["to_model"]
