@@ -61,6 +61,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Names of later options that have no effect beside the others, left out likewise."""
         return ()
 
+    @property
+    def contents(self) -> Mapping[str, str]:
+        """What it reads from outside, each with the hash of its content: it decides results, too.
+
+        :func:`inweights.support.content.fingerprint` makes the hash of a file or folder.
+        """
+        return {}
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = cls.__dict__.get("__post_init__")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.grammar.divergence import tell_divergence
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.sources import differing
 from inweights.lab.grammar.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
 from inweights.runs import (
     RunFolder,
@@ -25,6 +27,7 @@ from inweights.runs import (
     environment,
     read_json,
     told,
+    when,
     write_json,
     write_tables,
 )
@@ -132,6 +135,7 @@ def execute(
     if folder.complete and not folder.leftovers and not fresh and not keep_models:
         return replace(load(recipe, folder), store=effort.store)
 
+    _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
 
     def waiting() -> None:
@@ -189,6 +193,22 @@ def execute(
         _write(outcome, work, publish)
         folder.seal()
     return outcome
+
+
+def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None:
+    """Say which file differs where the same settings have run with other files or code."""
+    sources = config.get("sources", {})
+    for folder in store.of(name) if sources else ():
+        earlier = dict(folder.config)
+        before = earlier.pop("sources", None)
+        changed = differing(before or sources, sources)
+        if changed and folder.complete and earlier | {"sources": sources} == config:
+            warnings.warn(
+                f"{', '.join(changed)} changed since the stored run of {when(folder)}; "
+                "measuring again",
+                stacklevel=3,
+            )
+            return
 
 
 def _check_writable(*places: str | Path) -> None:

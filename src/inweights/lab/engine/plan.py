@@ -8,19 +8,21 @@ is scheduling and never identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import msgspec
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError
+from inweights.lab.grammar.sources import sources_of
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 from inweights.lab.store.tables import MODEL_PART
 from inweights.models.model_config import ModelConfig
 from inweights.support.progress import plural
+from inweights.support.source_code import bytecode
 from inweights.training.learner import Curriculum, Learner
 
 __all__ = [
@@ -89,11 +91,20 @@ class LearnTask:
         runs: They differ in seeds, initial scales, rates and decays only.
         measures: All that is measured.
         parts: Keys of the measures that are stored of each run.
+        sources: Files and modules that they stand on, as they were when the task was planned.
     """
 
     runs: tuple[Run, ...]
     measures: tuple[Measure, ...]
     parts: tuple[tuple[str, ...], ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stands_on(self) -> Any:
+        """Everything that may name a file or have a source."""
+        trials = {id(run.trial): run.trial for run in self.runs}.values()
+        parts = [[trial.world, trial.model, trial.learner] for trial in trials]
+        return [*parts, *([m.probe, m.options] for m in self.measures)]
 
     @cached_property
     def key(self) -> str:
@@ -115,7 +126,7 @@ class LearnTask:
         parts = tuple(self.parts[i] for i in places)
         kept = set().union(*parts)
         measures = tuple(m for m in self.measures if measure_key(m) in kept)
-        return LearnTask(tuple(self.runs[i] for i in places), measures, parts)
+        return LearnTask(tuple(self.runs[i] for i in places), measures, parts, self.sources)
 
     @property
     def title(self) -> str:
@@ -141,6 +152,12 @@ class ComputeTask:
     key: str
     computation: Computation
     seed: int
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stands_on(self) -> Any:
+        """Everything that may name a file or have a source."""
+        return [self.computation.compute, self.computation.options]
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
@@ -262,7 +279,12 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
         device: Where models will live; decides how many runs are a group at most.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
-    tasks: list[Task] = [task for key, task in work.computations.items() if missing(key, "table")]
+    planned = _once(sources_of)
+    tasks: list[Task] = [
+        replace(task, sources=sources_of(task.stands_on))
+        for key, task in work.computations.items()
+        if missing(key, "table")
+    ]
     groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
     world, how = _once(plain), _once(_how)
     shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
@@ -281,7 +303,9 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
             measures = {part: m for _, left in block for part, m in left.items()}
             parts = tuple(tuple(left) for _, left in block)
             runs = tuple(run for run, _ in block)
-            tasks.append(LearnTask(runs, tuple(measures.values()), parts))
+            task = LearnTask(runs, tuple(measures.values()), parts)
+            found = [planned(one) for several in task.stands_on for one in several]
+            tasks.append(replace(task, sources={k: v for one in found for k, v in one.items()}))
     return tasks
 
 
@@ -325,19 +349,27 @@ def measure_key(measure: Measure) -> str:
 def plain(value: Any) -> Any:
     """Return what a key is made of: configs and functions by name and content.
 
-    A function of the library is its name, as a changed one raises the version. A function of
-    somebody else is its code, too: what was edited in a notebook is another probe.
+    A function of the library is its name, as a changed one raises the version. What is somebody
+    else's counts with its source, and a file that a config names with its bytes
+    (:mod:`inweights.lab.grammar.sources`).
 
     Raises:
         ConfigError: A value has no content that could be told from another's.
+        DataError: A file is missing.
     """
     if isinstance(value, msgspec.Struct):
-        return [_name(type(value)), identity(value)]
+        return [_name(type(value)), identity(value), *_contents(value)]
     if isinstance(value, partial):
         return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
     if isinstance(value, FunctionType):
         name = _name(value)
-        return name if name.startswith("inweights:") else [name, *_content(value)]
+        if name.startswith("inweights:"):
+            return name
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
+        # Two lambdas of one place have one name.
+        own = [bytecode(value.__code__)] if "<" in name else []
+        return [name, *_contents(value), *own, plain(held)]
     if callable(value):
         raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
     if isinstance(value, Mapping):
@@ -347,24 +379,13 @@ def plain(value: Any) -> Any:
     return value
 
 
+def _contents(value: Any) -> list[list[str]]:
+    """Hashes of what a value stands on besides itself; none of most."""
+    hashes = sorted(sources_of(value).values())
+    return [hashes] if hashes else []
+
+
 def _name(thing: Any) -> str:
     """Module and name; where the library keeps its own is its own business."""
     home = thing.__module__
     return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
-
-
-def _content(function: FunctionType) -> list[Any]:
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    held = [function.__defaults__ or (), function.__kwdefaults__ or {}, cells]
-    return [_code(function.__code__), plain(held)]
-
-
-def _code(code: CodeType) -> list[Any]:
-    return [code.co_code.hex(), list(code.co_names), [_constant(c) for c in code.co_consts]]
-
-
-def _constant(value: Any) -> Any:
-    if isinstance(value, CodeType):
-        return _code(value)
-    # A set of names has another order in each process.
-    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)

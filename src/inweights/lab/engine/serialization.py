@@ -63,7 +63,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         one = task.computation
         about = {"name": one.name, "labels": dict(one.labels), "effort": one.effort}
         about |= {"compute": _plain(one.compute), "options": _plain(dict(one.options))}
-        return {"key": task.key, "seed": task.seed, "seeded": one.seeded, **about}
+        about |= {"key": task.key, "seed": task.seed, "seeded": one.seeded}
+        return about | {"sources": dict(task.sources)}
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
     return {
@@ -89,6 +90,7 @@ def to_wire(task: Task) -> dict[str, Any]:
             for m in task.measures
         ],
         "parts": task.parts,
+        "sources": dict(task.sources),
     }
 
 
@@ -127,7 +129,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
             seeded=values["seeded"],
             effort=values["effort"],
         )
-        return ComputeTask(values["key"], computation, values["seed"])
+        return ComputeTask(values["key"], computation, values["seed"], values["sources"])
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     measures = tuple(
@@ -139,7 +141,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     parts = tuple(tuple(one) for one in values["parts"])
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
-    return LearnTask(runs, measures, parts)
+    return LearnTask(runs, measures, parts, values["sources"])
 
 
 def _plain(value: Any) -> Any:

@@ -34,6 +34,7 @@ from inweights.lab.engine.schedule import End
 from inweights.lab.engine.serialization import from_wire
 from inweights.lab.engine.together import build_model, train_runs
 from inweights.lab.grammar.plugins import load_plugins
+from inweights.lab.grammar.sources import check_sources, sources_of
 from inweights.lab.grammar.trial import Measure
 from inweights.lab.store.lease import LostError
 from inweights.lab.store.tables import MODEL_PART, Store
@@ -119,10 +120,13 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
     if isinstance(task, ComputeTask):
         one = task.computation
         options = {**one.options, "seed": task.seed} if one.seeded else one.options
-        store.write(task.key, "table", one.compute(**options))
+        table = one.compute(**options)
+        _check(task)
+        store.write(task.key, "table", table)
         return
     done = 0
     for members in blocks_of(task, device):
+        _check(task)  # by now all worlds are built
         learner = members[0][0].trial.learner
         if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
             _measure(members, task.measures, store, device)
@@ -134,6 +138,12 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
                 _derive(run, world, learner, asked, store)
         done += learner.steps * len(members)
         progress(done)
+
+
+def _check(task: Task) -> None:
+    """Refuse a task whose files or code are not those that its keys were made of."""
+    if task.sources:
+        check_sources(task.sources, task.stands_on)
 
 
 def _stored(task: Task, store: Store) -> bool:
@@ -282,8 +292,11 @@ def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
 
 def _describe(store: Store, run: Run) -> None:
     trial = run.trial
-    about = {name: identity(getattr(trial, name)) for name in ("world", "model", "learner")}
-    store.describe(run.key, {**about, "seed": run.seed})
+    parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}
+    about = {name: identity(part) for name, part in parts.items()} | {"seed": run.seed}
+    if sources := sources_of(parts):
+        about["sources"] = sources
+    store.describe(run.key, about)
 
 
 def _shape(world: World) -> list[Any]:

@@ -13,6 +13,7 @@ from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.sources import sources_of
 from inweights.lab.grammar.trial import Plan
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class Recipe:
 
         Raises:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
+            DataError: A file that the settings name is missing.
         """
         own = self._settings(scale)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
@@ -113,7 +115,19 @@ class Recipe:
         }
         if self.part:
             config["claims"] = list(self.part)
+        if sources := self._sources(settings):
+            config["sources"] = sources
         return settings, chosen, config
+
+    def _sources(self, settings: Config) -> dict[str, str]:
+        """Files and modules of somebody else's that decide the tables."""
+        if self.plan.__module__.startswith("inweights.recipes."):
+            return sources_of(settings)
+        plan = self.plan(settings)
+        trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]
+        measures = [[m.probe, m.options] for m in plan.measures]
+        computed = [[one.compute, one.options] for one in plan.computations]
+        return sources_of([settings, self.plan, self.derive, trials, measures, computed])
 
     def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
         """Return changes of a scale's settings as they are written on the command line."""

@@ -42,16 +42,14 @@ def evaluation(
 
     Returns:
         ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
-        question; ``when`` is ``before`` or ``after``) and ``summary`` (by
-        role; ``thought`` are compositions answered step by step, ``exact`` the share that was right
-        in words). Where there are compositions with both hops: ``gap``
-        (:func:`inweights.lm.compositionality`) and ``layers``
-        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops'). With
-        ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`), ``paired``
-            (by
-        role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under the
-        ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With a forecast: ``forecast``, by
-        its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
+        question; ``when`` is ``before`` or ``after``) and ``summary`` (by role; ``thought`` are
+        compositions answered step by step, ``exact`` the share that was right in words). Where
+        there are compositions with both hops: ``gap`` (:func:`inweights.lm.compositionality`) and
+        ``layers`` (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second
+        hops'). With ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`),
+        ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under
+        the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With a forecast:
+        ``forecast``, by its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
 
     Raises:
         DataError: There are no questions.

@@ -14,6 +14,7 @@ import numpy as np
 from inweights.config import Config, check_size, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
+from inweights.support.content import fingerprint
 from inweights.worlds.families.classics import CLASSICS, classic_edges
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth, check_world
@@ -93,6 +94,10 @@ class Graph(Config, tag_field="kind", tag="graph"):
     paths: bool = False
     idle_tokens: int = 0
     edge_token: bool = False
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return {self.file: fingerprint(self.file)} if self.file else {}
 
     def __post_init__(self) -> None:
         check_size("graph.idle_tokens", self.idle_tokens, least=0)

@@ -8,14 +8,16 @@ itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, digest, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
+from inweights.support.content import fingerprint
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
@@ -62,6 +64,15 @@ class Triples(Config, tag_field="kind", tag="triples"):
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(f"triples: identity is a fraction from 0 to 1, not {self.identity}")
+
+    @property
+    def contents(self) -> dict[str, str]:
+        if not self.path or self.path.startswith("@"):  # those of the package have its version
+            return {}
+        if not self.query and Path(self.path).exists():
+            return {self.path: fingerprint(self.path)}
+        rows = self.read()  # of a database or a data set
+        return {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

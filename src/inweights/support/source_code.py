@@ -1,0 +1,210 @@
+"""Modules of one's own as parsed source: an edited constant, helper or import is another one."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import ConfigError
+from inweights.support.content import fingerprint
+
+__all__ = ["bytecode", "file_of", "hashed", "is_own", "module_sources"]
+
+_LENGTH = 16
+#: Folders of installed packages: of these a package counts as a whole, and not its neighbours.
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+def file_of(module: str) -> Path | None:
+    """Return the source file of a module; none for a script, a notebook, or what has no file.
+
+    Raises:
+        ConfigError: The file was edited after the module was imported.
+    """
+    loaded = sys.modules.get(module)
+    name = getattr(loaded, "__file__", None)
+    if module == "__main__" or loaded is None or not name or not name.endswith(".py"):
+        return None
+    file = Path(name)
+    if not file.is_file():
+        return None
+    # Another loader, such as that of a test runner, may change the code that it loads.
+    if is_own(module, file) and type(getattr(loaded, "__loader__", None)) is SourceFileLoader:
+        _check_loaded(loaded, file)
+    return file
+
+
+def is_own(module: str, file: Path) -> bool:
+    """Whether a module is neither installed, nor Python's, nor the library's."""
+    top = module.partition(".")[0]
+    known = top == "inweights" or top in sys.stdlib_module_names
+    return not known and not {*file.parts} & {*_INSTALLED}
+
+
+def module_sources(file: Path, module: str) -> dict[str, str]:
+    r"""Return the hashes of a module and of those that it imports from its own folder, by path.
+
+    Comments, docstrings and formatting do not count, as the parsed source is hashed.
+
+    Args:
+        file: Its file.
+        module: Its dotted name.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "mine.py").write_text("from helper import scale\n")
+        >>> _ = (folder / "helper.py").write_text("scale = 3  # times\\n")
+        >>> list(module_sources(folder / "mine.py", "mine"))
+        ['mine.py', 'helper.py']
+    """
+    depth = module.count(".") + (file.name == "__init__.py")
+    root = file.parents[depth]
+    # Of installed packages the other packages beside it are not its own.
+    own = file.parents[depth - 1] if root.name in _INSTALLED and depth else root
+    found: dict[str, str] = {}
+    left = [file]
+    while left:
+        path = left.pop()
+        name = path.relative_to(root).as_posix()
+        if name in found:
+            continue
+        found[name], imports = _parsed(str(path), fingerprint(path))
+        if root.name in _INSTALLED and not depth:
+            continue
+        for level, parts in imports:
+            base = path.parents[level - 1] if level else root
+            left += [other for other in _files(base, parts) if own in other.parents]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _parsed(path: str, content: str) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
+    """The hash of a file's parsed source, and what it imports: level and parts of each name."""
+    del content  # with which the file is another one
+    tree = ast.parse(Path(path).read_bytes(), path)
+    imports: list[tuple[int, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [(0, tuple(alias.name.split("."))) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            home = tuple(node.module.split(".")) if node.module else ()
+            imports += [(node.level, (*home, alias.name)) for alias in node.names]
+    kept = [one for one in dict.fromkeys(imports) if one[0] or one[1][0] != "inweights"]
+    return hashed(_dumped(tree)), tuple(kept)
+
+
+def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
+    """The files of a dotted name: its packages on the way, and the module itself."""
+    place = base
+    for part in parts:
+        place = place / part
+        for file in (place / "__init__.py", place.with_suffix(".py")):
+            if file.is_file():
+                yield file
+
+
+def _dumped(node: Any) -> str:
+    """A parsed source as text, the same on every version of Python."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if _is_documented(node):
+        fields["body"] = fields["body"][1:]
+    # What is empty is left out: later versions of Python have fields more.
+    kept = [f"{name}={_dumped(one)}" for name, one in fields.items() if one not in (None, [])]
+    return f"{type(node).__name__}({','.join(kept)})"
+
+
+def _is_documented(node: ast.AST) -> bool:
+    blocks = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None
+
+
+def _check_loaded(module: types.ModuleType, file: Path) -> None:
+    """Refuse a module whose file was edited after its import: it runs what it no longer says.
+
+    Raises:
+        ConfigError: It is.
+    """
+    content = fingerprint(file)
+    if _checked.get(module.__name__) == content:
+        return
+    source = file.read_bytes()
+    tree, held = ast.parse(source), vars(module)
+    said = _codes(compile(source, str(file), "exec", dont_inherit=True))
+    for function in _functions(module):
+        code = said.get(function.__code__.co_qualname)
+        own = function.__code__.co_filename == str(file)
+        if own and (code is None or repr(bytecode(code)) != repr(bytecode(function.__code__))):
+            raise _edited(file)
+    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)]
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                once = isinstance(target, ast.Name) and stored.count(target.id) == 1
+                if once and held.get(target.id, ...) != node.value.value:  # type: ignore[attr-defined]
+                    raise _edited(file)
+    _checked[module.__name__] = content
+
+
+#: Content of the file with which a module was last found to agree.
+_checked: dict[str, str] = {}
+
+
+def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
+    """Functions of a module and methods of its classes, below their decorators."""
+    own = [
+        one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__
+    ]
+    methods = [one for kind in own if isinstance(kind, type) for one in vars(kind).values()]
+    for one in (*own, *methods):
+        function = inspect.unwrap(one) if callable(one) else one
+        if isinstance(function, types.FunctionType):
+            yield function
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return not isinstance(name.ctx, ast.Load)
+
+
+def _edited(file: Path) -> ConfigError:
+    return ConfigError(
+        f"{file.name} was edited after it was imported; start Python again, or reload the module"
+    )
+
+
+def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
+    inner = [one for one in code.co_consts if isinstance(one, types.CodeType)]
+    found = {one.co_qualname: one for one in inner}
+    for one in inner:
+        found |= _codes(one)
+    return found
+
+
+def bytecode(code: types.CodeType) -> list[Any]:
+    """Return what code does, not where it stands: its operations, names and constants."""
+    constants = [
+        bytecode(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts
+    ]
+    return [code.co_code.hex(), list(code.co_names), constants]
+
+
+def _constant(value: Any) -> Any:
+    # A set of names has another order in each process.
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)
+
+
+def hashed(text: str) -> str:
+    """Return the hash of a text, short enough for people."""
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
