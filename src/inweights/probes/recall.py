@@ -12,7 +12,7 @@ import torch
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.training.batches.worlds import Part, as_worlds
-from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.scoring import answer_scores, answers_of
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
@@ -49,14 +49,12 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
-        logits = answer_logits(model, each, part, indices)
         answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
-        among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
-        right = (logits.argmax(-1) == answers).float().mean(1)
-        right_among = (among.argmax(-1) == answers).float().mean(1)
-        said = logits.log_softmax(-1).gather(-1, answers.unsqueeze(-1))
-        losses = -said.squeeze(-1).mean(1)
+        said = answer_scores(model, each, part, indices, allowed)
+        right = (said.predicted == answers).float().mean(1)
+        right_among = (said.predicted_among == answers).float().mean(1)
+        losses = said.loss.mean(1)
         rows.extend(
             {
                 "replica": replica,
