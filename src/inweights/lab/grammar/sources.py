@@ -18,12 +18,37 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.support.content import contents_of
 from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
 
-__all__ = ["check_sources", "differing", "reached", "sources_of"]
+__all__ = ["Outside", "check_sources", "differing", "reached", "sources_of"]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Outside(Config):
+    """A file, a folder or a model that an option of a probe or computation names.
+
+    A plain string counts as it is written; this counts with the content that it stands for.
+
+    Attributes:
+        name: A path, or a model of the hub; what begins with ``@`` comes with a package.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "weights.csv"
+        >>> _ = file.write_text("0.5")
+        >>> list(sources_of({"weights": Outside(name=str(file)), "scale": 2}).values())
+        ['d2cbad71ff333de6']
+    """
+
+    name: str
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return contents_of(self.name)
 
 
 def sources_of(value: Any) -> dict[str, str]:
