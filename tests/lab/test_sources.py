@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 import pytest
 
@@ -351,19 +352,17 @@ def test_a_model_of_the_hub_counts_with_its_revision(
     assert sources_of([Outside(name="no name"), Outside(name="@smollm2")]) == {}
 
 
-def test_a_large_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_read_once(tmp_path: Path) -> None:
     """As long as its state stays; a folder is one question for each of its files."""
     file = tmp_path / "model.safetensors"
     file.write_bytes(b"weights")
     os.utime(file, ns=(10**18, 10**18))  # long ago
-    read: list[object] = []
-    digest_of = hashlib.file_digest
-    monkeypatch.setattr(hashlib, "file_digest", lambda *a: read.append(a) or digest_of(*a))
-    assert fingerprint(tmp_path) == fingerprint(tmp_path)
-    assert len(read) == 1
-    file.write_bytes(b"WEIGHTS")
-    fingerprint(tmp_path)
-    assert len(read) == 2
+    with mock.patch.object(hashlib, "file_digest", wraps=hashlib.file_digest) as read:
+        assert fingerprint(tmp_path) == fingerprint(tmp_path)
+        assert read.call_count == 1
+        file.write_bytes(b"WEIGHTS")
+        fingerprint(tmp_path)
+        assert read.call_count == 2
 
 
 def test_what_the_library_brings_is_no_source() -> None:
