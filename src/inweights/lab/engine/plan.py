@@ -366,7 +366,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, FunctionType):
         name = _name(value)
         if name.startswith("inweights:"):
-            return name
+            return [name, *raised] if (raised := _contents(value)) else name
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
         # Two lambdas of one place have one name.
