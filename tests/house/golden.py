@@ -273,9 +273,9 @@ def items() -> dict[str, Item]:
         found[f"curriculum {name}"] = Item("Curriculum", make, TRAINING)
     found["learner descent"] = Item("Descent", descended)
     found["learner optimum"] = Item("Optimum", solved, GAP * 2**24)
-    looks = {p.__name__: (p, N2V, GRID, FORWARD) for p in ON_GRAPHS}
+    looks: dict[str, Any] = {p.__name__: (p, N2V, GRID, FORWARD) for p in ON_GRAPHS}
     looks |= {p.__name__: (p, GPT, TWO_HOP, FORWARD) for p in ON_TWO_HOPS}
-    for name, (probe, config, world, roundings) in (looks | OTHERS).items():
+    for name, (probe, config, world, roundings) in {**looks, **OTHERS}.items():
         made = partial(of_probe, probe, config, world)
         found[f"probe {name}"] = Item(name, made, roundings)
     return found
