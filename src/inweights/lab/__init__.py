@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         number,
         share,
     )
+    from inweights.lab.grammar.sources import Outside
     from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
     from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
     from inweights.lab.studies.cost import Forecast
@@ -60,6 +61,7 @@ __all__ = [
     "Measure",
     "ModelConfig",
     "Optimum",
+    "Outside",
     "Paper",
     "Plan",
     "Recipe",
@@ -126,6 +128,7 @@ _HOMES = {
         "number",
         "share",
     ),
+    "lab.grammar.sources": ("Outside",),
     "lab.studies.study": ("open_study",),
     "lab.studies.sweep": (
         "Study",

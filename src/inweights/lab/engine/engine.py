@@ -26,6 +26,7 @@ from inweights.runs import (
     RunStore,
     environment,
     read_json,
+    repositories,
     told,
     when,
     write_json,
@@ -158,7 +159,7 @@ def execute(
         if folder.complete:
             make()  # the weights, where they are not there
             return replace(load(recipe, folder), store=effort.store)
-        started = time.monotonic()
+        started, commits = time.monotonic(), repositories()
         work = folder.begin()
         before = _seconds(work)
         try:
@@ -185,7 +186,7 @@ def execute(
             cached=False,
             tables=tables,
             claims=judge_all(recipe, tables, scale, seeds=chosen),
-            environment=environment(),
+            environment=environment(commits),
             plugins=effort.plugins,
             command=tuple(command),
             store=effort.store,
