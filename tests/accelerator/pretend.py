@@ -1,11 +1,11 @@
 """A pretend accelerator: a device of torch that computes on the CPU and is as strict as a GPU.
 
-A tensor on it wraps one on the CPU. What would fail on a GPU is an error: operands on two devices,
-``.numpy()``; and so is what would copy unnoticed, an index or a value of the CPU. What would be slow
+A tensor on it wraps one on the CPU. What fails on a GPU is an error: operands on two devices,
+``.numpy()``; and so is what a GPU copies unnoticed: an index or a value of the CPU. What is slow
 there is counted: kernels, copies, and waits for a number or a shape that the device works out.
 
-A backend is registered for a whole process and for good. So only processes that do nothing else import
-this module; ``test_accelerator.py`` starts them.
+A backend is registered for a whole process and for good, so that only processes that do nothing
+else import this module; ``test_accelerator.py`` starts them.
 """
 
 from __future__ import annotations
@@ -78,22 +78,24 @@ class OnDevice(torch.Tensor):
         return wrapper
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]  # torch's says that it fails
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(func, args, kwargs or {})
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
         return f"{self.held} on '{NAME}'"
 
     def tolist(self) -> Any:
         return self.cpu().tolist()  # torch refuses it for subclasses
 
     @property
-    def data(self) -> torch.Tensor:
+    def data(self) -> Any:
         return self.detach()
 
     @data.setter
-    def data(self, value: OnDevice) -> None:
-        torch.Tensor.data.__set__(self, value)
+    def data(self, value: Any) -> None:
+        vars(torch._C.TensorBase)["data"].__set__(self, value)
         self.held = value.held
 
 
@@ -127,8 +129,9 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     known = {id(tensor.held): tensor for tensor in given}  # what works in place returns its operand
 
     def wrapped(value: Any) -> Any:
-        there = stays and isinstance(value, torch.Tensor)
-        return known.get(id(value)) if id(value) in known else OnDevice(value) if there else value
+        if id(value) in known:
+            return known[id(value)]
+        return OnDevice(value) if stays and isinstance(value, torch.Tensor) else value
 
     return tree_map(wrapped, result)
 
@@ -157,7 +160,7 @@ def _makes_wait(func: Any, args: Any) -> bool:
 def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
     """Do an operation in the precision in which autocast wants it."""
     dtype = torch.get_autocast_dtype(NAME) if low else torch.float32
-    here = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+    key = torch._C.DispatchKey.AutocastPrivateUse1  # type: ignore[attr-defined]
 
     def cast(value: Any) -> Any:
         floats = isinstance(value, torch.Tensor) and value.is_floating_point()
@@ -165,11 +168,11 @@ def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
 
     name, _, overload = name.partition(".")
     operation = getattr(getattr(torch.ops.aten, name), overload or "default")
-    with torch._C._ExcludeDispatchKeyGuard(here):
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
         return operation(*map(cast, args), **tree_map(cast, kwargs))
 
 
-class _Module(backend._DummyBackendModule):  # type: ignore[misc]  # it has no types
+class _Module(backend._DummyBackendModule):
     """What torch asks of ``torch.pretend``."""
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
