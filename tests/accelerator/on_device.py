@@ -15,6 +15,7 @@ from tests.models import test_mamba, test_models, test_one_layer, test_save, tes
 
 import inweights as iw
 from inweights.models import model_names
+from inweights.models.registry import model_kind
 
 __all__ = ["accelerator"]
 
@@ -91,6 +92,11 @@ class OnPretend:
 for case in ModelCase.__subclasses__():
     slow = pytest.mark.slow(type(case.__name__, (OnPretend, case), {}))
     globals()[case.__name__] = slow
+
+
+def test_every_architecture_has_a_case() -> None:
+    cases = {type(case.config) for case in ModelCase.__subclasses__()}
+    assert cases == {model_kind(name) for name in model_names()}
 
 
 @pytest.mark.parametrize("case", ModelCase.__subclasses__())
