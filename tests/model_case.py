@@ -29,6 +29,8 @@ class ModelCase:
     #: Layers whose states decide the logits by themselves; all if empty.
     decisive: ClassVar[tuple[str, ...]] = ()
 
+    #: Where models and tokens are.
+    device: ClassVar[str] = "cpu"
     vocabulary: ClassVar[int] = 11
     seeds: ClassVar[tuple[int, ...]] = (5, 0, 9)
     #: Rates of the replicas, by optimizer; low enough that descent is stable, as otherwise it
@@ -55,13 +57,14 @@ class ModelCase:
         )
 
     def build(self, *seeds: int) -> Model:
-        return self.config.build(
+        model: Model = self.config.build(
             vocabulary=self.vocabulary, seeds=seeds or self.seeds, candidates=self.candidates
         )
+        return model.to(self.device)
 
-    @staticmethod
-    def tokens(*shape: int) -> Tensor:
-        return torch.randint(11, shape, generator=torch.Generator().manual_seed(sum(shape)))
+    def tokens(self, *shape: int) -> Tensor:
+        drawn = torch.randint(11, shape, generator=torch.Generator().manual_seed(sum(shape)))
+        return drawn.to(self.device)
 
     def test_every_parameter_starts_with_the_replica_axis(self) -> None:
         model = self.build()
@@ -74,10 +77,10 @@ class ModelCase:
     def test_candidates_and_columns_are_inverse(self) -> None:
         model = self.build()
         assert set(self.candidates) <= set(model.candidates.tolist())
-        columns = torch.full((self.vocabulary,), -1)
+        columns = [-1] * self.vocabulary
         for column, token in enumerate(model.candidates.tolist()):
             columns[token] = column
-        assert torch.equal(model.column, columns)
+        assert model.column.tolist() == columns
 
     @torch.no_grad()
     def test_shapes_of_logits(self) -> None:
@@ -99,7 +102,7 @@ class ModelCase:
             batch = pack(groups)
             apart = torch.cat([model(group).flatten(1, 2) for group in groups], dim=1)
             torch.testing.assert_close(model(batch), apart, atol=1e-6, rtol=1e-5)
-            at = torch.tensor([5, 0, 13])
+            at = torch.tensor([5, 0, 13], device=self.device)
             torch.testing.assert_close(model(batch, at=at), apart[:, at], atol=1e-6, rtol=1e-5)
 
     @torch.no_grad()
@@ -131,7 +134,8 @@ class ModelCase:
         assert len(set(model.layer_names)) == len(model.layer_names) >= 2
         last = model.hidden(batch)
         assert tuple(last) == model.layer_names
-        some, at = [model.layer_names[-1], model.layer_names[0]], torch.tensor([4, 1])
+        some = [model.layer_names[-1], model.layer_names[0]]
+        at = torch.tensor([4, 1], device=self.device)
         chosen = model.hidden(batch, layers=some, at=at)
         assert list(chosen) == some
         for name, state in everything.items():
@@ -213,7 +217,7 @@ class ModelCase:
             assert pattern.shape[:2] == (3, 4)
             assert pattern.shape[3:] == (5, 5)
             assert pattern.min() >= 0
-            torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
+            torch.testing.assert_close(pattern.sum(-1), torch.ones_like(pattern[..., 0]))
             assert not pattern.triu(1).any()
             torch.testing.assert_close(own[layer], pattern)
             torch.testing.assert_close(short[layer], pattern[..., :3, :3], atol=1e-6, rtol=1e-5)

@@ -114,8 +114,9 @@ def answers_among(
 ) -> Bool[torch.Tensor, "R K"]:
     """Return which candidates answer some statement of ``role``."""
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
+    columns = model.column.cpu()
     for row, world in zip(allowed, worlds, strict=True):
         statements = getattr(world, part)
         answers = np.unique([statements.answer(int(i))[0] for i in statements.with_role(role)])
-        row[model.column[torch.from_numpy(answers)].cpu()] = True
+        row[columns[torch.from_numpy(answers)]] = True
     return allowed.to(model.column.device).expand(model.replicas, -1)

@@ -126,6 +126,7 @@ class StateFile(Generic[S]):
         """
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
+        tensors = {name: value.cpu() for name, value in tensors.items()}
         for name, frames in state.tables.items():
             tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
@@ -162,12 +163,12 @@ class StateFile(Generic[S]):
         try:
             with open_file(self.path):  # else a pipe in its place keeps who reads it waiting
                 pass
-            with safe_open(self.path, framework="pt", device=str(device)) as file:
+            with safe_open(self.path, framework="pt") as file:
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
                 raise DamagedError(self.path, "its content is not what was written")
-            named = {name: tensors.pop(name) for name in self.kind.tensors}
+            named = {name: tensors.pop(name).to(device) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(self.path, str(error)) from None
         if about["key"] != self.key:
@@ -180,7 +181,7 @@ class StateFile(Generic[S]):
             total=about["total"],
             **named,
             optimizer={
-                name.removeprefix(_OPTIMIZER): tensor
+                name.removeprefix(_OPTIMIZER): tensor.to(device)
                 for name, tensor in tensors.items()
                 if name.startswith(_OPTIMIZER)
             },
@@ -217,4 +218,4 @@ def _as_tensor(table: pl.DataFrame) -> Tensor:
 
 
 def _as_table(tensor: Tensor) -> pl.DataFrame:
-    return pl.read_ipc(BytesIO(tensor.cpu().numpy().tobytes()))
+    return pl.read_ipc(BytesIO(tensor.numpy().tobytes()))

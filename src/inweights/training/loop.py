@@ -182,8 +182,9 @@ def train(
                 going = state.stopped < 0
                 recorded = state.total % every == 0
                 if recorded:
-                    _record(losses, going, phase, state)
-                    diverged = going & ~losses.isfinite().cpu()
+                    seen = losses.cpu()  # once: a GPU waits for each copy
+                    _record(seen, going, phase, state)
+                    diverged = going & ~seen.isfinite()
                     state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
