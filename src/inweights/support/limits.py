@@ -232,14 +232,24 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
         return file.read()
 
 
-def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:
+def read_text(
+    path: Path, *, error: type[InweightsError] = DataError, most: int | None = None
+) -> str:
     """Return the text of a file, without the mark that some programs put before it.
+
+    Args:
+        path: The file.
+        error: What is raised.
+        most: Bytes that it may have, where the memory is not the limit.
 
     Raises:
         InweightsError: The file cannot be read, is too large, or is not text in UTF-8.
     """
     check_file(path, error=error)
     try:
+        size = path.stat().st_size
+        if most is not None and size > most:
+            raise error(f"{path} has {written(size)}; such a file has at most {written(most)}")
         return path.read_text(encoding="utf-8-sig")
     except OSError as why:
         raise error(f"cannot read {path}: {why.strerror}") from None
