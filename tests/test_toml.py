@@ -60,7 +60,6 @@ def test_what_is_refused_is_not_parsed(tmp_path, unparsed, name) -> None:
     "words",
     [
         ("sweep", FILE),
-        ("plan", "demo/two-hop", "--out", "p", "--config", FILE),
         ("run", "demo/two-hop", "--config", FILE),
     ],
 )
