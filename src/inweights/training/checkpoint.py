@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +20,7 @@ from torch import Tensor
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 from inweights.support.limits import open_file
+from inweights.support.publish import publish_file
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -132,17 +130,10 @@ class StateFile(Generic[S]):
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
         about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
-        partial = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.partial")
+        content = save({k: v.contiguous() for k, v in tensors.items()}, metadata)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
-                file.write(save({k: v.contiguous() for k, v in tensors.items()}, metadata))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path)
+            publish_file(self.path, content)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
             raise WriteError(
                 f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
                 "before it is kept"

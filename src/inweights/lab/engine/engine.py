@@ -32,6 +32,7 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
+from inweights.support.links import within
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
@@ -84,9 +85,8 @@ class Outcome:
         from inweights.lab.store.tables import Store
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
-        root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
-        store = Store(self.store or root / "store")
+        store = Store(self.store or within(self.folder.root, "store"))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 
