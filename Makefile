@@ -16,10 +16,10 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz metrics check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics check format bench coverage docs clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # --- the environment: stamps in .venv, made again when pyproject.toml or constraints.txt change
 
@@ -72,6 +72,12 @@ test-slow: $(VENV)/.stamp ## tests that take longer
 
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
+
+test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kernels and threads
+	@$(BIN)/python -m tests.house.cpus
+
+test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
+	@$(PYTHON) -m tests.house.pythons
 
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.

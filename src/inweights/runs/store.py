@@ -54,7 +54,7 @@ class RunStore:
         What can be no recipe's name, such as a path from elsewhere, has none.
         """
         parts = name.split("/")
-        if len(parts) == 2 and not {"", ".", ".."} & set(parts):
+        if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
             yield from self._found([within(self.root, name)])
 
     def __iter__(self) -> Iterator[RunFolder]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from inweights.config import Config
 from inweights.errors import ConfigError
@@ -184,7 +183,10 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
         return [[repr(key), _content(one, what, seen)] for key, one in value.items()]
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, np.ndarray) or type(value).__module__.partition(".")[0] == "torch":
+    np: Any = sys.modules.get("numpy")  # whoever has an array has loaded it; 'list' has not
+    if np and (
+        isinstance(value, np.ndarray) or type(value).__module__.partition(".")[0] == "torch"
+    ):
         with_bytes = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
         return hashed(f"{with_bytes.dtype}{with_bytes.shape}{with_bytes.tobytes().hex()}")
     if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__name__"):

@@ -83,12 +83,12 @@ def build_optimizer(
         groups = [{"params": [parameter], "weight_decay": 0.0}]
     optimizer = _of_kind(groups, settings[0])
 
-    def decay(*_: object) -> None:
+    def before(*_: object) -> None:
         for group, values, share in apart:
             values.mul_(1.0 - optimizer.param_groups[group]["lr"] * share)
 
     if apart:
-        optimizer.register_step_pre_hook(decay)
+        optimizer.register_step_pre_hook(before)
     return optimizer
 
 
