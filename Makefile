@@ -83,7 +83,8 @@ test-pythons: ## the fast tier on every Python here, with pinned and with newest
 # it again. SEED draws other cases.
 SEED := 0
 
-fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200 edits, --seconds
+fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 kills, 200 edits, --seconds
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.relations --seed $(SEED)
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
