@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics mutants check format bench coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -129,6 +129,27 @@ board: $(VENV)/.base ## bring the runs on this disk, and their pictures, to the 
 	@$(BIN)/inweights verify --onto results/board-cpu.json --markdown > docs/board.md.partial
 	@mv docs/board.md.partial docs/board.md
 	@$(BIN)/python docs/_ext/pictures.py
+
+records: $(VENV)/.stamp ## write what follows from the recipes: index, records of the tests; RECIPE= is timed anew
+	@$(BIN)/python -m inweights.recipes.catalogue.index
+	@test -z "$(RECIPE)" || $(BIN)/python -m inweights.recipes.catalogue.minutes $(RECIPE)
+	@$(BIN)/python -m tests.recipes.stated
+	@INWEIGHTS_WRITE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
+
+# Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
+release: ## build wheel and sdist, check them, and run the demo from each in a fresh environment
+	@rm -rf dist
+	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && \
+	  $(PYTHON) -m venv $$place/tools && \
+	  $$place/tools/bin/python -m pip install --quiet build twine && \
+	  $$place/tools/bin/python -m build --outdir dist . && \
+	  $$place/tools/bin/python -m twine check --strict dist/* && \
+	  for file in dist/*.whl dist/*.tar.gz; do \
+	    echo "== $$file" && $(PYTHON) -m venv --clear $$place/fresh && \
+	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $(TORCH) && \
+	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $$file && \
+	    (cd $$place && INWEIGHTS_RUNS=$$place/runs fresh/bin/inweights demo --fresh) || exit 1; \
+	  done
 
 clean: ## remove builds and caches; the environment and the runs stay
 	@rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
