@@ -53,10 +53,10 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
         among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
-        right = (logits.argmax(-1) == answers).float().mean(1)
-        right_among = (among.argmax(-1) == answers).float().mean(1)
+        right = (logits.argmax(-1) == answers).float().mean(1).tolist()
+        right_among = (among.argmax(-1) == answers).float().mean(1).tolist()
         said = logits.log_softmax(-1).gather(-1, answers.unsqueeze(-1))
-        losses = -said.squeeze(-1).mean(1)
+        losses, choices = (-said.squeeze(-1).mean(1)).tolist(), allowed.sum(1).tolist()
         rows.extend(
             {
                 "replica": replica,
@@ -64,10 +64,10 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
                 "role": role,
                 "distribution": distribution,
                 "statements": len(indices),
-                "accuracy": float(right[replica]),
-                "accuracy_among": float(right_among[replica]),
-                "chance": 1.0 / int(allowed[replica].sum()),
-                "loss": float(losses[replica]),
+                "accuracy": right[replica],
+                "accuracy_among": right_among[replica],
+                "chance": 1.0 / choices[replica],
+                "loss": losses[replica],
             }
             for replica in range(model.replicas)
         )
