@@ -61,6 +61,10 @@ class Linear(Layer):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
+        if self.weight.shape[1] == 1 and self.bias is not None:
+            # The gradient of one input is a product of a matrix and a vector, which a linear algebra
+            # library rounds otherwise for one replica than for several.
+            return torch.addcmul(self.bias.unsqueeze(1), x, self.weight)
         if self.bias is None:
             return torch.bmm(x, self.weight)
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight)
