@@ -62,8 +62,8 @@ class Linear(Layer):
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
         if self.weight.shape[1] == 1 and self.bias is not None:
-            # The gradient of one input is a product of a matrix and a vector, which a linear algebra
-            # library rounds otherwise for one replica than for several.
+            # The gradient of one input is a product of a matrix and a vector, which libraries of
+            # linear algebra round otherwise for one replica than for several.
             return torch.addcmul(self.bias.unsqueeze(1), x, self.weight)
         if self.bias is None:
             return torch.bmm(x, self.weight)
