@@ -20,8 +20,7 @@ from inweights.lab import Plan
 from inweights.lab.engine import executors
 from inweights.lab.engine.bare_cluster import bare
 from inweights.lab.engine.cluster import Ray
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.executors import choose_executor
+from inweights.lab.engine.collect import Effort, choose_executor, collect
 from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +102,7 @@ def test_a_cluster_of_this_process(home, tmp_path) -> None:
     assert seen[-1] >= 3 * 600
     store = Store(tmp_path / "a")
     assert len(store.listed()) == 3 * 2 + 2
-    mine = collect(good, range(3), store, Effort(executor=refuse))
+    mine = collect(good, range(3), store, Effort(executor=Refuses()))
     assert same(mine, collect(good, range(3), Store(tmp_path / "b")))
 
 
@@ -120,8 +119,9 @@ def test_another_version_of_ray_begins_as_it_does(home) -> None:
             assert begin("as it is") == "as it is"
 
 
-def refuse(job: object, schedule: object) -> None:
-    raise AssertionError("work that was done is done again")
+class Refuses:
+    def run(self, job: object, schedule: object) -> None:
+        raise AssertionError("work that was done is done again")
 
 
 @pytest.mark.slow

@@ -17,9 +17,8 @@ from inweights.cli import main
 from inweights.errors import ConfigError, RunError
 from inweights.lab.engine import task
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.engine.serialization import to_wire
 from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]

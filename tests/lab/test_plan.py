@@ -19,8 +19,8 @@ import torch
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Measure, Plan, Trial
 from inweights.lab.engine import group_size
+from inweights.lab.engine.job import from_wire, sendable, to_wire
 from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
-from inweights.lab.engine.serialization import from_wire, sendable, to_wire
 from inweights.lab.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init

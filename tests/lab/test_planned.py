@@ -21,10 +21,9 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 from inweights.cli import main
 from inweights.lab.engine import planned, task
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.planned import open_plan, work, write_plan
 from inweights.lab.engine.schedule import Schedule
-from inweights.lab.engine.serialization import to_wire
 from inweights.lab.store.tables import Store
 from inweights.training.checkpoint import Checkpoint
 
@@ -104,16 +103,17 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeyp
     assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
     deadline = time.monotonic() + 60
 
-    def processes(job: Job, schedule: Schedule) -> None:
-        while schedule.left:
-            assert time.monotonic() < deadline
-            if one := schedule.take():
-                line = json.dumps(msgspec.to_builtins(to_wire(one)))
-                schedule.ended(one, task.attempt_sent(job, line, print))
-            else:
-                time.sleep(0.02)
+    class Others:
+        def run(self, job: Job, schedule: Schedule) -> None:
+            while schedule.left:
+                assert time.monotonic() < deadline
+                if one := schedule.take():
+                    line = json.dumps(msgspec.to_builtins(to_wire(one)))
+                    schedule.ended(one, task.attempt_sent(job, line, print))
+                else:
+                    time.sleep(0.02)
 
-    monkeypatch.setattr(planned, "choose_executor", lambda *_: processes)
+    monkeypatch.setattr(planned, "choose_executor", lambda *_: Others())
     assert work(open_plan(made.place, lease=0.6)).done == 2
     assert not made.store.files.names("leases")
 

@@ -237,11 +237,12 @@ def test_a_damaged_manifest(run, store, known, capsys, content) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"seconds": "x"}', b"[" * 100_000])
 def test_a_damaged_clock(store, content) -> None:
-    def stop(*_args: object) -> None:
-        raise KeyboardInterrupt
+    class Stops:
+        def run(self, *_: object) -> None:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(store=store, effort=Effort(executor=stop))  # type: ignore[arg-type]
+        make(store=store, effort=Effort(executor=Stops()))
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     assert make(store=store, effort=Effort(executor=SameProcess())).seconds < 100

@@ -85,8 +85,8 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, 
     class Loses:
         """An executor whose first table is gone when it is done."""
 
-        def __call__(self, job, schedule) -> None:
-            SameProcess()(job, schedule)
+        def run(self, job, schedule) -> None:
+            SameProcess().run(job, schedule)
             damage(files(store)[0])
 
     with pytest.raises(FolderError, match="is missing or damaged; the same command again"):

@@ -19,8 +19,8 @@ import msgspec
 
 from inweights.errors import ConfigError, RunError
 from inweights.lab.engine.bare_cluster import bare
-from inweights.lab.engine.executors import PAUSE
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.executors import PAUSE, seldom
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 from inweights.lab.store.tables import LEASE
@@ -46,7 +46,7 @@ class Ray:
     jobs: int = 1
     gpus: float = 1.0
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    def run(self, job: Job, schedule: Schedule) -> None:
         ray = _import()
         address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
         if address:  # other machines: no lock of a file tells whether their processes live
@@ -143,8 +143,6 @@ class _Driver:
 
     def _hand_out(self) -> None:
         """Keep twice as many tasks waiting as the cluster has CPUs: it may grow at any time."""
-        from inweights.lab.engine.serialization import to_wire
-
         room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
         while len(self.running) < room and (task := self.schedule.take()):
             line = msgspec.json.encode(to_wire(task)).decode()
@@ -175,7 +173,6 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
     from ray.experimental.internal_kv import _internal_kv_put
 
     from inweights.lab.engine.task import attempt_sent
-    from inweights.lab.engine.worker import seldom
 
     def report(step: int) -> None:
         _internal_kv_put(key, str(step), namespace=steps)

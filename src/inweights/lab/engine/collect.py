@@ -9,16 +9,18 @@ from pathlib import Path
 import polars as pl
 
 from inweights.config import check_size
-from inweights.lab.engine.executors import Executor, choose_executor
-from inweights.lab.engine.job import Job, open_store
+from inweights.errors import ConfigError
+from inweights.lab.engine.executors import Executor, Processes, SameProcess
+from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
 from inweights.lab.engine.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.divergence import tell_divergence
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.tables import MODEL_PART, Store
+from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress
 
-__all__ = ["Effort", "collect"]
+__all__ = ["Effort", "choose_executor", "collect"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,39 @@ class Effort:
             from inweights.models.devices import check_device
 
             check_device(self.device)
+
+
+def choose_executor(
+    on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
+) -> Executor:
+    """Return who does the tasks.
+
+    Args:
+        on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
+        jobs: Processes on this machine.
+        tasks: What is to be done; those of a plan, which any process finds, if left out.
+        plugins: Modules of others that tasks may name; any if left out.
+
+    Raises:
+        ConfigError: There is no such place, or it could not find what the tasks name.
+    """
+    if on and on != "ray" and not on.startswith("ray://"):
+        raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
+    if launched_by_torchrun():
+        from inweights.lab.engine.ranks import leader
+
+        if on:
+            raise ConfigError("torchrun starts the processes of one task; leave out --on")
+        if (first := leader()) is not None:
+            return first
+    if on:
+        from inweights.lab.engine.cluster import Ray
+
+        check_sendable(tasks or (), plugins)
+        return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
+    if tasks is not None and (len(tasks) < 2 or not all(sendable(t, plugins) for t in tasks)):
+        jobs = 1
+    return Processes(jobs) if jobs > 1 else SameProcess()
 
 
 def collect(
@@ -131,9 +166,10 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    schedule = Schedule(tasks, effort.progress, before, busy, open_store(job).leases.free)
+    free = open_store(job).leases.free
+    schedule = Schedule(tasks, effort.progress, before, busy=busy, free=free)
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
-    executor(job, schedule)
+    executor.run(job, schedule)
     store.tidy()
     schedule.finish()
 

@@ -19,10 +19,9 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import FolderError, InweightsError
-from inweights.lab.engine.job import Job, open_store
+from inweights.lab.engine.job import Job, from_wire, open_store
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import Failure
-from inweights.lab.engine.serialization import from_wire
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE
 

@@ -10,18 +10,16 @@ from __future__ import annotations
 import random
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 
 import msgspec
 
-from inweights.errors import ConfigError, InweightsError
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.executors import choose_executor
-from inweights.lab.engine.job import installed_version
+from inweights.errors import ConfigError
+from inweights.lab.engine.collect import Effort, choose_executor
+from inweights.lab.engine.executors import Leased
+from inweights.lab.engine.job import check_sendable, from_wire, installed_version, to_wire
 from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.engine.plan_files import ABOUT, INDEX, About, Entry, Planned, Status, part_name
 from inweights.lab.engine.schedule import Failure, Schedule
-from inweights.lab.engine.serialization import check_sendable, from_wire, to_wire
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE, Store
@@ -110,8 +108,8 @@ def work(
         jobs: Processes of this worker.
         device: Where models live.
         threads: Threads of each process.
-        progress: Called with updates done, all updates, and what is being done; of the part that
-            this worker is at.
+        progress: Called with updates done, all updates, and what is being done; of the parts that
+            this worker has read.
         on_failure: Called with what failed.
 
     Raises:
@@ -129,31 +127,32 @@ def work(
         planned.job, device=device, threads=threads, plugins=planned.about.plugins
     )
 
-    def do(tasks: Sequence[Task], busy: float | None) -> list[Task]:
-        tasks = list(_left(tasks, planned))
-        if not tasks:
-            return []
-        schedule = Schedule(tasks, progress, busy=busy, free=planned.store.leases.free)
-        choose_executor("", jobs, tasks)(job, schedule)
-        for failure in schedule.failures:
-            planned.set_aside(failure)
-            if on_failure:
-                on_failure(failure)
-        return schedule.skipped
+    def set_aside(failure: Failure) -> None:
+        planned.set_aside(failure)
+        if on_failure:
+            on_failure(failure)
 
-    first = random.SystemRandom().randrange(max(1, planned.about.parts))
-    skipped: list[Task] = []
-    try:
-        for step in range(planned.about.parts):
-            tasks = list(planned.tasks((first + step) % planned.about.parts))
-            middle = random.SystemRandom().randrange(max(1, len(tasks)))
-            skipped += do(tasks[middle:] + tasks[:middle], None)
-        do(skipped, job.lease / 10)
-    finally:  # stopped: its processes are gone, and the others need not wait
-        with suppress(InweightsError, OSError):
-            planned.store.leases.give_back()
+    schedule = Schedule(
+        (),
+        progress,
+        busy=job.lease / 10,
+        free=planned.store.leases.free,
+        more=_blocks(planned),
+        on_failure=set_aside,
+    )
+    Leased(choose_executor("", jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()
     return planned.status()
+
+
+def _blocks(planned: Planned) -> Iterator[list[Task]]:
+    """What is left of each file of tasks; each worker begins at another place."""
+    parts = planned.about.parts
+    first = random.SystemRandom().randrange(max(1, parts))
+    for step in range(parts):
+        tasks = list(planned.tasks((first + step) % parts))
+        middle = random.SystemRandom().randrange(max(1, len(tasks)))
+        yield list(_left(tasks[middle:] + tasks[:middle], planned))
 
 
 def _left(tasks: Sequence[Task], planned: Planned) -> Iterator[Task]:
