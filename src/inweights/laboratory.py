@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.grammar.verdict import ClaimResult
-from inweights.lab.store.boards import kept, read_board
-from inweights.lab.studies.comparison import compare
+from inweights.lab.studies.boards import compare, kept, read_board
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
@@ -152,7 +151,7 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
     Where it ran with more seeds, counted from the same first one, that run is taken; and of each
     claim the verdict with the most seeds, where :func:`settle` added some.
     """
-    from inweights.lab.studies.looks import standing
+    from inweights.lab.studies.settle import standing
 
     return standing(get_recipe(recipe), scale, RunStore(runs))
 
@@ -301,7 +300,7 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
     from inweights.lab.engine.engine import load, refresh
-    from inweights.lab.studies.looks import of_folder
+    from inweights.lab.studies.settle import of_folder
 
     if home.startswith(_STUDY):
         from inweights.lab.studies.study import study_recipe

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab.engine import group_size, plan, task
+from inweights.lab.engine import plan, task, together
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute, refresh
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
@@ -51,7 +51,7 @@ def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
     whole = list(trained)
     trained.clear()
-    monkeypatch.setattr(group_size, "MAX_BYTES", 1)
+    monkeypatch.setattr(together, "MAX_BYTES", 1)
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
     assert set(trained) == {1}
     assert max(whole) >= 4

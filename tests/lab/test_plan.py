@@ -18,7 +18,7 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Measure, Plan, Trial
-from inweights.lab.engine import group_size
+from inweights.lab.engine import together
 from inweights.lab.engine.job import from_wire, sendable, to_wire
 from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
 from inweights.lab.engine.together import build_model
@@ -89,15 +89,15 @@ def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> N
     }
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, answer)
-    monkeypatch.setattr(group_size, "build_model", build)
-    monkeypatch.setattr(group_size, "time", Mock(perf_counter=partial(next, count())))
-    assert group_size.group_size(four(), "cuda") == sizes[-1]
+    monkeypatch.setattr(together, "build_model", build)
+    monkeypatch.setattr(together, "time", Mock(perf_counter=partial(next, count())))
+    assert together.group_size(four(), "cuda") == sizes[-1]
     assert built == sizes
 
 
 @pytest.mark.gpu
 def test_groups_are_measured_on_a_gpu() -> None:
-    assert 1 <= group_size.group_size(four(), "cuda") <= 4
+    assert 1 <= together.group_size(four(), "cuda") <= 4
 
 
 def test_only_what_is_missing_is_a_task() -> None:

@@ -7,7 +7,7 @@ from tests.lab.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.schedule import ATTEMPTS, End, Schedule, halves
+from inweights.lab.engine.schedule import ATTEMPTS, End, Failure, Schedule, halves
 
 
 def tasks(recipe, seeds):
@@ -120,10 +120,11 @@ def test_further_tasks_are_read_when_none_waits(group) -> None:
             read.append(len(part.runs))
             yield [part]
 
-    failed = []
+    failed: list[Failure] = []
     schedule = Schedule([], more=blocks(), on_failure=failed.append)
     assert (schedule.left, read) == (1, [])
     first = schedule.take()
+    assert first
     assert (first, schedule.left, read) == (halves(group)[0], 2, [2])
     schedule.ended(first, End("failed", message="no"))
     assert failed == schedule.failures

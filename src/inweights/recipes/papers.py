@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from inweights.config import Config, decode, load_toml
+from inweights.lab.grammar.claim import Judged
 from inweights.lab.grammar.recipe import Paper, Recipe, Tables
 from inweights.lab.grammar.recipe_file import read_recipe
-from inweights.lab.grammar.score import Judged
 from inweights.lab.grammar.trial import Plan
 
 __all__ = ["PaperEntry", "papers", "recipe"]

@@ -48,9 +48,9 @@ def plan(
     from inweights.cli import console
     from inweights.lab.engine.plan import check_plan
     from inweights.lab.engine.planned import write_plan
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import parse_seeds
     from inweights.recipes import get_recipe
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     chosen = get_recipe(recipe)
@@ -100,7 +100,7 @@ def work(
     from inweights.config import check_size
     from inweights.lab.engine.planned import open_plan
     from inweights.lab.engine.planned import work as do
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
     planned = open_plan(plan, lease)

@@ -18,7 +18,7 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.engine.engine import Outcome
     from inweights.lab.grammar.verdict import ClaimResult
-    from inweights.lab.studies.comparison import Comparison
+    from inweights.lab.studies.boards import Comparison
     from inweights.runs import RunFolder
 
 __all__ = ["compared", "exported", "outcome", "runs"]

@@ -1,26 +1,33 @@
-"""Has what is missing of a plan made, by whoever does the work, and puts the tables together."""
+"""Has what is missing of a plan made, puts its tables together, and opens models that were kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from inweights.config import check_size
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
-from inweights.lab.engine.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
+from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.divergence import tell_divergence
-from inweights.lab.grammar.trial import Plan
+from inweights.lab.grammar.trial import Plan, Trial
+from inweights.lab.grammar.verdict import tell_divergence
 from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress
 
-__all__ = ["Effort", "choose_executor", "collect"]
+if TYPE_CHECKING:
+    from inweights.lab.grammar.claim import Value
+    from inweights.models.base import Model
+    from inweights.worlds.world import World
+
+__all__ = ["Effort", "KeptModel", "choose_executor", "collect", "kept_models"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,3 +205,76 @@ def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
 def _labels(group: Iterable[Asked]) -> pl.DataFrame:
     frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
     return pl.concat(frames, how="diagonal_relaxed")
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """One trained model of a run, with what it was trained on.
+
+    Attributes:
+        labels: Those of its trial.
+        seed: Its root seed.
+        run: Its run.
+        store: Where its weights are.
+    """
+
+    labels: Mapping[str, Value]
+    seed: int
+    run: Run
+    store: Store
+
+    @cached_property
+    def world(self) -> World:
+        """The world that it learnt, with its seed."""
+        return self.run.trial.world.build(self.seed)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, one replica, on the CPU."""
+        from inweights.lab.engine.together import open_model
+
+        return open_model(self.store, self.run)
+
+    def __repr__(self) -> str:
+        about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
+        return f"KeptModel({', '.join(about)})"
+
+
+def kept_models(
+    trials: Sequence[Trial],
+    seeds: Sequence[int],
+    store: Store,
+    version: int = 1,
+    where: Mapping[str, Value] | None = None,
+) -> list[KeptModel]:
+    """Return the kept models of trials, in their order, seed by seed.
+
+    Args:
+        trials: Of a plan.
+        seeds: Root seeds of every trial.
+        store: Where the weights are.
+        version: The recipe's.
+        where: Values of labels, and ``seed``; all models if left out.
+
+    Raises:
+        FolderError: The weights of some were not kept.
+        ConfigError: No trial has such a label.
+    """
+    labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
+    for name in where or {}:
+        if name not in labels:
+            raise unknown_name("label", name, labels)
+    found: list[KeptModel] = []
+    for trial in trials:
+        runs = asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        for run in runs:
+            about = {**trial.labels, "seed": run.seed}
+            if all(about.get(name) == value for name, value in (where or {}).items()):
+                found.append(KeptModel(trial.labels, run.seed, run, store))
+    lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
+    if lacking:
+        raise FolderError(
+            f"the weights of {lacking} of {len(found)} runs were not kept, or are damaged; run it "
+            "again with --keep-models (in Python, keep_models=True)"
+        )
+    return found

@@ -16,11 +16,10 @@ import polars as pl
 
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.grammar.divergence import tell_divergence
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.sources import differing
-from inweights.lab.grammar.verdict import ALPHA, ClaimResult, alpha_of, judge, unjudged
+from inweights.lab.grammar.verdict import ClaimResult, alpha_of, judge, tell_divergence, unjudged
 from inweights.runs import (
     RunFolder,
     RunStore,
@@ -31,10 +30,10 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
+from inweights.support.intervals import ALPHA
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.kept import KeptModel
+    from inweights.lab.engine.collect import Effort, KeptModel
 
 __all__ = [
     "Outcome",
@@ -79,7 +78,7 @@ class Outcome:
             FolderError: The weights were not kept, or are damaged.
             ConfigError: No trial has such a label.
         """
-        from inweights.lab.engine.kept import kept_models
+        from inweights.lab.engine.collect import kept_models
         from inweights.lab.store.tables import Store
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)

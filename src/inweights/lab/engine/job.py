@@ -19,10 +19,10 @@ import msgspec
 from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
-from inweights.lab.grammar.plugins import module_of
 from inweights.lab.grammar.trial import Computation, Measure, Trial
 from inweights.lab.store.tables import Store
 from inweights.runs import environment
+from inweights.support.plugins import module_of
 
 __all__ = [
     "Job",

@@ -24,7 +24,7 @@ from inweights.lab.engine.job import Job, check_sendable, from_wire, to_wire
 from inweights.lab.engine.plan import LearnTask, Run
 from inweights.lab.engine.task import use_threads
 from inweights.lab.engine.together import build_model, train_runs
-from inweights.lab.grammar.plugins import load_plugins
+from inweights.support.plugins import load_plugins
 from inweights.training.shards import Shards
 
 if TYPE_CHECKING:

@@ -16,9 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.lab.engine.group_size import group_size
 from inweights.lab.engine.job import Job, from_wire, installed_version, open_store
-from inweights.lab.engine.kept import open_model
 from inweights.lab.engine.plan import (
     MODEL,
     RECORDS,
@@ -30,14 +28,14 @@ from inweights.lab.engine.plan import (
     measure_key,
 )
 from inweights.lab.engine.schedule import End
-from inweights.lab.engine.together import build_model, train_runs
-from inweights.lab.grammar.plugins import load_plugins
+from inweights.lab.engine.together import build_model, group_size, open_model, train_runs
 from inweights.lab.grammar.sources import check_sources, sources_of
 from inweights.lab.grammar.trial import Measure
 from inweights.lab.store.lease import LostError
 from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.support.plugins import load_plugins
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.training.shards import Shards

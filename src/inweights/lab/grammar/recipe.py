@@ -5,7 +5,8 @@ A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from inweights.lab.grammar.trial import Plan
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds"]
+__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
@@ -50,7 +51,7 @@ class Recipe:
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        part: Last parts of its claims' names, if it is a part of a recipe (:mod:`.looks`).
+        part: Last parts of its claims' names, if it is a part of a recipe.
     """
 
     name: str
@@ -251,6 +252,17 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     if min(chosen) < 0 or max(chosen) >= 2**63:
         raise ConfigError(f"seeds are from 0 to 2^63 - 1, not {min(chosen)} to {max(chosen)}")
     return tuple(chosen)
+
+
+def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
+
+    Example:
+        >>> split_ours(["gpt.model", "Rates are ours."])
+        (['gpt.model'], ['Rates are ours.'])
+    """
+    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
+    return names, [one for one in ours if one not in names]
 
 
 def _names(scales: Mapping[str, Any]) -> str:

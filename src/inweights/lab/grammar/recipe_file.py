@@ -12,10 +12,9 @@ from typing import Any, Literal, TypeVar
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, Judged
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Paper, Recipe, Tables
-from inweights.lab.grammar.score import Judged
 from inweights.lab.grammar.trial import Plan
 
 __all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]

@@ -18,10 +18,9 @@ from msgspec import structs
 
 from inweights.config import Config, decode, load_toml, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.score import Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.sweep import Study
 

@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.kept import KeptModel, kept_models
+from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import choose_seeds
-from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.store.tables import Store
 from inweights.lab.studies.cost import Forecast, forecast

@@ -1,4 +1,4 @@
-"""Quantiles of Student's t, in plain Python: verdicts are shown without a statistics library.
+"""Student's intervals of means, in plain Python: verdicts are shown without a statistics library.
 
 For a whole number of degrees of freedom the distribution is a finite sum (Abramowitz and Stegun,
 26.7.3 and 26.7.4); for many of them its quantile is an expansion about the normal one (26.7.5).
@@ -9,11 +9,48 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
-__all__ = ["quantile"]
+__all__ = ["ALPHA", "interval", "quantile"]
 
+#: Share of true means that an interval may miss.
+ALPHA = 0.05
 #: Degrees of freedom from which the expansion is exact to ten digits.
 _MANY = 200
+
+
+def interval(
+    values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
+) -> tuple[float, float, float]:
+    """Return mean, low and high of the Student interval of the mean of ``values``.
+
+    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so that
+    cutting drops no value that it could have: the coverage stays what it was.
+
+    Args:
+        values: One number a replicate.
+        alpha: Share of true means that the interval may miss.
+        bounds: Least and largest value that a mean can have.
+
+    Example:
+        >>> mean, low, high = interval([1.0, 2.0, 3.0])
+        >>> mean, round(low, 2), round(high, 2)
+        (2.0, -0.48, 4.48)
+        >>> interval([0.9, 1.0, 1.0], bounds=(0.0, 1.0))[2]
+        1.0
+    """
+    import numpy as np
+
+    sample = np.asarray(values, dtype=float)
+    mean = float(sample.mean())
+    if len(sample) < 2:
+        return mean, mean, mean
+    half = quantile(len(sample) - 1, alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    low, high = mean - half, mean + half
+    if bounds:
+        # Rounding may push a mean of ones beyond one.
+        low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
+    return mean, low, high
 
 
 @lru_cache(maxsize=4096)
