@@ -87,7 +87,6 @@ def run(
         seeds=seeds,
         overrides=overrides,
         store=RunStore(runs),
-        fresh=fresh,
         effort=Effort(
             device=device,
             jobs=jobs,
@@ -96,10 +95,11 @@ def run(
             progress=progress,
             on=on,
             store=store,
+            fresh=fresh,
+            keep_models=keep_models,
+            command=tuple(command),
         ),
         publish=_publish,
-        command=command,
-        keep_models=keep_models,
     )
 
 
@@ -122,19 +122,18 @@ def forecast(
         ConfigError: A name, a scale or an override does not fit.
     """
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.plan import check_plan
     from inweights.lab.studies.cost import forecast as look_ahead
 
-    effort = Effort(device=device, jobs=jobs, store=store)  # refuses what there is not
+    effort = Effort(
+        device=device, jobs=jobs, store=store, keep_models=keep_models, progress=progress
+    )
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
-    check_plan(plan)
-    return look_ahead(
-        plan, numbers, effort.open_store(RunStore(runs).root), version=chosen.version,
-        device=device, jobs=jobs, keep_models=keep_models, progress=progress,
-    )  # fmt: skip
+    plan.check()
+    place = effort.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, effort, version=chosen.version)
 
 
 def _publish(outcome: Outcome, folder: Path) -> None:

@@ -25,7 +25,7 @@ from inweights.lab import Plan
 from inweights.lab.engine.cluster import Ray
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.executors import Executor, Leased, Processes, SameProcess
-from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.ranks import Leader, joined
 from inweights.lab.store.tables import Store
 
@@ -53,7 +53,7 @@ def drive(way: str, folder: str, words: str) -> None:
         say(json.dumps([done, total]))
 
     if way == "Leased":
-        work(open_plan(f"{folder}/plan", LEASE), progress=progress, on_failure=say)
+        work(Planned(f"{folder}/plan", LEASE), progress=progress, on_failure=say)
         return
     ways: dict[str, Executor] = {
         "SameProcess": SameProcess(),
@@ -220,7 +220,7 @@ class TestLeased(ExecutorCase):
 
 def test_every_way_of_running_tasks_is_held_to_the_contract() -> None:
     modules = [import_module(f"inweights.lab.engine.{name}")
-               for name in ("executors", "cluster", "ranks", "planned")]  # fmt: skip
+               for name in ("executors", "cluster", "ranks", "plan_files")]  # fmt: skip
     ways = {
         one
         for module in modules

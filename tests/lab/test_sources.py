@@ -17,9 +17,9 @@ from inweights.config import digest
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Computation, Measure, Paper, Plan, Trial
 from inweights.lab.engine.job import from_wire, to_wire
-from inweights.lab.engine.plan import LearnTask, asked_of, plain, tasks_of
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import work_on
-from inweights.lab.grammar.sources import reached, sources_of
+from inweights.lab.grammar.sources import plain, reached, sources_of
 from inweights.lab.store.tables import Store
 
 MINE = '''

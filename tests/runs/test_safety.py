@@ -252,7 +252,7 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", denied)
         with pytest.raises(RunError, match="Permission denied"):
-            make(store=store, fresh=True, effort=Effort(progress=stop))
+            make(store=store, effort=Effort(fresh=True, progress=stop))
 
 
 def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:

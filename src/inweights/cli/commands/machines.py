@@ -46,8 +46,7 @@ def plan(
         Where results go, if not below the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.plan import check_plan
-    from inweights.lab.engine.planned import write_plan
+    from inweights.lab.engine.plan_files import write_plan
     from inweights.lab.grammar.recipe import parse_seeds
     from inweights.recipes import get_recipe
     from inweights.support.plugins import load_plugins
@@ -57,7 +56,7 @@ def plan(
     changes = chosen.changes(scale, set)
     settings, roots, _ = chosen.resolve(scale, parse_seeds(seeds) if seeds else None, changes)
     made = chosen.plan(settings)
-    check_plan(made)
+    made.check()
     words = ["inweights", "run", recipe, "--scale", scale, *choices(seeds, changes, plugin)]
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
@@ -98,12 +97,12 @@ def work(
     """
     from inweights.cli import console
     from inweights.config import check_size
-    from inweights.lab.engine.planned import open_plan
-    from inweights.lab.engine.planned import work as do
+    from inweights.lab.engine.plan_files import Planned
+    from inweights.lab.engine.plan_files import work as do
     from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
-    planned = open_plan(plan, lease)
+    planned = Planned(plan, lease)
     load_plugins(planned.about.plugins)
     if retry:
         planned.forgive()
@@ -129,8 +128,8 @@ def status(plan: str, /, *, json: Json = False) -> int:
         Folder or address of the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.planned import open_plan
+    from inweights.lab.engine.plan_files import Planned
 
-    planned = open_plan(plan)
+    planned = Planned(plan)
     console.status(planned, planned.status(), json=json)
     return 0

@@ -45,6 +45,10 @@ class Effort:
         store: Folder or address (``s3://bucket/folder``) of the tables of single runs; ``store``
             in the folder of all runs if left out.
         executor: Does the tasks; by default processes, or this one where there is one job.
+        fresh: Whether what is stored is made again; weights that were kept are kept again.
+        keep_models: Whether the trained weights are stored, too; runs that were trained without
+            are trained again.
+        command: Words of the command that makes a run again, if it is not ``inweights run``.
 
     Raises:
         ConfigError: The machine has no such device, or a number cannot be.
@@ -58,6 +62,9 @@ class Effort:
     on: str = ""
     store: str = ""
     executor: Executor | None = None
+    fresh: bool = False
+    keep_models: bool = False
+    command: tuple[str, ...] = ()
 
     def open_store(self, runs: str | Path) -> Store:
         """Return where the tables of single runs are kept.
@@ -116,8 +123,6 @@ def collect(
     effort: Effort | None = None,
     *,
     version: int = 1,
-    fresh: bool = False,
-    keep_models: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Make what is missing of a plan, and return its tables, by name.
 
@@ -130,16 +135,14 @@ def collect(
         store: Where the tables of single runs are kept.
         effort: Who does the work, and with what.
         version: The recipe's.
-        fresh: Whether what is stored is made again; weights that were kept are kept again.
-        keep_models: Whether the trained weights are stored, too.
 
     Raises:
         InweightsError: What tasks raised. The others were done and are stored; the same call again
             tries those alone.
     """
     effort = effort or Effort()
-    work = asked_of(plan, seeds, version, keep_models=keep_models)
-    if fresh:
+    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
+    if effort.fresh:
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ import polars as pl
 from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.grammar.claim import Value
-from inweights.lab.grammar.recipe import Recipe
+from inweights.lab.grammar.recipe import Recipe, Tables
 from inweights.lab.grammar.sources import differing
-from inweights.lab.grammar.verdict import ClaimResult, alpha_of, judge, tell_divergence, unjudged
+from inweights.lab.grammar.verdict import ClaimResult, alpha_of, judge, tell_divergence
 from inweights.runs import (
     RunFolder,
     RunStore,
@@ -37,12 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Outcome",
+    "Publish",
     "execute",
     "judge_all",
     "load",
     "refresh",
-    "unjudged_all",
 ]
+
+#: Adds figures and a page to the folder of a run.
+Publish = Callable[["Outcome", Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,12 +61,12 @@ class Outcome:
     seeds: tuple[int, ...]
     settings: Mapping[str, Any]
     overrides: tuple[str, ...]
-    seconds: float
     folder: RunFolder
-    cached: bool
-    tables: Mapping[str, pl.DataFrame]
-    claims: tuple[ClaimResult, ...]
     environment: Mapping[str, Any]
+    seconds: float = 0.0
+    cached: bool = False
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    claims: tuple[ClaimResult, ...] = ()
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     store: str = ""
@@ -95,11 +98,8 @@ def execute(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     store: RunStore | None = None,
-    fresh: bool = False,
     effort: Effort | None = None,
-    publish: Callable[[Outcome, Path], None] | None = None,
-    command: Sequence[str] = (),
-    keep_models: bool = False,
+    publish: Publish | None = None,
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
@@ -111,27 +111,22 @@ def execute(
         seeds: Number of replicates, or their seeds, if not the recipe's.
         overrides: Changes of settings, ``key=value`` or a mapping.
         store: Where runs are kept.
-        fresh: Whether all of it is made again.
-        effort: Who does the work, and with what.
+        effort: Who does the work, with what, and what is made again or kept.
         publish: Called with the outcome and the folder before it is sealed, to add figures and a
             page.
-        command: Words of the command that makes this run again, if it is not ``inweights run``.
-        keep_models: Whether the trained weights are stored, too, for :meth:`Outcome.models`; runs
-            that were trained without are trained again.
 
     Raises:
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
     from inweights.lab.engine.collect import Effort, collect
-    from inweights.lab.engine.plan import check_plan
 
     effort = effort or Effort()
     store = store or RunStore()
     changes = recipe.changes(scale, overrides)
     settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
-    if folder.complete and not folder.leftovers and not fresh and not keep_models:
+    if folder.complete and not (folder.leftovers or effort.fresh or effort.keep_models):
         return replace(load(recipe, folder), store=effort.store)
 
     _tell_changes(store, recipe.name, config)
@@ -142,55 +137,61 @@ def execute(
             effort.progress(0, 1, "waiting for another process that makes this run")
 
     with folder.held(waiting):
-        if fresh:
+        if effort.fresh:
             folder.discard()
         folder.recover()
-        if folder.complete and not keep_models:
+        if folder.complete and not effort.keep_models:
             return replace(load(recipe, folder), store=effort.store)
         with _fitting(recipe, changes):
             plan = recipe.plan(settings)
-        check_plan(plan)
-        make = partial(
-            collect, plan, chosen, effort.open_store(store.root), effort,
-            version=recipe.version, fresh=fresh, keep_models=keep_models,
-        )  # fmt: skip
+        plan.check()
+        place = effort.open_store(store.root)
+        make = partial(collect, plan, chosen, place, effort, version=recipe.version)
         if folder.complete:
             make()  # the weights, where they are not there
             return replace(load(recipe, folder), store=effort.store)
-        started = time.monotonic()
-        work = folder.begin()
-        before = _seconds(work)
-        try:
-            with _fitting(recipe, changes):
-                tables = make()
-        except (ConfigError, DataError):
-            folder.discard()  # it asks for what does not exist
-            raise
-        except BaseException:
-            folder.check()
-            write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
-            raise
-        folder.check()
-        with _fitting(recipe, changes):
-            tables |= recipe.derive(tables) if recipe.derive else {}
-        outcome = Outcome(
+        blank = Outcome(
             recipe=recipe,
             scale=scale,
             seeds=chosen,
             settings=config["settings"],
             overrides=changes,
-            seconds=round(before + time.monotonic() - started, 2),
             folder=folder,
-            cached=False,
-            tables=tables,
-            claims=judge_all(recipe, tables, scale, seeds=chosen),
             environment=environment(),
             plugins=effort.plugins,
-            command=tuple(command),
+            command=effort.command,
             store=effort.store,
         )
-        _write(outcome, work, publish)
-        folder.seal()
+        return _fill(blank, make, publish)
+
+
+def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -> Outcome:
+    """Have the tables of a run made, judge it, and write its folder."""
+    recipe, folder = blank.recipe, blank.folder
+    started = time.monotonic()
+    work = folder.begin()
+    before = _seconds(work)
+    try:
+        with _fitting(recipe, blank.overrides):
+            tables = make()
+    except (ConfigError, DataError):
+        folder.discard()  # it asks for what does not exist
+        raise
+    except BaseException:
+        folder.check()
+        write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
+        raise
+    folder.check()
+    with _fitting(recipe, blank.overrides):
+        tables |= recipe.derive(tables) if recipe.derive else {}
+    outcome = replace(
+        blank,
+        seconds=round(before + time.monotonic() - started, 2),
+        tables=tables,
+        claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
+    )
+    _write(outcome, work, publish)
+    folder.seal()
     return outcome
 
 
@@ -266,24 +267,15 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
     about = read_json(folder.path / "outcome.json", _About)
     return Outcome(
         recipe=recipe,
-        scale=about.scale,
-        seeds=about.seeds,
-        settings=about.settings,
-        overrides=about.overrides,
-        seconds=about.seconds,
         folder=folder,
         cached=True,
         tables=folder.tables(),
-        claims=(),
         environment=read_json(folder.path / "environment.json", dict[str, Any]),
-        plugins=about.plugins,
-        command=about.command,
+        **msgspec.structs.asdict(about),
     )
 
 
-def refresh(
-    recipe: Recipe, folder: RunFolder, publish: Callable[[Outcome, Path], None] | None = None
-) -> Outcome:
+def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
     """Judge a complete run again, and draw it again, with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
@@ -306,30 +298,23 @@ def refresh(
 
 def judge_all(
     recipe: Recipe,
-    tables: Mapping[str, pl.DataFrame] | None,
+    tables: Mapping[str, pl.DataFrame],
     scale: str,
     *,
     seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; without tables none is, and at ``smoke`` numbers are shown.
+    """Judge every claim of a recipe; at ``smoke`` numbers are shown.
 
     Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
     that a claim asks for and that are not there leave it without a verdict, and say so: a long run
     is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
     """
-    if tables is None:
-        return unjudged_all(recipe, f"no run at scale '{scale}' yet")
     targets = scale != "smoke"
     more = tuple(seeds[:1]) == (recipe.first_seed,)
     alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
     return tuple(
         judge(c, tables, alpha=alpha, targets=targets, strict=False) for c in recipe.claims
     )
-
-
-def unjudged_all(recipe: Recipe, why: str) -> tuple[ClaimResult, ...]:
-    """Return the claims of a recipe without a verdict."""
-    return tuple(unjudged(claim, why) for claim in recipe.claims)
 
 
 _CLOCK = "clock.json"
@@ -347,18 +332,10 @@ class _About(msgspec.Struct):
     command: tuple[str, ...] = ()
 
 
-def _write(outcome: Outcome, work: Path, publish: Callable[[Outcome, Path], None] | None) -> None:
-    about = {
-        "recipe": outcome.recipe.name,
-        "scale": outcome.scale,
-        "seeds": outcome.seeds,
-        "settings": outcome.settings,
-        "overrides": outcome.overrides,
-        "seconds": outcome.seconds,
-        "plugins": outcome.plugins,
-        "command": outcome.command,
-        "claims": [to_dict(claim) for claim in outcome.claims],
-    }
+def _write(outcome: Outcome, work: Path, publish: Publish | None) -> None:
+    about: dict[str, Any] = {"recipe": outcome.recipe.name}
+    about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
+    about["claims"] = [to_dict(claim) for claim in outcome.claims]
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)

@@ -97,6 +97,7 @@ def settle(
         if told:
             told(done, total, what)
 
+    words = ("verify", recipe.name, "--scale", scale, "--settle")
     timed = replace(effort, progress=heed)
     whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
     now = standing(recipe, scale, store) or whole
@@ -117,10 +118,8 @@ def settle(
                 why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
                 return Settled(now, count, before, left, why)
             began = time.monotonic()
-            look = execute(
-                part, scale, seeds=2 * count, store=store, effort=timed, publish=publish,
-                command=("verify", recipe.name, "--scale", scale, "--settle"),
-            )  # fmt: skip
+            asked = replace(timed, command=words)
+            look = execute(part, scale, seeds=2 * count, store=store, effort=asked, publish=publish)
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
             return Settled(now, count, before, left, why)

@@ -111,12 +111,15 @@ class Study:
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
         with shown(progress) as told:
-            tables = collect(
-                self.plan, seeds, self.store, keep_models=keep_models,
-                effort=Effort(
-                    device=device, jobs=jobs, plugins=tuple(plugins), progress=told, on=on
-                ),
-            )  # fmt: skip
+            effort = Effort(
+                device=device,
+                jobs=jobs,
+                plugins=tuple(plugins),
+                progress=told,
+                on=on,
+                keep_models=keep_models,
+            )
+            tables = collect(self.plan, seeds, self.store, effort)
         names = list(dict.fromkeys(look.name for look in self.plan.measures))
         if len(names) == 1:
             return tables[names[0]]
@@ -129,9 +132,8 @@ class Study:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
-        return forecast(
-            self.plan, seeds, self.store, device=device, jobs=jobs, keep_models=keep_models
-        )
+        effort = Effort(device=device, jobs=jobs, keep_models=keep_models)
+        return forecast(self.plan, seeds, self.store, effort)
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the models of a study that was run with ``keep_models=True``.
