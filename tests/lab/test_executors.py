@@ -53,7 +53,7 @@ def drive(way: str, folder: str, words: str) -> None:
         say(json.dumps([done, total]))
 
     if way == "Leased":
-        work(Planned(f"{folder}/plan", LEASE), progress=progress, on_failure=say)
+        work(Planned(f"{folder}/plan", LEASE), Effort(progress=progress), on_failure=say)
         return
     ways: dict[str, Executor] = {
         "SameProcess": SameProcess(),

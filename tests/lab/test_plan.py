@@ -22,10 +22,10 @@ from inweights.lab.engine import together
 from inweights.lab.engine.job import from_wire, sendable, to_wire
 from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, tasks_of
 from inweights.lab.engine.together import build_model
-from inweights.lab.grammar.sources import plain
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init
 from inweights.probes import accuracy, graph_recall, margins
+from inweights.support.sources import plain
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
 from inweights.worlds import Graph, TwoHop
 from inweights.worlds.world import World
@@ -136,7 +136,7 @@ def test_measures_go_by_what_they_do() -> None:
 def test_own_functions_go_by_their_code_in_every_process() -> None:
     """Names in a set have another order in each process; a key has not."""
     script = (
-        "from inweights.lab.grammar.sources import plain\n"
+        "from inweights.support.sources import plain\n"
         "from inweights.config import digest\n"
         "def probe(model, worlds, kind='a'):\n"
         "    return kind in {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}\n"

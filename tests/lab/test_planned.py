@@ -20,7 +20,7 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
 from inweights.lab.engine import plan_files, task
-from inweights.lab.engine.collect import collect
+from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.schedule import Schedule
@@ -129,7 +129,7 @@ def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work(made, progress=stop)
+        work(made, Effort(progress=stop))
     assert list(made.store.leases.live()) == [made.index()[0].key]
 
 
@@ -293,7 +293,7 @@ def worker(place: str, lease: str, steps: str = "inf") -> None:
         if done > float(steps):
             threading.Event().wait()
 
-    work(Planned(place, float(lease)), progress=progress)
+    work(Planned(place, float(lease)), Effort(progress=progress))
 
 
 WORKER = "tests.lab.test_planned:worker"
@@ -339,7 +339,7 @@ def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, 
     assert states()
     assert made.status().done == 0
     seen: list[int] = []
-    work(Planned(bucket, lease=1.0), progress=lambda done, *_: seen.append(done))
+    work(Planned(bucket, lease=1.0), Effort(progress=lambda done, *_: seen.append(done)))
     assert min(seen) > 2 * 100  # of two replicas: it did not begin at 0
     plan = TRAININGS.plan(settings)
     mine = collect(plan, range(2), made.store)

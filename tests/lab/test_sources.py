@@ -19,8 +19,8 @@ from inweights.lab import Computation, Measure, Paper, Plan, Trial
 from inweights.lab.engine.job import from_wire, to_wire
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import work_on
-from inweights.lab.grammar.sources import plain, reached, sources_of
 from inweights.lab.store.tables import Store
+from inweights.support.sources import plain, reached, sources_of
 
 MINE = '''
 """Things of one's own."""

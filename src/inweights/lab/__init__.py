@@ -107,12 +107,7 @@ _HOMES = {
     "lab.studies.cost": ("Forecast",),
     "lab.engine.collect": ("KeptModel",),
     "support.plugins": ("load_plugins",),
-    "lab.grammar.recipe": (
-        "SCALES",
-        "Paper",
-        "Recipe",
-        "parse_seeds",
-    ),
+    "lab.grammar.recipe": ("SCALES", "Paper", "Recipe", "parse_seeds"),
     "lab.grammar.recipe_file": ("read_recipe",),
     "lab.grammar.claim": (
         "Claim",
@@ -127,30 +122,12 @@ _HOMES = {
         "share",
     ),
     "lab.studies.study": ("open_study",),
-    "lab.studies.sweep": (
-        "Study",
-        "grid",
-    ),
-    "lab.grammar.trial": (
-        "Computation",
-        "Measure",
-        "Plan",
-        "Trial",
-    ),
-    "lab.grammar.verdict": (
-        "VERDICTS",
-        "ClaimResult",
-        "Verdict",
-        "judge",
-    ),
+    "lab.studies.sweep": ("Study", "grid"),
+    "lab.grammar.trial": ("Computation", "Measure", "Plan", "Trial"),
+    "lab.grammar.verdict": ("VERDICTS", "ClaimResult", "Verdict", "judge"),
     "support.intervals": ("interval",),
     "models.configs": ("ModelConfig",),
-    "training.learner": (
-        "Curriculum",
-        "Descent",
-        "Learner",
-        "Optimum",
-    ),
+    "training.learner": ("Curriculum", "Descent", "Learner", "Optimum"),
     "worlds.registry": ("WorldConfig",),
 }
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
-__all__ = ["ALPHA", "interval", "quantile"]
+__all__ = ["ALPHA", "alpha_of", "interval", "quantile"]
 
 #: Share of true means that an interval may miss.
 ALPHA = 0.05
@@ -51,6 +51,21 @@ def interval(
         # Rounding may push a mean of ones beyond one.
         low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
     return mean, low, high
+
+
+def alpha_of(seeds: int, stated: int) -> float:
+    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
+
+    More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
+
+    Example:
+        >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
+        [0.95, 0.9917, 0.9958]
+    """
+    if seeds <= stated:
+        return ALPHA
+    look = 1 + math.ceil(math.log2(seeds / stated))
+    return ALPHA / (look * (look + 1))
 
 
 @lru_cache(maxsize=4096)

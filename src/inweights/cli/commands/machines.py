@@ -97,6 +97,7 @@ def work(
     """
     from inweights.cli import console
     from inweights.config import check_size
+    from inweights.lab.engine.collect import Effort
     from inweights.lab.engine.plan_files import Planned
     from inweights.lab.engine.plan_files import work as do
     from inweights.support.plugins import load_plugins
@@ -107,13 +108,8 @@ def work(
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        done = do(
-            planned,
-            jobs=jobs or console.cores(device, "cpu"),
-            device=device,
-            threads=threads,
-            progress=progress,
-        )
+        jobs = jobs or console.cores(device, "cpu")
+        done = do(planned, Effort(device=device, jobs=jobs, threads=threads, progress=progress))
     console.status(planned, done, json=json)
     return int(done.failed > 0)
 

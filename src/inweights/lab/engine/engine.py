@@ -18,8 +18,7 @@ from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import Recipe, Tables
-from inweights.lab.grammar.sources import differing
-from inweights.lab.grammar.verdict import ClaimResult, alpha_of, judge, tell_divergence
+from inweights.lab.grammar.verdict import ClaimResult, judge, tell_divergence
 from inweights.runs import (
     RunFolder,
     RunStore,
@@ -30,7 +29,8 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
-from inweights.support.intervals import ALPHA
+from inweights.support.intervals import ALPHA, alpha_of
+from inweights.support.sources import differing
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort, KeptModel

@@ -37,7 +37,6 @@ from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE, Store
-from inweights.support.progress import Progress
 
 __all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
 
@@ -275,11 +274,7 @@ def write_plan(
 
 def work(
     planned: Planned,
-    *,
-    jobs: int = 1,
-    device: str = "cpu",
-    threads: int = 1,
-    progress: Progress | None = None,
+    effort: Effort | None = None,
     on_failure: Callable[[Failure], None] | None = None,
 ) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
@@ -289,26 +284,22 @@ def work(
 
     Args:
         planned: The plan.
-        jobs: Processes of this worker.
-        device: Where models live.
-        threads: Threads of each process.
-        progress: Called with updates done, all updates, and what is being done; of the parts that
-            this worker has read.
+        effort: Device, processes and threads of this worker; its progress is that of the parts of
+            the plan that the worker has read.
         on_failure: Called with what failed.
 
     Raises:
-        ConfigError: This machine has another version of the library than the plan, or no such
-            device; or a number cannot be.
+        ConfigError: This machine has another version of the library than the plan.
         WriteError: The store takes nothing.
     """
-    Effort(device=device, jobs=jobs, threads=threads)  # refuses what cannot be
+    effort = effort or Effort()
     if planned.about.version != (here := installed_version()):
         raise ConfigError(
             f"{planned.place} was planned with inweights {planned.about.version}, and this "
             f"machine has {here}; install that version everywhere"
         )
     job = msgspec.structs.replace(
-        planned.job, device=device, threads=threads, plugins=planned.about.plugins
+        planned.job, device=effort.device, threads=effort.threads, plugins=planned.about.plugins
     )
 
     def set_aside(failure: Failure) -> None:
@@ -318,13 +309,13 @@ def work(
 
     schedule = Schedule(
         (),
-        progress,
+        effort.progress,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),
         on_failure=set_aside,
     )
-    Leased(choose_executor("", jobs, None), planned.store).run(job, schedule)
+    Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()
     return planned.status()
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -21,21 +20,20 @@ from inweights.lab.engine.plan import (
     MODEL,
     RECORDS,
     ComputeTask,
-    LearnTask,
     Run,
     Task,
     at_the_end,
     measure_key,
 )
 from inweights.lab.engine.schedule import End
-from inweights.lab.engine.together import build_model, group_size, open_model, train_runs
-from inweights.lab.grammar.sources import check_sources, sources_of
+from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
 from inweights.lab.store.lease import LostError
 from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.support.plugins import load_plugins
+from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.training.shards import Shards
@@ -45,7 +43,6 @@ __all__ = [
     "Joint",
     "attempt",
     "attempt_sent",
-    "blocks_of",
     "look",
     "use_threads",
     "work_on",
@@ -54,8 +51,6 @@ __all__ = [
 Progress = Callable[[int], None]
 #: Has other processes train runs that this one trains meanwhile, each its share.
 Joint = Callable[[Sequence[Run]], AbstractContextManager[Shards]]
-#: A run, the keys of what is stored of it, and its world.
-Member = tuple[Run, tuple[str, ...], World]
 
 
 def attempt(
@@ -157,18 +152,6 @@ def _stored(task: Task, store: Store) -> bool:
 
 def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
-
-
-def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
-    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
-    shapes: dict[str, list[Member]] = {}
-    for run, parts in zip(task.runs, task.parts, strict=True):
-        world = run.trial.world.build(run.seed)
-        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
-    for members in shapes.values():
-        size = group_size([(run, world) for run, _, world in members], device)
-        for start in range(0, len(members), size):
-            yield members[start : start + size]
 
 
 def _train(
@@ -302,23 +285,6 @@ def _describe(store: Store, run: Run) -> None:
     if sources := sources_of(parts):
         about["sources"] = sources
     store.describe(run.key, about)
-
-
-def _shape(world: World) -> list[Any]:
-    return [
-        len(world.vocabulary),
-        digest(world.outputs.tolist()),
-        *(
-            [
-                part.role_names,
-                part.roles.tolist(),
-                part.prompt_ends.tolist(),
-                part.answer_ends.tolist(),
-                part.out_of_distribution.tolist(),
-            ]
-            for part in (world.facts, world.queries)
-        ),
-    ]
 
 
 @contextmanager

@@ -9,15 +9,16 @@ and the batch: groups are doubled while a run's share of a step falls.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from msgspec.structs import replace
 from torch.nn import Parameter
 
+from inweights.config import digest
 from inweights.errors import ConfigError
-from inweights.lab.engine.plan import Run
+from inweights.lab.engine.plan import LearnTask, Run
 from inweights.lab.store.tables import Store
 from inweights.models.base import Model
 from inweights.models.model_config import Init, ModelConfig
@@ -27,7 +28,9 @@ from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
 __all__ = [
+    "Member",
     "best_size",
+    "blocks_of",
     "brief",
     "build_model",
     "capacity",
@@ -46,6 +49,8 @@ SHARE = 0.8
 GAIN = 0.9
 #: Steps that are measured, after as many that are not.
 STEPS = 5
+#: A run, the keys of what is stored of it, and its world.
+Member = tuple[Run, tuple[str, ...], World]
 
 
 def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
@@ -105,6 +110,35 @@ def open_model(store: Store, run: Run) -> Model:
     # A model of one's own need not be registered: the trial has the class of its config.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
     return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
+
+
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
+    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
+    shapes: dict[str, list[Member]] = {}
+    for run, parts in zip(task.runs, task.parts, strict=True):
+        world = run.trial.world.build(run.seed)
+        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
+    for members in shapes.values():
+        size = group_size([(run, world) for run, _, world in members], device)
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
+
+
+def _shape(world: World) -> list[Any]:
+    return [
+        len(world.vocabulary),
+        digest(world.outputs.tolist()),
+        *(
+            [
+                part.role_names,
+                part.roles.tolist(),
+                part.prompt_ends.tolist(),
+                part.answer_ends.tolist(),
+                part.out_of_distribution.tolist(),
+            ]
+            for part in (world.facts, world.queries)
+        ),
+    ]
 
 
 def group_size(members: Sequence[tuple[Run, World]], device: str) -> int:

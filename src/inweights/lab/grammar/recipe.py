@@ -8,19 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
-from inweights.lab.grammar.sources import sources_of
 from inweights.lab.grammar.trial import Plan
+from inweights.support.sources import sources_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
+__all__ = ["SCALES", "Code", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
@@ -140,6 +140,24 @@ class Recipe:
         return self.scales[scale]
 
 
+class Code(TypedDict):
+    """What the code of a recipe says, in keyword arguments.
+
+    Attributes:
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale, or of all.
+        plan: Makes the plan from the settings.
+        derive: Computes further tables from the measured ones, for claims and figures.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
+    """
+
+    scales: Mapping[str, Config]
+    seeds: int | Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    derive: NotRequired[Callable[[Tables], Tables] | None]
+    version: NotRequired[int]
+
+
 @dataclass(frozen=True)
 class Paper:
     """What the recipes and claims of one paper share.
@@ -170,33 +188,25 @@ class Paper:
         title: str,
         place: str = "",
         summary: str = "",
-        scales: Mapping[str, Config],
-        seeds: int | Mapping[str, int],
-        plan: Callable[[Any], Plan],
         claims: Sequence[Claim] = (),
         figures: Sequence[Figure] = (),
-        derive: Callable[[Tables], Tables] | None = None,
         ours: Sequence[str] = (),
-        version: int = 1,
+        **code: Unpack[Code],
     ) -> Recipe:
-        """Return a recipe of the paper.
-
-        A number of seeds is that of all scales.
-        """
+        """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
+        about: dict[str, Any] = {**code}
+        if isinstance(code["seeds"], int):
+            about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
         return Recipe(
             name=f"{self.source}/{name}",
             title=title,
             paper=self.title,
             place=place,
             summary=summary,
-            scales=scales,
-            seeds=dict.fromkeys(scales, seeds) if isinstance(seeds, int) else seeds,
-            plan=plan,
             claims=tuple(claims),
             figures=tuple(figures),
-            derive=derive,
             ours=tuple(ours),
-            version=version,
+            **about,
         )
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "VERDICTS",
     "ClaimResult",
     "Verdict",
-    "alpha_of",
     "diverged_runs",
     "judge",
     "tally",
@@ -130,21 +129,6 @@ def judge(
     verdict = _verdict(target, spans[worst])
     needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
     return _result(claim, verdict, needed=needed, **result)
-
-
-def alpha_of(seeds: int, stated: int) -> float:
-    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
-
-    More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
-
-    Example:
-        >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
-        [0.95, 0.9917, 0.9958]
-    """
-    if seeds <= stated:
-        return ALPHA
-    look = 1 + math.ceil(math.log2(seeds / stated))
-    return ALPHA / (look * (look + 1))
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:

@@ -164,8 +164,8 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.engine.task import blocks_of, look, use_threads
-    from inweights.lab.engine.together import brief, build_model
+    from inweights.lab.engine.task import look, use_threads
+    from inweights.lab.engine.together import blocks_of, brief, build_model
     from inweights.training import train
 
     members = next(blocks_of(task))
