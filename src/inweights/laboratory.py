@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.lab.engine.outcome import compare, kept, read_board
 from inweights.lab.grammar.verdict import ClaimResult
-from inweights.lab.studies.boards import compare, kept, read_board
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.settle import Settled
@@ -254,7 +254,7 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    from inweights.lab.engine.engine import refresh
+    from inweights.lab.engine.outcome import refresh
 
     store = RunStore(runs)
     if name.startswith(_STUDY):
@@ -298,7 +298,7 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
-    from inweights.lab.engine.engine import load, refresh
+    from inweights.lab.engine.outcome import load, refresh
     from inweights.lab.studies.settle import of_folder
 
     if home.startswith(_STUDY):

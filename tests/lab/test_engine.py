@@ -14,7 +14,8 @@ import pytest
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.lab.engine import plan, task, together
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.engine import execute, refresh
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import refresh
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.grammar.recipe import parse_seeds
 from inweights.lab.store.tables import Store

@@ -53,7 +53,9 @@ def drive(way: str, folder: str, words: str) -> None:
         say(json.dumps([done, total]))
 
     if way == "Leased":
-        work(Planned(f"{folder}/plan", LEASE), Effort(progress=progress), on_failure=say)
+        status = work(Planned(f"{folder}/plan", LEASE), Effort(progress=progress))
+        for why in status.failures.values():
+            say(why.message)
         return
     ways: dict[str, Executor] = {
         "SameProcess": SameProcess(),

@@ -13,7 +13,7 @@ import inweights.report.figures.draw
 from inweights.errors import ConfigError
 from inweights.lab import judge
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.engine import judge_all
+from inweights.lab.engine.outcome import judge_all
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.store.tables import Store

@@ -33,7 +33,8 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import load
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm import FineTune
 from inweights.lm.model.data import Example

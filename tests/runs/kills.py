@@ -35,7 +35,8 @@ from inweights.errors import InweightsError
 from inweights.lab import Recipe
 from inweights.lab.engine import task
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import Outcome, execute, refresh
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import Outcome, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 

@@ -17,8 +17,9 @@ from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab import Paper, computed
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
+from inweights.lab.engine.outcome import load
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
 

@@ -17,8 +17,9 @@ from inweights import recipes
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, refresh
+from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
+from inweights.lab.engine.outcome import refresh
 from inweights.lab.store.tables import Store
 from inweights.report.pages.export import write_export
 from inweights.runs import RunStore

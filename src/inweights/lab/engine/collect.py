@@ -74,6 +74,11 @@ class Effort:
         """
         return Store(self.store or Path(runs) / "store")
 
+    def say(self, what: str) -> None:
+        """Tell the progress what is waited for."""
+        if self.progress:
+            self.progress(0, 1, what)
+
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)
         check_size("threads", self.threads, most=1024)

@@ -6,89 +6,33 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import polars as pl
 
-from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.grammar.claim import Value
+from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load, write_outcome
 from inweights.lab.grammar.recipe import Recipe, Tables
-from inweights.lab.grammar.verdict import ClaimResult, judge, tell_divergence
 from inweights.runs import (
     RunFolder,
     RunStore,
     environment,
     read_json,
-    told,
     when,
     write_json,
-    write_tables,
 )
-from inweights.support.intervals import ALPHA, alpha_of
 from inweights.support.sources import differing
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.collect import Effort, KeptModel
+    from inweights.lab.engine.collect import Effort
 
-__all__ = [
-    "Outcome",
-    "Publish",
-    "execute",
-    "judge_all",
-    "load",
-    "refresh",
-]
+__all__ = ["execute"]
 
-#: Adds figures and a page to the folder of a run.
-Publish = Callable[["Outcome", Path], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A finished run of a recipe.
-
-    ``store`` is where the tables of single runs are, if this call named a place; a folder that is
-    opened later does not say it, as no file decides what is read from elsewhere.
-    """
-
-    recipe: Recipe
-    scale: str
-    seeds: tuple[int, ...]
-    settings: Mapping[str, Any]
-    overrides: tuple[str, ...]
-    folder: RunFolder
-    environment: Mapping[str, Any]
-    seconds: float = 0.0
-    cached: bool = False
-    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    claims: tuple[ClaimResult, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    store: str = ""
-
-    def models(self, **where: Value) -> list[KeptModel]:
-        """Return the trained models of a run that kept them, each with its world and labels.
-
-        Args:
-            where: Values of labels, and ``seed``; all models if left out.
-
-        Raises:
-            FolderError: The weights were not kept, or are damaged.
-            ConfigError: No trial has such a label.
-        """
-        from inweights.lab.engine.collect import kept_models
-        from inweights.lab.store.tables import Store
-
-        settings = decode(type(self.recipe.scales[self.scale]), self.settings)
-        root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
-        trials = self.recipe.plan(settings).trials
-        store = Store(self.store or root / "store")
-        return kept_models(trials, self.seeds, store, self.recipe.version, where)
+#: Where an interrupted run says how long it has taken so far.
+_CLOCK = "clock.json"
 
 
 def execute(
@@ -132,11 +76,7 @@ def execute(
     _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
 
-    def waiting() -> None:
-        if effort.progress:
-            effort.progress(0, 1, "waiting for another process that makes this run")
-
-    with folder.held(waiting):
+    with folder.held(partial(effort.say, "waiting for another process that makes this run")):
         if effort.fresh:
             folder.discard()
         folder.recover()
@@ -150,19 +90,30 @@ def execute(
         if folder.complete:
             make()  # the weights, where they are not there
             return replace(load(recipe, folder), store=effort.store)
-        blank = Outcome(
-            recipe=recipe,
-            scale=scale,
-            seeds=chosen,
-            settings=config["settings"],
-            overrides=changes,
-            folder=folder,
-            environment=environment(),
-            plugins=effort.plugins,
-            command=effort.command,
-            store=effort.store,
-        )
+        blank = _blank(recipe, config, changes, folder, effort)
         return _fill(blank, make, publish)
+
+
+def _blank(
+    recipe: Recipe,
+    config: Mapping[str, Any],
+    changes: tuple[str, ...],
+    folder: RunFolder,
+    effort: Effort,
+) -> Outcome:
+    """Return what is known of a run before it has tables."""
+    return Outcome(
+        recipe=recipe,
+        scale=config["scale"],
+        seeds=tuple(config["seeds"]),
+        settings=config["settings"],
+        overrides=changes,
+        folder=folder,
+        environment=environment(),
+        plugins=effort.plugins,
+        command=effort.command,
+        store=effort.store,
+    )
 
 
 def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -> Outcome:
@@ -190,7 +141,7 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         tables=tables,
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
     )
-    _write(outcome, work, publish)
+    write_outcome(outcome, work, publish)
     folder.seal()
     return outcome
 
@@ -238,110 +189,6 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
             f"{recipe.name} cannot work with {', '.join(changes)}: "
             f"{type(error).__name__}: {str(error) or 'no more is known'}"
         ) from error
-
-
-def load(recipe: Recipe, folder: RunFolder) -> Outcome:
-    """Read a complete run back, after checking that nothing in it was changed.
-
-    Verdicts are not read but computed, from the tables.
-
-    Raises:
-        FolderError: The run is damaged.
-    """
-    outcome = _read(recipe, folder)
-    tell_divergence(outcome.tables)
-    try:
-        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
-    except InweightsError:
-        raise
-    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise FolderError(
-            f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
-            "--fresh"
-        ) from error
-    return replace(outcome, claims=claims)
-
-
-def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
-    folder.verify()
-    about = read_json(folder.path / "outcome.json", _About)
-    return Outcome(
-        recipe=recipe,
-        folder=folder,
-        cached=True,
-        tables=folder.tables(),
-        environment=read_json(folder.path / "environment.json", dict[str, Any]),
-        **msgspec.structs.asdict(about),
-    )
-
-
-def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
-    """Judge a complete run again, and draw it again, with the claims and figures of this version.
-
-    Nothing is trained. The run stays as it was if anything fails.
-
-    Raises:
-        FolderError: The run is damaged.
-    """
-    with folder.held():
-        folder.recover()
-        old = _read(recipe, folder)
-        tables = dict(old.tables)
-        if recipe.derive:
-            tables |= recipe.derive(tables)
-        claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
-        new = replace(old, tables=tables, claims=claims)
-        _write(new, folder.reopen(), publish)
-        folder.seal()
-    return new
-
-
-def judge_all(
-    recipe: Recipe,
-    tables: Mapping[str, pl.DataFrame],
-    scale: str,
-    *,
-    seeds: Sequence[int] = (),
-) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at ``smoke`` numbers are shown.
-
-    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
-    that a claim asks for and that are not there leave it without a verdict, and say so: a long run
-    is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
-    """
-    targets = scale != "smoke"
-    more = tuple(seeds[:1]) == (recipe.first_seed,)
-    alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
-    return tuple(
-        judge(c, tables, alpha=alpha, targets=targets, strict=False) for c in recipe.claims
-    )
-
-
-_CLOCK = "clock.json"
-
-
-class _About(msgspec.Struct):
-    """What is read back of a finished run; runs of earlier versions may say more."""
-
-    scale: str
-    seeds: tuple[int, ...]
-    settings: dict[str, Any]
-    seconds: float
-    overrides: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-
-
-def _write(outcome: Outcome, work: Path, publish: Publish | None) -> None:
-    about: dict[str, Any] = {"recipe": outcome.recipe.name}
-    about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
-    about["claims"] = [to_dict(claim) for claim in outcome.claims]
-    write_json(work / "outcome.json", about)
-    write_json(work / "environment.json", outcome.environment)
-    write_tables(work / "tables", outcome.tables)
-    if publish:
-        with told(work):
-            publish(outcome, work)
 
 
 def _seconds(work: Path) -> float:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -181,7 +181,7 @@ class Planned:
     def set_aside(self, failure: Failure) -> None:
         """Note that the runs of a task would fail again."""
         about = Failed(failure.task.title, failure.end.error, failure.end.message)
-        for owner in _owners(failure.task):
+        for owner in dict.fromkeys(owner for owner, _ in failure.task.wanted):
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
@@ -213,10 +213,6 @@ class Planned:
 def part_name(number: int) -> str:
     """Return the name of a file of tasks."""
     return f"tasks/{number:05d}.jsonl"
-
-
-def _owners(task: Task) -> list[str]:
-    return list(dict.fromkeys(owner for owner, _ in task.wanted))
 
 
 def write_plan(
@@ -275,7 +271,6 @@ def write_plan(
 def work(
     planned: Planned,
     effort: Effort | None = None,
-    on_failure: Callable[[Failure], None] | None = None,
 ) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
@@ -286,7 +281,6 @@ def work(
         planned: The plan.
         effort: Device, processes and threads of this worker; its progress is that of the parts of
             the plan that the worker has read.
-        on_failure: Called with what failed.
 
     Raises:
         ConfigError: This machine has another version of the library than the plan.
@@ -302,18 +296,13 @@ def work(
         planned.job, device=effort.device, threads=effort.threads, plugins=planned.about.plugins
     )
 
-    def set_aside(failure: Failure) -> None:
-        planned.set_aside(failure)
-        if on_failure:
-            on_failure(failure)
-
     schedule = Schedule(
         (),
         effort.progress,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),
-        on_failure=set_aside,
+        on_failure=planned.set_aside,
     )
     Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()

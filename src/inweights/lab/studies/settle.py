@@ -18,21 +18,23 @@ What is settled is not looked at again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.engine import Outcome, execute, judge_all, load
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.trial import Computation, Plan, Trial
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.runs import RunFolder, RunStore
+from inweights.support.progress import Progress
 
 __all__ = ["Settled", "narrowed", "of_folder", "settle", "share_of", "standing"]
 
@@ -70,7 +72,7 @@ def settle(
     store: RunStore,
     seconds: float,
     effort: Effort | None = None,
-    publish: Callable[[Outcome, Path], None] | None = None,
+    publish: Publish | None = None,
 ) -> Settled:
     """Double the seeds of undecided claims until none is left, or the time is spent.
 
@@ -89,16 +91,8 @@ def settle(
     started = time.monotonic()
     own = recipe.seeds[scale]
     effort = effort or Effort()
-    told = effort.progress
-
-    def heed(done: int, total: int, what: str) -> None:
-        if time.monotonic() - started > seconds:
-            raise _SpentError
-        if told:
-            told(done, total, what)
-
     words = ("verify", recipe.name, "--scale", scale, "--settle")
-    timed = replace(effort, progress=heed)
+    timed = replace(effort, progress=partial(_heed, started + seconds, effort.progress))
     whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
     now = standing(recipe, scale, store) or whole
     before = left = _undecided(now)
@@ -129,6 +123,14 @@ def settle(
         now = standing(recipe, scale, store) or now
         left = _undecided(now)
     return Settled(now, count, before, left)
+
+
+def _heed(ends: float, told: Progress | None, done: int, total: int, what: str) -> None:
+    """Pass progress on, and stop when the time is spent."""
+    if time.monotonic() > ends:
+        raise _SpentError
+    if told:
+        told(done, total, what)
 
 
 def _undecided(outcome: Outcome) -> tuple[str, ...]:
