@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from inweights.models.model_config import ModelConfig
     from inweights.support.intervals import interval
     from inweights.support.plugins import load_plugins
+    from inweights.support.sources import Outside
     from inweights.training.learner import Curriculum, Descent, Learner, Optimum
     from inweights.worlds.registry import WorldConfig
 
@@ -62,6 +63,7 @@ __all__ = [
     "Measure",
     "ModelConfig",
     "Optimum",
+    "Outside",
     "Paper",
     "Plan",
     "Recipe",
@@ -121,6 +123,7 @@ _HOMES = {
         "number",
         "share",
     ),
+    "support.sources": ("Outside",),
     "lab.studies.study": ("open_study",),
     "lab.studies.sweep": ("Study", "grid"),
     "lab.grammar.trial": ("Computation", "Measure", "Plan", "Trial"),

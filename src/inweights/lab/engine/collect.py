@@ -20,6 +20,7 @@ from inweights.lab.grammar.trial import Plan, Trial
 from inweights.lab.grammar.verdict import tell_divergence
 from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.support.limits import launched_by_torchrun
+from inweights.support.links import within
 from inweights.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Effort:
         Args:
             runs: Folder of all runs.
         """
-        return Store(self.store or Path(runs) / "store")
+        return Store(self.store or within(runs, "store"))
 
     def say(self, what: str) -> None:
         """Tell the progress what is waited for."""

@@ -21,6 +21,7 @@ from inweights.runs import (
     RunStore,
     environment,
     read_json,
+    repositories,
     when,
     write_json,
 )
@@ -109,7 +110,7 @@ def _blank(
         settings=config["settings"],
         overrides=changes,
         folder=folder,
-        environment=environment(),
+        environment={},
         plugins=effort.plugins,
         command=effort.command,
         store=effort.store,
@@ -119,7 +120,7 @@ def _blank(
 def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -> Outcome:
     """Have the tables of a run made, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
-    started = time.monotonic()
+    started, commits = time.monotonic(), repositories()
     work = folder.begin()
     before = _seconds(work)
     try:
@@ -140,6 +141,7 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         seconds=round(before + time.monotonic() - started, 2),
         tables=tables,
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
+        environment=environment(commits),
     )
     write_outcome(outcome, work, publish)
     folder.seal()

@@ -21,7 +21,7 @@ from inweights.errors import ConfigError
 from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
 from inweights.lab.store.tables import Store
-from inweights.runs import environment
+from inweights.runs.environment import version_of
 from inweights.support.plugins import module_of
 
 __all__ = [
@@ -41,7 +41,7 @@ _NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
 
 def installed_version() -> str:
     """Return the version of the library on this machine."""
-    return str(environment()["packages"]["inweights"])
+    return version_of("inweights")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

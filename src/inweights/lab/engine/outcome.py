@@ -25,6 +25,7 @@ from inweights.runs import (
 )
 from inweights.support.intervals import ALPHA, alpha_of
 from inweights.support.limits import check_file, read_bytes
+from inweights.support.links import within
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel
@@ -83,9 +84,8 @@ class Outcome:
         from inweights.lab.store.tables import Store
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
-        root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
-        store = Store(self.store or root / "store")
+        store = Store(self.store or within(self.folder.root, "store"))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 

@@ -37,6 +37,7 @@ from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE, Store
+from inweights.support.links import within
 
 __all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
 
@@ -124,7 +125,7 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=self.about.store or f"{self.place}/store", lease=lease)
+        self.job = Job(store=place_of_results(self.place, self.about.store), lease=lease)
         self.store = open_store(self.job)
 
     def status(self) -> Status:
@@ -210,6 +211,17 @@ class Planned:
         return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
 
 
+def place_of_results(place: str, store: str) -> str:
+    """Return where the results of a plan go: its store, or below the plan where it names none.
+
+    Raises:
+        FolderError: A link stands there.
+    """
+    if store:
+        return store
+    return f"{place}/store" if "://" in place else str(within(place, "store"))
+
+
 def part_name(number: int) -> str:
     """Return the name of a file of tasks."""
     return f"tasks/{number:05d}.jsonl"
@@ -246,7 +258,7 @@ def write_plan(
             f"{place} holds a plan already; name another place with --out, or go on with it: "
             f"{shlex.join(['inweights', 'work', place])}"
         )
-    stored = Store(store or f"{place}/store").listed()
+    stored = Store(place_of_results(place, store)).listed()
     work = asked_of(plan, seeds, version)
     tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
     check_sendable(tasks)
