@@ -13,8 +13,8 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import DataError, RunError
-from inweights.lab.grammar import plugins
 from inweights.runs import told, write_tables
+from inweights.support import plugins
 from inweights.worlds import TwoHop, save_world
 from inweights.worlds.readers.published import two_hop_facts
 

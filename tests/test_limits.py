@@ -12,8 +12,8 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.lab.engine.group_size import capacity
 from inweights.lab.engine.plan import Run
+from inweights.lab.engine.together import capacity
 from inweights.lab.grammar.trial import Trial
 from inweights.models import GPTConfig
 from inweights.support import limits

@@ -16,16 +16,15 @@ from msgspec.structs import replace
 
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.lab.engine.outcome import compare, kept, read_board
 from inweights.lab.grammar.verdict import ClaimResult
-from inweights.lab.store.boards import kept, read_board
-from inweights.lab.studies.comparison import compare
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.settle import Settled
@@ -88,7 +87,6 @@ def run(
         seeds=seeds,
         overrides=overrides,
         store=RunStore(runs),
-        fresh=fresh,
         effort=Effort(
             device=device,
             jobs=jobs,
@@ -97,10 +95,11 @@ def run(
             progress=progress,
             on=on,
             store=store,
+            fresh=fresh,
+            keep_models=keep_models,
+            command=tuple(command),
         ),
         publish=_publish,
-        command=command,
-        keep_models=keep_models,
     )
 
 
@@ -123,19 +122,18 @@ def forecast(
         ConfigError: A name, a scale or an override does not fit.
     """
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.plan import check_plan
     from inweights.lab.studies.cost import forecast as look_ahead
 
-    effort = Effort(device=device, jobs=jobs, store=store)  # refuses what there is not
+    effort = Effort(
+        device=device, jobs=jobs, store=store, keep_models=keep_models, progress=progress
+    )
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
-    check_plan(plan)
-    return look_ahead(
-        plan, numbers, effort.open_store(RunStore(runs).root), version=chosen.version,
-        device=device, jobs=jobs, keep_models=keep_models, progress=progress,
-    )  # fmt: skip
+    plan.check()
+    place = effort.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, effort, version=chosen.version)
 
 
 def _publish(outcome: Outcome, folder: Path) -> None:
@@ -152,7 +150,7 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
     Where it ran with more seeds, counted from the same first one, that run is taken; and of each
     claim the verdict with the most seeds, where :func:`settle` added some.
     """
-    from inweights.lab.studies.looks import standing
+    from inweights.lab.studies.settle import standing
 
     return standing(get_recipe(recipe), scale, RunStore(runs))
 
@@ -256,7 +254,7 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    from inweights.lab.engine.engine import refresh
+    from inweights.lab.engine.outcome import refresh
 
     store = RunStore(runs)
     if name.startswith(_STUDY):
@@ -300,8 +298,8 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
-    from inweights.lab.engine.engine import load, refresh
-    from inweights.lab.studies.looks import of_folder
+    from inweights.lab.engine.outcome import load, refresh
+    from inweights.lab.studies.settle import of_folder
 
     if home.startswith(_STUDY):
         from inweights.lab.studies.study import study_recipe

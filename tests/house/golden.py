@@ -1,7 +1,7 @@
 """The library's own numbers: a small table of each world, model, learner and probe, from seeds.
 
 A change of these numbers is another version: raise it in ``RAISED`` of
-``inweights.lab.grammar.sources``, so that what is stored counts as another thing's, say in
+``inweights.support.sources``, so that what is stored counts as another thing's, say in
 ``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden --write`` adds
 what is new or has a raised version, and never touches the rest.
 """
@@ -22,7 +22,6 @@ import polars as pl
 import torch
 
 from inweights import probes
-from inweights.lab.grammar.sources import RAISED
 from inweights.models import GPTConfig, Model
 from inweights.models.configs import (
     DeepLinearConfig,
@@ -36,6 +35,7 @@ from inweights.models.model_config import Init
 from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges
+from inweights.support.sources import RAISED
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab.engine import executors, group_size, plan, task
+from inweights.lab.engine import plan, task, together
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.engine import execute, refresh
-from inweights.lab.engine.executors import Processes
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import refresh
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.grammar.recipe import parse_seeds
 from inweights.lab.store.tables import Store
@@ -53,7 +53,7 @@ def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
     whole = list(trained)
     trained.clear()
-    monkeypatch.setattr(group_size, "MAX_BYTES", 1)
+    monkeypatch.setattr(together, "MAX_BYTES", 1)
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "b"))
     assert set(trained) == {1}
     assert max(whole) >= 4
@@ -150,25 +150,6 @@ def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch)
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(RunError, match=r"3 processes that worked on it"):
         execute(DEMO, "smoke", store=RunStore(tmp_path), effort=Effort(jobs=2))
-
-
-@pytest.mark.slow
-def test_a_killed_process_is_begun_again(tmp_path, monkeypatch) -> None:
-    """kill -9 of the first two workers; the run goes on and ends alike."""
-    killed: list[Any] = []
-    begin = executors._Crew._begin
-
-    def begun(crew):
-        worker = begin(crew)
-        if len(killed) < 2:
-            killed.append(worker)
-            worker.kill()
-        return worker
-
-    monkeypatch.setattr(executors._Crew, "_begin", begun)
-    outcome = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"), effort=Effort(jobs=2))
-    assert len(killed) == 2
-    assert same(execute(DEMO, "smoke", store=RunStore(tmp_path / "b")).tables, outcome.tables)
 
 
 LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
@@ -305,12 +286,3 @@ def test_plans_of_ten_thousand_trials_are_quick_and_small() -> None:
     assert len(work.runs) == seeds * len(plan.trials) >= 10_000
     assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(work.runs)
     assert time.process_time() - began < 10
-
-
-@pytest.mark.slow
-def test_processes_are_an_executor_like_any_other(tmp_path) -> None:
-    assert Processes(2).jobs == 2
-    outcome = execute(
-        DEMO, "smoke", seeds=1, store=RunStore(tmp_path), effort=Effort(executor=Processes(1))
-    )
-    assert outcome.folder.complete

@@ -10,7 +10,7 @@ import inweights as iw
 from inweights import laboratory
 from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine import task
-from inweights.lab.engine.collect import collect
+from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.grammar.trial import Measure, Plan, Trial
 from inweights.lab.store.tables import Store
@@ -119,7 +119,7 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
 
     def tables(store: str, *probes, keep: bool = False):
         plan = Plan(trials=[trial], measures=probes)
-        return collect(plan, [0, 1], Store(tmp_path / store), keep_models=keep)
+        return collect(plan, [0, 1], Store(tmp_path / store), Effort(keep_models=keep))
 
     probe = iw.probes.cosines if graph else iw.probes.margins
     tables("a", iw.probes.accuracy, keep=True)
@@ -147,14 +147,15 @@ def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
     with pytest.raises(FolderError, match="were not kept"):
         plain.models()
     before = len(trained)
-    kept = execute(demo, "smoke", seeds=1, store=store, keep_models=True)
+    keep = Effort(keep_models=True)
+    kept = execute(demo, "smoke", seeds=1, store=store, effort=keep)
     assert len(trained) > before
     assert kept.cached
     assert kept.models()[0].model.replicas == 1
     before = len(trained)
-    again = execute(demo, "smoke", seeds=1, store=store, keep_models=True)
+    again = execute(demo, "smoke", seeds=1, store=store, effort=keep)
     assert len(trained) == before
-    fresh = execute(demo, "smoke", seeds=1, store=store, fresh=True)
+    fresh = execute(demo, "smoke", seeds=1, store=store, effort=Effort(fresh=True))
     assert len(trained) > before
     assert len(fresh.models()) == len(again.models())  # what was kept is kept again
     for name, table in kept.tables.items():

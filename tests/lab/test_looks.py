@@ -14,8 +14,7 @@ from inweights.cli import entry as cli
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
-from inweights.lab.studies.looks import narrowed, share_of, standing
-from inweights.lab.studies.settle import settle
+from inweights.lab.studies.settle import narrowed, settle, share_of, standing
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of

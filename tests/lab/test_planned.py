@@ -19,12 +19,11 @@ import pytest
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
-from inweights.lab.engine import planned, task
-from inweights.lab.engine.collect import collect
-from inweights.lab.engine.job import Job
-from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.engine import plan_files, task
+from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.job import Job, to_wire
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.schedule import Schedule
-from inweights.lab.engine.serialization import to_wire
 from inweights.lab.store.tables import Store
 from inweights.training.checkpoint import Checkpoint
 
@@ -44,11 +43,11 @@ def stored_once(store: Store, runs: int) -> None:
 
 
 def test_what_is_planned_and_done_is_what_one_process_makes(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(planned, "PART", 2)
+    monkeypatch.setattr(plan_files, "PART", 2)
     made = write(tmp_path / "p", TRAININGS)
     assert made.status().waiting == made.status().tasks == 1
     write(tmp_path / "q", seeds=5)
-    other = open_plan(str(tmp_path / "q"))
+    other = Planned(str(tmp_path / "q"))
     assert other.about.parts == 3
     for one, recipe, seeds in ((made, TRAININGS, 6), (other, DRAWS, 5)):
         done = work(one)
@@ -71,8 +70,8 @@ def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
     stamps = {
         name: Path(made.job.store, name).stat().st_mtime_ns for name in made.store.files.names("")
     }
-    assert work(open_plan(made.place)).failed == 1  # nothing is tried again unasked
-    again = open_plan(made.place)
+    assert work(Planned(made.place)).failed == 1  # nothing is tried again unasked
+    again = Planned(made.place)
     again.forgive()
     assert again.status().waiting == 1
     assert work(again).failed == 1
@@ -83,12 +82,12 @@ def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
 def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
     made = write(tmp_path / "p", seeds=3)
     entry = made.index()[0]
-    other = open_plan(made.place, lease=2.0)
+    other = Planned(made.place, lease=2.0)
     with other.store.leases.hold(entry.key):
         now = made.status()
         assert (now.held, now.waiting) == (1, 2)
         assert sum(now.workers.values()) == 1
-        mine = threading.Thread(target=work, args=(open_plan(made.place, lease=2.0),))
+        mine = threading.Thread(target=work, args=(Planned(made.place, lease=2.0),))
         mine.start()
         deadline = time.monotonic() + 20
         while made.status().done < 2 and time.monotonic() < deadline:
@@ -104,17 +103,18 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeyp
     assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
     deadline = time.monotonic() + 60
 
-    def processes(job: Job, schedule: Schedule) -> None:
-        while schedule.left:
-            assert time.monotonic() < deadline
-            if one := schedule.take():
-                line = json.dumps(msgspec.to_builtins(to_wire(one)))
-                schedule.ended(one, task.attempt_sent(job, line, print))
-            else:
-                time.sleep(0.02)
+    class Others:
+        def run(self, job: Job, schedule: Schedule) -> None:
+            while schedule.left:
+                assert time.monotonic() < deadline
+                if one := schedule.take():
+                    line = json.dumps(msgspec.to_builtins(to_wire(one)))
+                    schedule.ended(one, task.attempt_sent(job, line, print))
+                else:
+                    time.sleep(0.02)
 
-    monkeypatch.setattr(planned, "choose_executor", lambda *_: processes)
-    assert work(open_plan(made.place, lease=0.6)).done == 2
+    monkeypatch.setattr(plan_files, "choose_executor", lambda *_: Others())
+    assert work(Planned(made.place, lease=0.6)).done == 2
     assert not made.store.files.names("leases")
 
 
@@ -122,14 +122,14 @@ def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
     made = write(tmp_path / "p", seeds=3)
     entry = made.index()[-1]
     assert made.store.leases._take(entry.key)[1]  # by a process of its own that was killed
-    other = open_plan(made.place)
+    other = Planned(made.place)
     other.store.leases._take(made.index()[0].key)
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work(made, progress=stop)
+        work(made, Effort(progress=stop))
     assert list(made.store.leases.live()) == [made.index()[0].key]
 
 
@@ -293,7 +293,7 @@ def worker(place: str, lease: str, steps: str = "inf") -> None:
         if done > float(steps):
             threading.Event().wait()
 
-    work(open_plan(place, float(lease)), progress=progress)
+    work(Planned(place, float(lease)), Effort(progress=progress))
 
 
 WORKER = "tests.lab.test_planned:worker"
@@ -318,7 +318,7 @@ def test_three_workers_one_bucket_one_killed(bucket, forks) -> None:
 @pytest.mark.slow
 def test_a_store_that_is_away_for_a_while_is_waited_for(bucket, proxy) -> None:
     made = write(bucket, seeds=10)
-    status = work(open_plan(bucket, lease=1.0))
+    status = work(Planned(bucket, lease=1.0))
     assert proxy.refused == 0
     assert (status.done, status.failed) == (10, 0)
     stored_once(made.store, 10)
@@ -339,7 +339,7 @@ def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, 
     assert states()
     assert made.status().done == 0
     seen: list[int] = []
-    work(open_plan(bucket, lease=1.0), progress=lambda done, *_: seen.append(done))
+    work(Planned(bucket, lease=1.0), Effort(progress=lambda done, *_: seen.append(done)))
     assert min(seen) > 2 * 100  # of two replicas: it did not begin at 0
     plan = TRAININGS.plan(settings)
     mine = collect(plan, range(2), made.store)

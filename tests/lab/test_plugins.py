@@ -11,7 +11,7 @@ import pytest
 from inweights import recipes
 from inweights.cli import main
 from inweights.errors import ConfigError
-from inweights.lab.grammar.plugins import load_plugins, module_of
+from inweights.support.plugins import load_plugins, module_of
 from inweights.worlds import registry
 
 CODE = """

@@ -12,7 +12,6 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.lab import Measure, Plan
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.plan import check_plan
 from inweights.models import (
     DeepLinearConfig,
     EmbMLPConfig,
@@ -127,12 +126,12 @@ def test_numbers(kind, wrong) -> None:
 
 def test_a_plan_without_work() -> None:
     with pytest.raises(ConfigError, match="nothing to do"):
-        check_plan(Plan(measures=[Measure(name="recall", probe=len)]))
+        Plan(measures=[Measure(name="recall", probe=len)]).check()
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_measures_all_of_its_tables(name) -> None:
     recipe = get_recipe(name)
     for scale, settings in recipe.scales.items():
-        check_plan(recipe.plan(apply_overrides(settings, ())))
+        recipe.plan(apply_overrides(settings, ())).check()
         assert scale

@@ -20,13 +20,13 @@ from inweights.cli import main
 from inweights.config import digest
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Computation, Measure, Outside, Paper, Plan, Trial
-from inweights.lab.engine.plan import LearnTask, asked_of, plain, tasks_of
-from inweights.lab.engine.serialization import from_wire, to_wire
+from inweights.lab.engine.job import from_wire, to_wire
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import work_on
-from inweights.lab.grammar.sources import reached, sources_of
 from inweights.lab.store.tables import Store
 from inweights.recipes import get_recipe
 from inweights.support.content import fingerprint
+from inweights.support.sources import plain, reached, sources_of
 
 MINE = '''
 """Things of one's own."""

@@ -13,7 +13,8 @@ from scipy import stats
 
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Judged, Stating, computed, interval, judge, number, share
-from inweights.lab.grammar.verdict import alpha_of, tally, unjudged
+from inweights.lab.grammar.verdict import tally, unjudged
+from inweights.support.intervals import alpha_of
 
 state = Stating("a/b", "ours", "Fig. 1")
 ACCURACY = share("t", "accuracy")

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.kept import KeptModel
-    from inweights.lab.grammar.claim import Claim, Stating
+    from inweights.lab.engine.collect import KeptModel
+    from inweights.lab.grammar.claim import (
+        Claim,
+        Judged,
+        Score,
+        Stating,
+        Target,
+        Value,
+        computed,
+        cosine,
+        number,
+        share,
+    )
     from inweights.lab.grammar.figure import (
         Figure,
         atlas,
@@ -22,26 +33,17 @@ if TYPE_CHECKING:
         sweeps,
         through_time,
     )
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, parse_seeds
     from inweights.lab.grammar.recipe_file import read_recipe
-    from inweights.lab.grammar.score import (
-        Judged,
-        Score,
-        Target,
-        Value,
-        computed,
-        cosine,
-        number,
-        share,
-    )
-    from inweights.lab.grammar.sources import Outside
     from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
-    from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, interval, judge
+    from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, judge
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import Study, grid
     from inweights.models.model_config import ModelConfig
+    from inweights.support.intervals import interval
+    from inweights.support.plugins import load_plugins
+    from inweights.support.sources import Outside
     from inweights.training.learner import Curriculum, Descent, Learner, Optimum
     from inweights.worlds.registry import WorldConfig
 
@@ -94,10 +96,6 @@ __all__ = [
 ]
 
 _HOMES = {
-    "lab.grammar.claim": (
-        "Claim",
-        "Stating",
-    ),
     "lab.grammar.figure": (
         "Figure",
         "atlas",
@@ -109,18 +107,15 @@ _HOMES = {
         "through_time",
     ),
     "lab.studies.cost": ("Forecast",),
-    "lab.engine.kept": ("KeptModel",),
-    "lab.grammar.plugins": ("load_plugins",),
-    "lab.grammar.recipe": (
-        "SCALES",
-        "Paper",
-        "Recipe",
-        "parse_seeds",
-    ),
+    "lab.engine.collect": ("KeptModel",),
+    "support.plugins": ("load_plugins",),
+    "lab.grammar.recipe": ("SCALES", "Paper", "Recipe", "parse_seeds"),
     "lab.grammar.recipe_file": ("read_recipe",),
-    "lab.grammar.score": (
+    "lab.grammar.claim": (
+        "Claim",
         "Judged",
         "Score",
+        "Stating",
         "Target",
         "Value",
         "computed",
@@ -128,32 +123,14 @@ _HOMES = {
         "number",
         "share",
     ),
-    "lab.grammar.sources": ("Outside",),
+    "support.sources": ("Outside",),
     "lab.studies.study": ("open_study",),
-    "lab.studies.sweep": (
-        "Study",
-        "grid",
-    ),
-    "lab.grammar.trial": (
-        "Computation",
-        "Measure",
-        "Plan",
-        "Trial",
-    ),
-    "lab.grammar.verdict": (
-        "VERDICTS",
-        "ClaimResult",
-        "Verdict",
-        "interval",
-        "judge",
-    ),
+    "lab.studies.sweep": ("Study", "grid"),
+    "lab.grammar.trial": ("Computation", "Measure", "Plan", "Trial"),
+    "lab.grammar.verdict": ("VERDICTS", "ClaimResult", "Verdict", "judge"),
+    "support.intervals": ("interval",),
     "models.configs": ("ModelConfig",),
-    "training.learner": (
-        "Curriculum",
-        "Descent",
-        "Learner",
-        "Optimum",
-    ),
+    "training.learner": ("Curriculum", "Descent", "Learner", "Optimum"),
     "worlds.registry": ("WorldConfig",),
 }
 

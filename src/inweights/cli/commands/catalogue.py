@@ -17,9 +17,9 @@ def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ())
         Only recipes whose name contains this, such as fig or geometric-memory.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     console.recipes([entry_of(name) for name in recipes_like(part)], json=json)
@@ -49,9 +49,9 @@ def describe(
     """
     from inweights.cli import console
     from inweights.errors import unknown_name
-    from inweights.lab.grammar.describe import settings
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import get_recipe
+    from inweights.recipes.catalogue.settings import settings
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     chosen = get_recipe(recipe)
@@ -72,9 +72,9 @@ def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> in
         A recipe, or the last part of its name; all papers if left out.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     console.cited(citations(get_recipe(recipe) if recipe else None), json=json)

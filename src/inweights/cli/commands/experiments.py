@@ -75,8 +75,8 @@ def run(
     from inweights import laboratory
     from inweights.cli import console
     from inweights.config import load_toml
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import parse_seeds
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     changes = [*(console.flat(load_toml(config)) if config else ()), *set]

@@ -48,7 +48,7 @@ def world(
         Folder to write.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
     from inweights.worlds import open_world, save_world
 
     load_plugins(plugin)
@@ -125,7 +125,7 @@ def predict(
     from inweights.audit import forecast as forecast_facts
     from inweights.cli import console
     from inweights.config import apply_overrides
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
     from inweights.theory import predict as forecast
     from inweights.theory.prediction.parts_in_time import check_seconds
     from inweights.worlds import Triples, open_world
@@ -156,7 +156,7 @@ def predict(
             )
     trained = None
     if by == "training":
-        from inweights.lab.studies.trained_prediction import predict_by_training
+        from inweights.audit.trained_prediction import predict_by_training
 
         part = prediction.solution.program.world
         with console.progress() as watch:
@@ -200,7 +200,7 @@ def audit(
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
     from inweights.worlds import read_knowledge
 
     load_plugins(plugin)
@@ -289,7 +289,7 @@ def augment(
     from inweights.audit import failing_chains, token_counter, write_augmented
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
     if want and "auto" not in strategy:

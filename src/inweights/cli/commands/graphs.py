@@ -94,8 +94,8 @@ def atlas(
     from inweights import laboratory
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import parse_seeds
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}

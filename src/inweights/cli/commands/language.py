@@ -66,8 +66,8 @@ def finetune(
     """
     from inweights.cli import console
     from inweights.config import apply_overrides
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lm import DEFAULT, finetune_to
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     config = apply_overrides(DEFAULT, set)
@@ -141,7 +141,6 @@ def evaluate(
     """
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lm import (
         add_scores,
         card_of,
@@ -151,6 +150,7 @@ def evaluate(
         read_exam,
         score_epochs,
     )
+    from inweights.support.plugins import load_plugins
 
     if watch:
         unfit = {

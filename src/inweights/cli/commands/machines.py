@@ -46,18 +46,17 @@ def plan(
         Where results go, if not below the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.plan import check_plan
-    from inweights.lab.engine.planned import write_plan
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.engine.plan_files import write_plan
     from inweights.lab.grammar.recipe import parse_seeds
     from inweights.recipes import get_recipe
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     chosen = get_recipe(recipe)
     changes = chosen.changes(scale, set)
     settings, roots, _ = chosen.resolve(scale, parse_seeds(seeds) if seeds else None, changes)
     made = chosen.plan(settings)
-    check_plan(made)
+    made.check()
     words = ["inweights", "run", recipe, "--scale", scale, *choices(seeds, changes, plugin)]
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
@@ -98,23 +97,19 @@ def work(
     """
     from inweights.cli import console
     from inweights.config import check_size
-    from inweights.lab.engine.planned import open_plan
-    from inweights.lab.engine.planned import work as do
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.plan_files import Planned
+    from inweights.lab.engine.plan_files import work as do
+    from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
-    planned = open_plan(plan, lease)
+    planned = Planned(plan, lease)
     load_plugins(planned.about.plugins)
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        done = do(
-            planned,
-            jobs=jobs or console.cores(device, "cpu"),
-            device=device,
-            threads=threads,
-            progress=progress,
-        )
+        jobs = jobs or console.cores(device, "cpu")
+        done = do(planned, Effort(device=device, jobs=jobs, threads=threads, progress=progress))
     console.status(planned, done, json=json)
     return int(done.failed > 0)
 
@@ -129,8 +124,8 @@ def status(plan: str, /, *, json: Json = False) -> int:
         Folder or address of the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.planned import open_plan
+    from inweights.lab.engine.plan_files import Planned
 
-    planned = open_plan(plan)
+    planned = Planned(plan)
     console.status(planned, planned.status(), json=json)
     return 0

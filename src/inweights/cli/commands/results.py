@@ -31,8 +31,8 @@ def list_runs(
         List all of them, and every change in full.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.runs import RunStore
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
@@ -68,7 +68,7 @@ def show(
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     outcome = laboratory.open_run(run, scale, runs=runs, again=again)
@@ -100,7 +100,7 @@ def compare(
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     both = [laboratory.open_run(name, scale, runs=runs) for name in (first, second)]
@@ -142,7 +142,7 @@ def export(
     from inweights import laboratory
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.support.plugins import load_plugins
 
     if not (pdf or latex or csv):
         raise ConfigError("say what to write: --pdf, --latex, --csv, or several of them")
@@ -200,8 +200,8 @@ def verify(
     from inweights import laboratory
     from inweights.cli import console
     from inweights.errors import unknown_name
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import SCALES
+    from inweights.support.plugins import load_plugins
 
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)

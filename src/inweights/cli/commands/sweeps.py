@@ -62,10 +62,10 @@ def sweep(
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.lab.grammar.recipe import parse_seeds
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import worth
+    from inweights.support.plugins import load_plugins
 
     load_plugins(plugin)
     recipe = open_study(file)

@@ -16,10 +16,10 @@ from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.describe import Setting
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.recipes.catalogue.index import Entry
+    from inweights.recipes.catalogue.settings import Setting
 
 __all__ = ["ahead", "cited", "described", "recipes"]
 
@@ -72,7 +72,8 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         json: Print one JSON object instead.
         full: Whether every setting is listed, with all of its meaning.
     """
-    from inweights.lab.grammar.describe import OWN, settings, split_ours
+    from inweights.lab.grammar.recipe import split_ours
+    from inweights.recipes.catalogue.settings import OWN, settings
 
     found = settings(recipe, part)
     if json:
@@ -108,7 +109,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
 
 
 def _scales(recipe: Recipe) -> None:
-    from inweights.lab.grammar.describe import extras
+    from inweights.recipes.catalogue.settings import extras
 
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
@@ -192,7 +193,7 @@ def _written(value: Any) -> str:
 
 
 def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
-    from inweights.lab.grammar.describe import extras
+    from inweights.recipes.catalogue.settings import extras
 
     return {
         "name": recipe.name,

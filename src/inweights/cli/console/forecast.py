@@ -15,7 +15,7 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.lab.studies.trained_prediction import TrainedForecast
+    from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Advice, Prediction, Remedy
 
 __all__ = ["plain_forecast", "prediction"]

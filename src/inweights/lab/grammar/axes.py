@@ -15,7 +15,7 @@ import msgspec
 
 from inweights.config import replace_at, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 

@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
+from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.lab.grammar.score import Value
+    from inweights.lab.grammar.claim import Value
     from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
@@ -119,6 +120,21 @@ class Plan:
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "measures", looks)
         object.__setattr__(self, "computations", computations)
+
+    def check(self) -> None:
+        """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
+
+        Raises:
+            ConfigError: It says which tables nothing is measured for.
+        """
+        if not self.trials and not self.computations:
+            raise ConfigError("these settings leave nothing to do: no trial and no computation")
+        names = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
+        if lacking := sorted({m.name for m in self.measures} - names):
+            raise ConfigError(
+                f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
+                "settings is empty, or one names what no trial has"
+            )
 
 
 def _name(probe: Probe) -> str:

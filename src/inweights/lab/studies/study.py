@@ -18,10 +18,9 @@ from msgspec import structs
 
 from inweights.config import Config, decode, load_toml, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.score import Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.sweep import Study
 
@@ -46,6 +45,11 @@ class MeasureEntry(Config):
     options: dict[str, Any] = {}
     every: int = 0
     where: dict[str, Value] = {}
+
+    @property
+    def table(self) -> str:
+        """Name of its table."""
+        return self.name or self.probe.rpartition(":")[2]
 
 
 class FigureEntry(Config):
@@ -133,7 +137,7 @@ class StudyFile(Config):
         over: Any = self.over
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
-        measures = [_measure(entry) for entry in self.measures]
+        measures = [_measure(entry) for entry in _entries(self)]
         return Study(**configs, over=over, seeds=self.seeds, measures=measures)
 
 
@@ -224,14 +228,17 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
     return {**values, **{name: _part(key, one) for name, one in whole.items()}}
 
 
-def _measure(entry: str | MeasureEntry) -> Measure:
-    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
+def _entries(file: StudyFile) -> list[MeasureEntry]:
+    return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in file.measures]
+
+
+def _measure(entry: MeasureEntry) -> Measure:
     return Measure(
-        name=_measure_name(entry),
-        probe=_probe(about.probe),
-        options=about.options,
-        every=about.every,
-        where=about.where,
+        name=entry.table,
+        probe=_probe(entry.probe),
+        options=entry.options,
+        every=entry.every,
+        where=entry.where,
     )
 
 
@@ -282,7 +289,7 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
 
 
 def _figures(file: StudyFile) -> list[Figure]:
-    names = [_measure_name(entry) for entry in file.measures]
+    names = [entry.table for entry in _entries(file)]
     if not file.figures:
         return [auto(name, title=f"{name} by what was varied") for name in dict.fromkeys(names)]
     figures = []
@@ -300,8 +307,3 @@ def _figures(file: StudyFile) -> list[Figure]:
             )
         )
     return figures
-
-
-def _measure_name(entry: str | MeasureEntry) -> str:
-    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
-    return about.name or about.probe.rpartition(":")[2]

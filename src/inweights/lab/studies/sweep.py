@@ -12,11 +12,10 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.kept import KeptModel, kept_models
+from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import choose_seeds
-from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.store.tables import Store
 from inweights.lab.studies.cost import Forecast, forecast
@@ -113,12 +112,15 @@ class Study:
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
         with shown(progress) as told:
-            tables = collect(
-                self.plan, seeds, self.store, keep_models=keep_models,
-                effort=Effort(
-                    device=device, jobs=jobs, plugins=tuple(plugins), progress=told, on=on
-                ),
-            )  # fmt: skip
+            effort = Effort(
+                device=device,
+                jobs=jobs,
+                plugins=tuple(plugins),
+                progress=told,
+                on=on,
+                keep_models=keep_models,
+            )
+            tables = collect(self.plan, seeds, self.store, effort)
         names = list(dict.fromkeys(look.name for look in self.plan.measures))
         if len(names) == 1:
             return tables[names[0]]
@@ -131,9 +133,8 @@ class Study:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
-        return forecast(
-            self.plan, seeds, self.store, device=device, jobs=jobs, keep_models=keep_models
-        )
+        effort = Effort(device=device, jobs=jobs, keep_models=keep_models)
+        return forecast(self.plan, seeds, self.store, effort)
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the models of a study that was run with ``keep_models=True``.

@@ -8,9 +8,9 @@ import msgspec
 
 import inweights as iw
 from inweights import lab
+from inweights.audit.trained_prediction import trained_queries
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab.studies.trained_prediction import trained_queries
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.forecasters import (
     EVEN,

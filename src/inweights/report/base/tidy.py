@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.verdict import MIN_REPLICATES, interval
+from inweights.lab.grammar.verdict import MIN_REPLICATES
+from inweights.support.intervals import interval
 
 __all__ = [
     "SEED",

@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from inweights.errors import WriteError
-from inweights.lab.engine.engine import Outcome
+from inweights.lab.engine.outcome import Outcome
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.report.base import style
 from inweights.report.figures.draw import draw

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.lab.grammar.describe import split_ours
+from inweights.lab.grammar.recipe import split_ours
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone

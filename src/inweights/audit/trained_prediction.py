@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from inweights.config import check_size
 from inweights.errors import DataError, RunError
-from inweights.lab.grammar.verdict import interval
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.model_config import ModelConfig
 from inweights.seeds import Streams
+from inweights.support.intervals import interval
 from inweights.support.progress import Progress
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.registry import WorldConfig
