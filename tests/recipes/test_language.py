@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -98,7 +100,11 @@ def test_second_hops_are_told_without_the_first() -> None:
 
 
 def test_an_experiment_is_a_function_of_its_seed() -> None:
-    run = {"model": "@tiny", "lesson": Facts(world=WORLD, tokens=300), "tuning": SHORT}
+    run: dict[str, Any] = {
+        "model": "@tiny",
+        "lesson": Facts(world=WORLD, tokens=300),
+        "tuning": SHORT,
+    }
     one, again, other = (tell_and_ask(**run, seed=seed) for seed in (0, 0, 1))
     assert one.equals(again, null_equal=True)
     assert not one.equals(other, null_equal=True)

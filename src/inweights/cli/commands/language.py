@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from inweights.cli.commands.base import (
     Device,
@@ -176,7 +177,7 @@ def evaluate(
         card_of(Path(model))  # before minutes are spent
     load_plugins(plugin)
     asked, foreseen, why = read_exam(questions, chat=chat), None, ""
-    options = {
+    options: dict[str, Any] = {
         "download": download, "device": device, "dtype": dtype or "float32", "chat": chat,
     }  # fmt: skip
     if forecast is not False and questions.is_dir():
