@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from inweights.cli.commands.base import Flag, Json, Plugins, app
+from inweights.cli.commands.base import Flag, app
+from inweights.cli.commands.groups import Common
 
 __all__ = ["cite", "describe", "list_recipes"]
 
 
 @app.command(name="list")
-def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+def list_recipes(part: str = "", /, *, common: Common = Common()) -> int:
     """List recipes, a line each.
 
     Parameters
@@ -17,12 +18,11 @@ def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ())
         Only recipes whose name contains this, such as fig or geometric-memory.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
 
-    load_plugins(plugin)
-    console.recipes([entry_of(name) for name in recipes_like(part)], json=json)
+    common.load()
+    console.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
     return 0
 
 
@@ -33,8 +33,7 @@ def describe(
     /,
     *,
     full: Flag = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Describe a recipe: what it shows, what it takes, and every setting by scale.
 
@@ -50,20 +49,19 @@ def describe(
     from inweights.cli import console
     from inweights.errors import unknown_name
     from inweights.lab.grammar.describe import settings
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import get_recipe
 
-    load_plugins(plugin)
+    common.load()
     chosen = get_recipe(recipe)
     if part and not settings(chosen, part):
         heads = {one.path[:i] for one in settings(chosen) for i in _dots(one.path)}
         raise unknown_name("setting", part, heads | {one.path for one in settings(chosen)})
-    console.described(chosen, part, json=json, full=full)
+    console.described(chosen, part, json=common.json, full=full)
     return 0
 
 
 @app.command
-def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+def cite(recipe: str = "", /, *, common: Common = Common()) -> int:
     """Print BibTeX of the project, and of the paper that a recipe is from.
 
     Parameters
@@ -72,12 +70,11 @@ def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> in
         A recipe, or the last part of its name; all papers if left out.
     """
     from inweights.cli import console
-    from inweights.lab.grammar.plugins import load_plugins
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
 
-    load_plugins(plugin)
-    console.cited(citations(get_recipe(recipe) if recipe else None), json=json)
+    common.load()
+    console.cited(citations(get_recipe(recipe) if recipe else None), json=common.json)
     return 0
 
 
