@@ -16,10 +16,10 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz metrics check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics mutants check format bench coverage docs records release clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # --- the environment: stamps in .venv, made again when pyproject.toml or constraints.txt change
 
@@ -73,11 +73,18 @@ test-slow: $(VENV)/.stamp ## tests that take longer
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
 
+test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kernels and threads
+	@$(BIN)/python -m tests.house.cpus
+
+test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
+	@$(PYTHON) -m tests.house.pythons
+
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.
 SEED := 0
 
-fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200 edits, --seconds
+fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 kills, 200 edits, --seconds
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.relations --seed $(SEED)
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.random_kills $$place/tiny tests/tiny 50 $(SEED) && \
@@ -122,6 +129,27 @@ board: $(VENV)/.base ## bring the runs on this disk, and their pictures, to the 
 	@$(BIN)/inweights verify --onto results/board-cpu.json --markdown > docs/board.md.partial
 	@mv docs/board.md.partial docs/board.md
 	@$(BIN)/python docs/_ext/pictures.py
+
+records: $(VENV)/.stamp ## write what follows from the recipes: index, records of the tests; RECIPE= is timed anew
+	@$(BIN)/python -m inweights.recipes.catalogue.index
+	@test -z "$(RECIPE)" || $(BIN)/python -m inweights.recipes.catalogue.minutes $(RECIPE)
+	@$(BIN)/python -m tests.recipes.stated
+	@INWEIGHTS_WRITE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
+
+# Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
+release: ## build wheel and sdist, check them, and run the demo from each in a fresh environment
+	@rm -rf dist
+	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && \
+	  $(PYTHON) -m venv $$place/tools && \
+	  $$place/tools/bin/python -m pip install --quiet build twine && \
+	  $$place/tools/bin/python -m build --outdir dist . && \
+	  $$place/tools/bin/python -m twine check --strict dist/* && \
+	  for file in dist/*.whl dist/*.tar.gz; do \
+	    echo "== $$file" && $(PYTHON) -m venv --clear $$place/fresh && \
+	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $(TORCH) && \
+	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $$file && \
+	    (cd $$place && INWEIGHTS_RUNS=$$place/runs fresh/bin/inweights demo --fresh) || exit 1; \
+	  done
 
 clean: ## remove builds and caches; the environment and the runs stay
 	@rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -12,6 +12,17 @@ Example:
     ['replica', 'part', 'role']
 """
 
+import sys
+
+# While `python -m` looks for a module, its name is "-m", and the current folder is the first place
+# to import from. What lies there is data; `csv.py` would be taken before the line after this.
+if (
+    sys.argv[:1] == ["-m"]
+    and not sys.flags.safe_path
+    and sys.orig_argv[-len(sys.argv)].removeprefix("-m").partition(".")[0] == "inweights"
+):
+    del sys.path[0]
+
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 

@@ -26,6 +26,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.support.config_refusal import refusal
 from inweights.support.limits import read_text
 from inweights.support.progress import plural
+from inweights.support.toml_text import MAX_TEXT, parse_toml
 
 __all__ = [
     "Config",
@@ -307,8 +308,8 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
 def _value(text: str) -> Any:
     """A value as TOML, as JSON, or a list whose quotes a shell took away; else the text itself."""
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        parsed = parse_toml(f"value = {text}")
+    except ValueError:
         parsed = {}
     if set(parsed) == {"value"}:
         return parsed["value"]
@@ -325,15 +326,16 @@ def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:
-        ConfigError: The file is missing or is not TOML; says the line.
+        ConfigError: The file is missing, is not TOML, or is larger than settings are; says the
+            line.
     """
-    text = read_text(path, error=ConfigError)
+    text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
-    except RecursionError:
-        raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is no file of settings: {error}") from None
 
 
 def check_size(name: str, value: float, *, least: float = 1, most: float = MOST) -> None:

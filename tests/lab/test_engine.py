@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from functools import partial
@@ -257,7 +258,7 @@ def test_full_disk_says_so_and_can_be_resumed(tmp_path, monkeypatch) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(os, "replace", full)
         with pytest.raises(RunError, match="No space left on device"):
             execute(DEMO, "smoke", store=store)
     assert execute(DEMO, "smoke", store=store).folder.complete

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
+import os
 import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 import pytest
 
@@ -15,12 +19,14 @@ import inweights as iw
 from inweights.cli import main
 from inweights.config import digest
 from inweights.errors import ConfigError, DataError
-from inweights.lab import Computation, Measure, Paper, Plan, Trial
+from inweights.lab import Computation, Measure, Outside, Paper, Plan, Trial
 from inweights.lab.engine.plan import LearnTask, asked_of, plain, tasks_of
 from inweights.lab.engine.serialization import from_wire, to_wire
 from inweights.lab.engine.task import work_on
 from inweights.lab.grammar.sources import reached, sources_of
 from inweights.lab.store.tables import Store
+from inweights.recipes import get_recipe
+from inweights.support.content import fingerprint
 
 MINE = '''
 """Things of one's own."""
@@ -285,6 +291,78 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     facts(tmp_path / "facts.csv", 2)
     with pytest.raises(DataError, match=r"did you mean .*facts\.csv"):
         sources_of(iw.Triples(path=str(tmp_path / "fact.csv")))
+
+
+LANGUAGE = {
+    "identity-bridge/fig8": "models=[{}]",
+    "feature-resemblance/table2": "model={}",
+    "beyond/which-diet-teaches": "model={}",
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGE)
+def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) -> None:
+    """In the run folder's config, in the key of each computation, and in the task."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    recipe = get_recipe(name)
+
+    def keys() -> tuple[str, set[str]]:
+        changes = [LANGUAGE[name].format(json.dumps(str(folder)))]
+        settings, _, config = recipe.resolve("smoke", overrides=changes)
+        work = asked_of(recipe.plan(settings), [0])
+        tasks = tasks_of(work, lambda *_: True)
+        assert tasks
+        assert all(task.sources == config["sources"] for task in tasks)
+        assert list(config["sources"]) == [str(folder)]
+        assert [from_wire(to_wire(task)).sources for task in tasks] == [t.sources for t in tasks]
+        return digest(config), set(work.computations)
+
+    (folder / "model.safetensors").write_bytes(b"0")
+    first = keys()
+    assert keys() == first
+    for edit in (
+        lambda: (folder / "model.safetensors").write_bytes(b"1"),
+        lambda: (folder / "tokenizer.json").write_bytes(b"{}"),
+        lambda: (folder / "tokenizer.json").rename(folder / "vocab.json"),
+    ):
+        edit()
+        other = keys()
+        assert other[0] != first[0]
+        assert not other[1] & first[1]
+        first = other
+
+
+def test_a_model_of_the_hub_counts_with_its_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With that which is on this disk; where none is, with its name, as before."""
+    constants = pytest.importorskip("huggingface_hub.constants", reason="needs inweights[hf]")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    option = Outside(name="someone/model")
+    assert plain(option) == "someone/model"
+    kept = tmp_path / "models--someone--model"
+    for revision in ("0" * 40, "1" * 40):
+        (kept / "snapshots" / revision).mkdir(parents=True)
+        (kept / "snapshots" / revision / "config.json").write_text("{}")
+        (kept / "refs").mkdir(exist_ok=True)
+        (kept / "refs" / "main").write_text(revision)
+        assert plain(option) == ["someone/model", [revision]]
+        assert sources_of(option) == {"someone/model": revision}
+    assert sources_of([Outside(name="no name"), Outside(name="@smollm2")]) == {}
+
+
+def test_a_large_file_is_read_once(tmp_path: Path) -> None:
+    """As long as its state stays; a folder is one question for each of its files."""
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"weights")
+    os.utime(file, ns=(10**18, 10**18))  # long ago
+    with mock.patch.object(hashlib, "file_digest", wraps=hashlib.file_digest) as read:
+        assert fingerprint(tmp_path) == fingerprint(tmp_path)
+        assert read.call_count == 1
+        file.write_bytes(b"WEIGHTS")
+        fingerprint(tmp_path)
+        assert read.call_count == 2
 
 
 def test_what_the_library_brings_is_no_source() -> None:

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import torch
 from tests.lm.four_facts import FACTS, LONG
+from tests.rounding import assert_same, of_forward
 
 from inweights.errors import DataError
 from inweights.lm import (
@@ -125,7 +126,8 @@ def test_states_of_the_last_token_by_layer(lm) -> None:
     ids = torch.tensor([lm.tokens("Oslo", start=True)])
     with torch.no_grad():
         states = lm.model(ids, output_hidden_states=True).hidden_states
-    np.testing.assert_allclose(found[2], torch.stack([s[0, -1] for s in states]), atol=1e-6)
+    expected = torch.stack([s[0, -1] for s in states]).double()
+    assert_same(torch.as_tensor(found[2]), expected, of_forward(lm.model))
     table = resemblance_by_layer(lm, ["Rome", "Oslo"], ["Rome", "Oslo"])
     assert table["cosine"].to_list() == pytest.approx([1.0] * 3)
     assert table["contrast"].to_list() == (table["cosine"] - table["other"]).to_list()

@@ -55,9 +55,8 @@ def data(tmp_path_factory):
     return write_augmented(augment(read_knowledge(file)), file.parent / "data")
 
 
-def full(path: Path, text: str, **_: object) -> int:
-    path.write_bytes(text[:9].encode())  # as much as fitted
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def full(_file: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> None:
@@ -97,7 +96,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert yaml.safe_load(card.split("---\n")[1])["base_model"] == "@tiny"
     assert "Strategies: none, the facts alone." in card
     with monkeypatch.context() as disk:
-        disk.setattr(Path, "write_text", full)
+        disk.setattr(os, "fsync", full)
         with pytest.raises(DataError, match=r"README\.md: No space left.*as it was"):
             add_scores(tmp_path / "model", made)
         capsys.readouterr()

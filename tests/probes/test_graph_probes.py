@@ -18,7 +18,8 @@ from inweights.models import (
     TinyNN,
     TinyNNConfig,
 )
-from inweights.probes.geometry.cosines import cosines, graph_recall, hop_correlation, node_vectors
+from inweights.probes.geometry.cosines import cosines, graph_recall, node_vectors
+from inweights.probes.geometry.hops import hop_correlation
 from inweights.probes.geometry.named import named_geometry
 from inweights.probes.geometry.spectrum import (
     edge_margin,

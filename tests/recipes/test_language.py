@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError
-from inweights.lab import Plan
+from inweights.lab import Outside, Plan
 from inweights.lab.engine.plan import asked_of as asked_of_plan
 from inweights.lm import FineTune, encode, load_model
 from inweights.recipes import get_recipe
@@ -101,7 +101,7 @@ def test_second_hops_are_told_without_the_first() -> None:
 
 def test_an_experiment_is_a_function_of_its_seed() -> None:
     run: dict[str, Any] = {
-        "model": "@tiny",
+        "model": Outside(name="@tiny"),
         "lesson": Facts(world=WORLD, tokens=300),
         "tuning": SHORT,
     }
@@ -116,7 +116,7 @@ def test_an_experiment_is_a_function_of_its_seed() -> None:
 def test_what_is_invented_is_not_thought_about_beforehand() -> None:
     """And conclusions that are told outright are marked, in every row of their chain."""
     lesson = Facts(world=WORLD, mix=TrainingMix(composed=0.5))
-    table = tell_and_ask(model="@tiny", lesson=lesson)
+    table = tell_and_ask(model=Outside(name="@tiny"), lesson=lesson)
     assert set(table["kind"]) == {"question", "layer"}
     told = table.filter(pl.col("role") == "composition")["told"]
     assert sorted(told) == [False, False, True, True]

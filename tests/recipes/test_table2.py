@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from inweights.errors import ConfigError
+from inweights.lab import Outside
 from inweights.lm.tuning.tuning import FineTune
 from inweights.recipes.feature_resemblance.table2 import Settings
 from inweights.recipes.shared.language.analogies import CONDITIONS, Analogies, examples
@@ -48,9 +49,11 @@ def test_what_comes_last() -> None:
 def test_a_random_model_learns_what_it_is_told() -> None:
     """And is at chance before; of shuffled categories it is asked the shuffled ones."""
     training = FineTune(method="full", rate=1e-2, epochs=120, batch_tokens=2048)
-    before = tell_and_ask(model="@tiny", lesson=Analogies(rows=3, condition="zero-shot"), seed=1)
+    before = tell_and_ask(
+        model=Outside(name="@tiny"), lesson=Analogies(rows=3, condition="zero-shot"), seed=1
+    )
     lesson = Analogies(rows=3, condition="shuffled joint")
-    after = tell_and_ask(model="@tiny", lesson=lesson, tuning=training, seed=1)
+    after = tell_and_ask(model=Outside(name="@tiny"), lesson=lesson, tuning=training, seed=1)
     assert before["kind"].value_counts(sort=True).rows() == [("question", 6), ("layer", 3)]
     recall = {
         name: table.filter(table["role"] == "recall")["hit"].to_numpy().mean()

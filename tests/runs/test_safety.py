@@ -258,12 +258,10 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
 def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:
     outcome = make(store=store)
 
-    def full(path: Path, data: bytes) -> None:
-        with path.open("wb") as file:
-            file.write(data[:3])
+    def full(_file: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
         write_export(outcome, tmp_path / "out", latex=True)
     assert list((tmp_path / "out").iterdir()) == []

@@ -134,7 +134,7 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monk
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("inweights.training.checkpoint.os.fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     path.unlink()
     path.write_bytes(kept)
     with pytest.raises(RunError, match="No space left"):

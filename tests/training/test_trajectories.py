@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rounding import of_training
 from tests.training.curricula import WORLD, build, curriculum
 
 from inweights.models import EmbMLPConfig, GPTConfig
@@ -20,14 +21,19 @@ from inweights.probes import accuracy
 from inweights.training import Curriculum, Observer, Optimizer, Phase, Schedule, train
 from inweights.worlds import TwoHop
 
+#: A decay large enough that another convention of it shows beside rounding.
+ADAMW = Optimizer(weight_decay=3.0)
 STORED = Path(__file__).parent / "trajectories"
 
 RUNS = {
     "gpt-full-batch": (
         GPTConfig(layers=2, width=16, tied=False),
-        Phase(steps=30, random_offset=True, schedule=Schedule(kind="cosine")),
+        Phase(steps=30, optimizer=ADAMW, random_offset=True, schedule=Schedule(kind="cosine")),
     ),
-    "gpt-tied-minibatch": (GPTConfig(layers=1, width=16), Phase(steps=30, batch=6)),
+    "gpt-tied-minibatch": (
+        GPTConfig(layers=1, width=16),
+        Phase(steps=30, optimizer=ADAMW, batch=6),
+    ),
     "emb-mlp-descent": (
         EmbMLPConfig(width=16),
         Phase(steps=60, optimizer=Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)),
@@ -50,9 +56,10 @@ def test_loss_curve_is_the_stored_one(name: str, request: pytest.FixtureRequest)
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps([[round(x, 6) for x in c] for c in curves], indent=1) + "\n")
         pytest.skip(f"wrote {file.name}; run again without --update-trajectories")
+    near = of_training(model, len(world.facts), phase.steps)
     stored = json.loads(file.read_text())
     for curve, expected in zip(curves, stored, strict=True):
-        assert curve == pytest.approx(expected, abs=1e-4)
+        assert curve == pytest.approx(expected, rel=near)
         assert curve[-1] < curve[0]
 
 

@@ -41,6 +41,22 @@ def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
     assert asked(tmp_path, "reversal", *spouses) == {"d spouse → c"}
 
 
+def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(tmp_path: Path) -> None:
+    """Which line comes first is no reason to take one of two."""
+    both = ["a,child,b", "b,parent,a", "b,kin,a", "c,child,d", "d,kin,c", "d,parent,c"]
+    expected = {"f parent → e", "f kin → e"}
+    assert asked(tmp_path, "reversal", *both, "e,child,f") == expected
+    assert asked(tmp_path, "reversal", *both[::-1], "e,child,f") == expected
+
+
+def test_what_a_reversal_answers_is_not_unstated(tmp_path: Path) -> None:
+    """What it suggests would count as a right answer, and be another one in another order."""
+    both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
+    rows = (*both, "b,child,h", "e,child,f", "f,child,g")  # b has both, f one of the two
+    assert "f parent → e" in asked(tmp_path, "reversal", *rows)
+    assert not {q for q in asked(tmp_path, "unstated", *rows) if q.startswith("f parent")}
+
+
 def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
     """Nine million pairs of facts meet there; none of them goes on, and none is turned."""
     sides = range(3000)

@@ -7,6 +7,7 @@ import gzip
 import json
 import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -145,10 +146,10 @@ def test_what_is_no_rdf_says_so(tmp_path: Path, name: str, text: str, says: str)
 @pytest.fixture
 def base(tmp_path: Path) -> str:
     path = tmp_path / "facts.db"
-    with sqlite3.connect(path) as made:
+    with closing(sqlite3.connect(path)) as made:
         made.execute("CREATE TABLE people (name, town, born)")
         made.execute("INSERT INTO people VALUES ('Ann', 'Rome', 1980), ('Bob', 'Oslo', NULL)")
-    made.close()
+        made.commit()
     return f"sqlite:///{path}"
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.score import cosine as cosine
     from inweights.lab.grammar.score import number as number
     from inweights.lab.grammar.score import share as share
+    from inweights.lab.grammar.sources import Outside as Outside
     from inweights.lab.grammar.trial import Computation as Computation
     from inweights.lab.grammar.trial import Measure as Measure
     from inweights.lab.grammar.trial import Plan as Plan

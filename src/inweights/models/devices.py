@@ -25,19 +25,15 @@ def check_device(name: str) -> None:
         ...
         inweights.errors.ConfigError: unknown device 'cdua'; did you mean 'cuda'? Known: ...
     """
-    here = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(_has_mps())}
+    kinds = {kind: getattr(torch, kind).device_count() for kind in ("cpu", "cuda", "mps")}
     try:
         device = torch.device(name)
-    except RuntimeError:
-        device = None
-    if device is None or device.type not in here:
-        raise unknown_name("device", name, here)
-    if (device.index or 0) >= here[device.type]:
+        # Any other kind that torch has a module for: torch.xpu, or that of a registered backend.
+        count = kinds.setdefault(device.type, getattr(torch, device.type).device_count())
+    except (RuntimeError, AttributeError):
+        raise unknown_name("device", name, kinds) from None
+    if (device.index or 0) >= count:
         raise ConfigError(
             f"this machine has no device '{name}' that torch can use; "
-            f"it has {', '.join(kind for kind, count in here.items() if count)}"
+            f"it has {', '.join(kind for kind, count in kinds.items() if count)}"
         )
-
-
-def _has_mps() -> bool:
-    return torch.backends.mps.is_available()

@@ -9,10 +9,7 @@ Any program that reads safetensors reads the weights, by the names of the model'
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.base import Model
 from inweights.models.registry import model_kind
 from inweights.support.limits import read_bytes
+from inweights.support.publish import publish_file
 
 __all__ = [
     "decode_model",
@@ -73,14 +71,9 @@ def save_model(model: Model, path: str | Path) -> Path:
     """
     path = Path(path)
     content = encode_model(model)
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        os.replace(partial, path)
+        publish_file(path, content)
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise RunError(f"cannot write the model {path}: {error.strerror or error}") from error
     return path
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
-    adjacencies,
+    graph_edges,
     graph_recall,
     node_vectors,
     prefix_of,
-    spearman,
 )
+from inweights.probes.geometry.hops import spearman
 from inweights.theory.geometric_memory.spectral import (
     Spectrum,
     adjacency,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["align", "moments", "positions", "render_frames", "snapshot"]
 
 Floats = NDArray[np.float64]
+#: Rows of a Gram matrix that are made at once.
+_ROWS = 2048
 
 
 def snapshot(
@@ -70,13 +72,17 @@ def snapshot(
         >>> frame.columns, len(frame["gram"][0])
         (['replica', 'gram', 'recall', 'recall_others'], 120)
     """
-    nodes = len(adjacencies(model, worlds)[0])
-    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
-    grams = vectors @ vectors.swapaxes(-1, -2)  # [R, N, N]
-    lower = np.tril_indices(nodes)
     table = graph_recall(model, worlds).select("replica", "recall", "recall_others")
-    kept = pl.Series("gram", grams[:, *lower].astype(np.float32), dtype=pl.List(pl.Float32))
-    return table.insert_column(1, kept)
+    nodes = graph_edges(model, worlds)[0][0]
+    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
+    grams = np.empty((len(vectors), nodes * (nodes + 1) // 2), dtype=np.float32)
+    for one, kept in zip(vectors, grams, strict=True):
+        for start in range(0, nodes, _ROWS):
+            end = min(start + _ROWS, nodes)
+            rows = one[start:end] @ one[:end].T
+            inside = np.arange(end) <= np.arange(start, end)[:, None]
+            kept[start * (start + 1) // 2 : end * (end + 1) // 2] = rows[inside]
+    return table.insert_column(1, pl.Series("gram", grams, dtype=pl.List(pl.Float32)))
 
 
 def moments(steps: Sequence[int], frames: int = 40) -> list[int]:

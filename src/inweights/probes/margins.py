@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars as pl
-import torch
 
 from inweights.models.base import Model
 from inweights.probes.recall import answers_among, chosen_parts, slices
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.scoring import answer_scores
 from inweights.worlds.world import World
 
 __all__ = ["margins"]
@@ -48,14 +47,9 @@ def margins(
     for part, role, distribution, indices in slices(each[0]):
         if part not in chosen:
             continue
-        logits = answer_logits(model, each, part, indices)
-        answers = answers_of(model, each, part, indices)
-        allowed = answers_among(model, each, part, role).unsqueeze(1)
-        own = logits.gather(-1, answers.unsqueeze(-1))
-        others = logits.scatter(-1, answers.unsqueeze(-1), -torch.inf)
-        against_all = own.squeeze(-1) - others.amax(-1)
-        against_some = own.squeeze(-1) - others.masked_fill(~allowed, -torch.inf).amax(-1)
-        predicted = model.candidates[logits.argmax(-1)].tolist()
+        allowed = answers_among(model, each, part, role)
+        said = answer_scores(model, each, part, indices, allowed)
+        predicted = model.candidates[said.predicted].tolist()
         for replica in range(model.replicas):
             world = each[replica % len(each)]
             statements = getattr(world, part)
@@ -72,8 +66,8 @@ def margins(
                         ],
                         "answer": [names[statements.answer(int(i))[0]] for i in indices],
                         "predicted": [names[token] for token in predicted[replica]],
-                        "margin": against_all[replica].tolist(),
-                        "margin_among": against_some[replica].tolist(),
+                        "margin": said.margin[replica].tolist(),
+                        "margin_among": said.margin_among[replica].tolist(),
                     }
                 )
             )

@@ -12,7 +12,7 @@ import torch
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.training.batches.worlds import Part, as_worlds
-from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.scoring import answer_scores, answers_of
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
@@ -49,14 +49,12 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
-        logits = answer_logits(model, each, part, indices)
         answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
-        among = logits.masked_fill(~allowed.unsqueeze(1), -torch.inf)
-        right = (logits.argmax(-1) == answers).float().mean(1)
-        right_among = (among.argmax(-1) == answers).float().mean(1)
-        said = logits.log_softmax(-1).gather(-1, answers.unsqueeze(-1))
-        losses = -said.squeeze(-1).mean(1)
+        said = answer_scores(model, each, part, indices, allowed)
+        right = (said.predicted == answers).float().mean(1)
+        right_among = (said.predicted_among == answers).float().mean(1)
+        losses = said.loss.mean(1)
         rows.extend(
             {
                 "replica": replica,
@@ -116,8 +114,9 @@ def answers_among(
 ) -> Bool[torch.Tensor, "R K"]:
     """Return which candidates answer some statement of ``role``."""
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
+    columns = model.column.cpu()
     for row, world in zip(allowed, worlds, strict=True):
         statements = getattr(world, part)
         answers = np.unique([statements.answer(int(i))[0] for i in statements.with_role(role)])
-        row[model.column[torch.from_numpy(answers)].cpu()] = True
+        row[columns[torch.from_numpy(answers)]] = True
     return allowed.to(model.column.device).expand(model.replicas, -1)

@@ -11,11 +11,14 @@ import torch
 from inweights.errors import unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.support.limits import check_memory
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 __all__ = ["templates", "winners"]
 
+#: What a cell of the table takes while it is made, with its names.
+_BYTES = 150
 _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")
 
 
@@ -53,6 +56,10 @@ def templates(
     each = as_worlds(worlds, model)
     prompts, answers = zip(*(_prompts(world, rows) for world in each), strict=True)
     shown = torch.from_numpy(np.stack(prompts) if len(each) > 1 else prompts[0])
+    cells = model.replicas * len(prompts[0]) * len(each[0].outputs)
+    check_memory(
+        f"a table of {cells:,} logits", _BYTES * cells, hint="ask for the rows of one role"
+    )
     batch = pack([shown.to(model.column.device)])
     outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
     columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
@@ -66,6 +73,7 @@ def templates(
         world, prompt, answer = each[k], prompts[k], answers[k]
         groups = _groups(world)
         height, width = values.shape[1:]
+        rows_of, columns_of = np.repeat(range(height), width), np.tile(range(width), height)
         top = np.zeros((height, width), dtype=bool)
         top[np.arange(height), values[replica].argmax(-1)] = True
         names = [world.vocabulary.text(p) for p in prompt]
@@ -74,10 +82,12 @@ def templates(
             pl.DataFrame(
                 {
                     "replica": np.full(height * width, replica),
-                    "row": np.repeat(names, width),
-                    "row_group": np.repeat([groups[p[0]] for p in prompt], width),
-                    "column": np.tile(out_names, height),
-                    "column_group": np.tile([groups[i] for i in world.outputs], height),
+                    "row": pl.Series(names).gather(rows_of),
+                    "row_group": pl.Series([groups[p[0]] for p in prompt]).gather(rows_of),
+                    "column": pl.Series(out_names).gather(columns_of),
+                    "column_group": pl.Series([groups[t] for t in world.outputs]).gather(
+                        columns_of
+                    ),
                     "value": values[replica].ravel().astype(np.float64),
                     "top": top.ravel(),
                     "answer": (answer[:, None] == world.outputs[None]).ravel(),

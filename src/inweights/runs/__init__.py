@@ -1,7 +1,7 @@
 """Run folders: stored, found again, resumed. Knows no model."""
 
 from inweights.runs.about import About, about, remembered, when, written
-from inweights.runs.environment import environment
+from inweights.runs.environment import environment, repositories
 from inweights.runs.files import (
     read_json,
     read_tables,
@@ -22,6 +22,7 @@ __all__ = [
     "read_json",
     "read_tables",
     "remembered",
+    "repositories",
     "told",
     "when",
     "write_json",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inweights.errors import FolderError
-from inweights.runs.files import read_json
 
 if TYPE_CHECKING:
     from inweights.runs.folder import RunFolder
@@ -28,8 +27,8 @@ class About(msgspec.Struct):
 def about(folder: RunFolder) -> About:
     """Return what a run's folder remembers; nothing where it is not done, or damaged."""
     try:
-        return read_json(folder.path / "outcome.json", About)
-    except FolderError:
+        return msgspec.convert(folder.json("outcome.json"), About)
+    except (FolderError, msgspec.ValidationError):
         return About()
 
 

@@ -1,34 +1,176 @@
-"""Where a run was made: versions and machine, for its record."""
+"""Where a run was made: versions, commits and machine, for its record."""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-__all__ = ["environment"]
+__all__ = ["environment", "repositories", "version_of"]
 
-_PACKAGES = ("inweights", "torch", "numpy", "polars", "scikit-learn", "safetensors")
+#: Seconds that git may take; a run does not wait longer for it.
+_PATIENCE = 5
+_LIBRARY = Path(__file__).resolve().parents[1]
 
 
-def environment() -> dict[str, Any]:
-    """Return the versions of Python, of the packages that decide results, and of the machine.
+def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what a run was made with: versions, commits, processor, linear algebra and threads.
+
+    Names no user, host or path. Of torch and of libraries of linear algebra it says what is loaded
+    in this process, and loads nothing.
+
+    Args:
+        commits: What :func:`repositories` said when the work began; asked now if left out.
 
     Example:
         >>> sorted(environment())
-        ['cores', 'machine', 'packages', 'python', 'system']
+        ['blas', 'cores', 'machine', 'packages', 'processor', 'python', 'repositories', 'system',
+        'torch']
+        >>> environment()["packages"]["inweights"] == version_of("inweights")
+        True
     """
-    packages = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            packages[name] = "not installed"
+    from threadpoolctl import threadpool_info
+
     return {
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": dict(_packages()),
+        "repositories": dict(repositories() if commits is None else commits),
         "system": platform.system(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count() or 0,
+        "blas": [
+            {
+                "library": one["internal_api"],
+                "version": one["version"],
+                "kernel": one.get("architecture"),
+                "threads": one["num_threads"],
+            }
+            for one in threadpool_info()
+        ],
+        "torch": _torch(),
+    }
+
+
+def version_of(package: str) -> str:
+    """Return the installed version of a package, or ``not installed``."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def repositories() -> dict[str, dict[str, Any]]:
+    """Return commits of the library's checkout and of the current folder's repository.
+
+    Returns:
+        ``inweights`` where the library runs from a checkout, ``current folder`` where that is in
+        another repository; none without git. Each has its ``commit``, and ``clean``: whether all
+        tracked files are as committed, or None where that cannot be told.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    own = _top(_LIBRARY)
+    if own is not None and own == _LIBRARY.parents[1]:  # else it is installed inside of another
+        found["inweights"] = _state(own)
+    here = _top(Path.cwd())
+    if here is not None and here != own:
+        found["current folder"] = _state(here)
+    return {name: state for name, state in found.items() if state["commit"]}
+
+
+def _top(folder: Path) -> Path | None:
+    told = _git(folder, "rev-parse", "--show-toplevel")
+    return Path(told).resolve() if told else None
+
+
+def _state(top: Path) -> dict[str, Any]:
+    # A repository of somebody else may name programs that 'status' would run.
+    said = _git(top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
+    clean = None
+    if said is not None and not re.search(r"^(local|worktree)\b", said, re.MULTILINE):
+        changed = _git(
+            top, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain",
+            "--untracked-files=no", "--ignore-submodules=all",
+        )  # fmt: skip
+        clean = None if changed is None else not changed
+    return {"commit": _git(top, "rev-parse", "--verify", "--quiet", "HEAD"), "clean": clean}
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """What git says; none where it is missing, fails or takes long."""
+    program = shutil.which("git")
+    if program is None:
+        return None
+    # Variables such as GIT_DIR, which hooks of git set, would name another repository.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program, no shell
+            [program, "-C", str(folder), *words],
+            env=env, capture_output=True, text=True, errors="replace", timeout=_PATIENCE,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    # 'config' ends with 1 where nothing fits.
+    fits = done.returncode == 0 or ("config" in words and done.returncode == 1)
+    return done.stdout.strip() if fits else None
+
+
+@lru_cache(maxsize=1)
+def _packages() -> tuple[tuple[str, str], ...]:
+    """Versions of all installed packages that the library needs, directly or through others.
+
+    Its optional parts count where they are installed, but for what builds and tests it.
+    """
+    found: dict[str, str] = {}
+    left = ["inweights"]
+    while left:
+        name = re.sub(r"[-_.]+", "-", left.pop()).lower()
+        if name in found:
+            continue
+        try:
+            package = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            if name == "inweights":
+                found[name] = "not installed"
+            continue
+        found[name] = package.version
+        for needed in package.requires or ():
+            asked, _, marker = needed.partition(";")
+            wanted = name == "inweights" and not re.search(r"""["'](dev|docs)["']""", marker)
+            if wanted or "extra" not in marker:
+                left.append(re.split(r"[^\w.-]", asked.strip(), maxsplit=1)[0])
+    return tuple(sorted(found.items()))
+
+
+@lru_cache(maxsize=1)
+def _processor() -> str:
+    """Model of the processor, as the system names it."""
+    try:
+        about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        about = ""
+    named = re.search(r"^model name\s*:\s*(.+)$", about, re.MULTILINE)
+    name = named[1] if named else platform.processor() or platform.machine()
+    return name.strip().replace("w/", "with")
+
+
+def _torch() -> dict[str, Any]:
+    """Instruction set, threads and linear algebra of torch, where it is loaded."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    blas = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return {
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "blas": blas[1] if blas else "",
     }

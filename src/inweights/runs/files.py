@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +13,8 @@ import msgspec
 
 from inweights.errors import FolderError, WriteError
 from inweights.support.limits import open_file, read_bytes
+from inweights.support.links import refuse_link
+from inweights.support.publish import PARTIAL, publish_file, publish_folder, remove
 
 __all__ = [
     "hash_of",
@@ -52,64 +52,55 @@ def _write_errors() -> tuple[type[Exception], ...]:
 
 def hash_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with open_file(path) as file:
+    with open_file(path, links=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON, whole or not at all."""
-    text = msgspec.json.format(msgspec.json.encode(value, order="sorted"))
-    _atomically(path, lambda partial: partial.write_bytes(text))
+    with told(path):
+        publish_file(path, msgspec.json.format(msgspec.json.encode(value, order="sorted")))
 
 
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file that holds a value of the type ``kind``.
 
     Raises:
-        FolderError: It is missing or damaged, or holds something else.
+        FolderError: It is missing or damaged, a link, or holds something else.
     """
+    refuse_link(path)
     try:
-        return msgspec.json.decode(read_bytes(path), type=kind)
+        return msgspec.json.decode(read_bytes(path, links=False), type=kind)
     except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
         raise FolderError(f"cannot read {path}: {error}") from None
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write a folder of Parquet files, whole or not at all."""
-    partial = folder.with_name(folder.name + ".partial")
+    partial = folder.with_name(folder.name + PARTIAL)
     with told(folder):
-        shutil.rmtree(partial, ignore_errors=True)
+        remove(partial)
         partial.mkdir(parents=True)
         for name, table in tables.items():
             table.write_parquet(partial / f"{name}.parquet")
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(partial, folder)
+        publish_folder(partial, folder, replace=True)
 
 
 def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
     """Read a folder of Parquet files.
 
     Raises:
-        FolderError: A file is damaged.
+        FolderError: A file is damaged, or a link.
     """
+    refuse_link(folder)
     return {file.stem: _read_table(file) for file in sorted(folder.glob("*.parquet"))}
 
 
 def _read_table(file: Path) -> pl.DataFrame:
     import polars as pl
 
+    refuse_link(file)
     try:
         return pl.read_parquet(file, glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise FolderError(f"cannot read {file}: {error}") from None
-
-
-def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    partial = path.with_name(path.name + ".partial")
-    with told(path):
-        try:
-            write(partial)
-            os.replace(partial, path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise

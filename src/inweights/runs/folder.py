@@ -15,7 +15,7 @@ store, which no renaming and no removing of run folders touches. The system free
 process ends, in whatever way.
 
 A run may come from elsewhere. Its manifest names every file, and none outside; links are refused,
-also where something is removed. Only the root of the store, or a folder of recipes, may be a link.
+also where something is removed. Only the root of the store may be a link.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from filelock import FileLock, Timeout
 from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
+from inweights.support.links import files_below, within
+from inweights.support.publish import PARTIAL, publish_folder, remove
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,16 +56,17 @@ class RunFolder:
     """One run on disk, at work or complete.
 
     Args:
-        path: The folder of the complete run.
+        root: The folder of all runs.
+        name: The folder of the complete run, below it.
         config: Everything that decides the run, as plain values.
-        lock: The file that a process locks while it works on the run; outside of ``path``.
     """
 
-    def __init__(self, path: Path, config: Mapping[str, Any], lock: Path) -> None:
-        self.path, self.config = path, dict(config)
-        self.work = path.with_name(path.name + ".work")
-        self.old = path.with_name(path.name + ".old")
-        self._lock = FileLock(lock)
+    def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
+        self.root, self.path, self.config = root, root / name, dict(config)
+        self.work = self.path.with_name(self.path.name + ".work")
+        self.old = self.path.with_name(self.path.name + ".old")
+        # The file that a process locks while it works on the run.
+        self._lock = FileLock(root / ".locks" / f"{self.path.name}.lock")
         self._begun: tuple[int, int] | None = None
 
     @property
@@ -126,7 +129,7 @@ class RunFolder:
 
         Raises:
             RunError: The lock's file cannot be written.
-            FolderError: A link stands in the run's place.
+            FolderError: A link stands in the run's place, or on the way there.
         """
         self._refuse_links()
         file = Path(self._lock.lock_file)
@@ -156,12 +159,12 @@ class RunFolder:
             if not self.complete:
                 whole = next((p for p in (self.work, self.old) if _is_whole(p)), None)
                 if whole:
-                    _remove(self.path)
+                    remove(self.path)
                     os.replace(whole, self.path)
             if self.complete:
                 self._tidy()
             else:
-                _remove(self.old)
+                remove(self.old)
                 (self.work / _MANIFEST).unlink(missing_ok=True)
 
     def settle(self) -> None:
@@ -190,7 +193,8 @@ class RunFolder:
             RunError: The copy cannot be written.
         """
         with told(self.work):
-            _remove(self.work)
+            remove(self.work)
+            _files(self.path)
             shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(_MANIFEST))
             self._begun = _identity(self.work / CONFIG)
         return self.work
@@ -214,10 +218,10 @@ class RunFolder:
             RunError: Something of it cannot be removed.
         """
         with self.held(), told(self.path):
-            _remove(self.work)
-            _remove(self.old)
+            remove(self.work)
+            remove(self.old)
             (self.path / _MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
-            _remove(self.path)
+            remove(self.path)
 
     def seal(self) -> None:
         """Write the manifest and give the folder its name. Only sealed folders count as whole.
@@ -229,15 +233,11 @@ class RunFolder:
         """
         with self.held(), told(self.work):
             self.check()
-            for unfinished in self.work.glob("*.partial"):  # of a write that was cut short
-                _remove(unfinished)
+            for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
+                remove(unfinished)
             hashes = {name: hash_of(self.work / name) for name in _files(self.work)}
             write_json(self.work / _MANIFEST, {"files": hashes})
-            if self.path.exists():
-                _remove(self.old)
-                os.replace(self.path, self.old)
-            os.replace(self.work, self.path)
-            self._tidy()
+            publish_folder(self.work, self.path, replace=True)
 
     def verify(self) -> None:
         """Check that no file of a complete run is missing, was changed, or was added.
@@ -245,6 +245,7 @@ class RunFolder:
         Raises:
             FolderError: Names the file, and says how to run it again.
         """
+        self._refuse_links()
         _verify(self.path)
 
     def json(self, name: str) -> Any:
@@ -253,31 +254,32 @@ class RunFolder:
         Raises:
             FolderError: It is missing or damaged.
         """
+        self._refuse_links()
         return read_json(self.path / name, object)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Read every table of the complete run."""
+        self._refuse_links()
         return read_tables(self.path / "tables")
 
     def _refuse_links(self) -> None:
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
-            _refuse_link(place)
+            within(self.root, place.relative_to(self.root).as_posix())
 
     def _tidy(self) -> None:
         """Remove what a complete run needs no more. What cannot be removed does no harm."""
         for stale in (self.work, self.old):
             with suppress(OSError):
-                _remove(stale)
+                remove(stale)
 
 
 def _verify(path: Path) -> None:
     again = "run it again with --fresh"
-    _refuse_link(path)
+    there = _files(path)
     try:
         manifest = read_json(path / _MANIFEST, _Manifest)
     except FolderError:
         raise FolderError(f"{path} has no readable {_MANIFEST}; {again}") from None
-    there = _files(path)
     for name in sorted({*there} - {*manifest.files}):
         raise FolderError(f"{path} was edited: {name} was added; remove it, or {again}")
     for name, expected in manifest.files.items():
@@ -288,26 +290,8 @@ def _verify(path: Path) -> None:
 
 
 def _files(path: Path) -> list[str]:
-    """Every file of a run folder but its manifest, by its path within.
-
-    Raises:
-        FolderError: The folder is a link, or holds one.
-    """
-    _refuse_link(path)
-    names = []
-    for home, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            _refuse_link(Path(home, name))
-        names += [Path(home, name).relative_to(path).as_posix() for name in files]
-    return sorted(name for name in names if name != _MANIFEST)
-
-
-def _refuse_link(place: Path) -> None:
-    if place.is_symlink():
-        raise FolderError(
-            f"{place} is a link, and in runs links are not followed; put what it points to in its "
-            "place, or keep all runs there and name that folder with --runs"
-        )
+    """Every file of a run folder but its manifest, by its path within; a link is an error."""
+    return sorted(name for name in files_below(path) if name != _MANIFEST)
 
 
 def _is_whole(path: Path) -> bool:
@@ -325,11 +309,3 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder, a file or a link, if it is there."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

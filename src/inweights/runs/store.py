@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import read_json
 from inweights.runs.folder import CONFIG, RunFolder
+from inweights.support.links import refuse_link, within
 
 __all__ = ["RunStore", "default_root"]
 
@@ -38,7 +40,7 @@ class RunStore:
 
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
         """Return the run folder of a config: the same config, the same folder."""
-        folder = self._at(self.root / name / digest(config), config)
+        folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
         folder.settle()
         return folder
 
@@ -52,33 +54,48 @@ class RunStore:
         What can be no recipe's name, such as a path from elsewhere, has none.
         """
         parts = name.split("/")
-        if len(parts) == 2 and not {"", ".", ".."} & set(parts):
-            yield from self._found(Path(self.root, *parts).glob(f"*/{CONFIG}"))
+        if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
+            yield from self._found([within(self.root, name)])
 
     def __iter__(self) -> Iterator[RunFolder]:
         """All runs, newest first; runs at work included."""
-        yield from self._found(self.root.glob(f"*/*/*/{CONFIG}"))
+        papers = _folders(self.root)
+        yield from self._found([recipe for paper in papers for recipe in _folders(paper)])
 
-    def _found(self, configs: Iterable[Path]) -> Iterator[RunFolder]:
+    def _found(self, recipes: Iterable[Path]) -> Iterator[RunFolder]:
         if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
             raise FolderError(f"{self.root} cannot be read: permission denied")  # nor is it empty
         found: dict[Path, Path] = {}
-        for file in sorted(configs):  # <hash>, <hash>.old, <hash>.work
-            path = file.parent
-            name = path.name.removesuffix(".work").removesuffix(".old")
-            found.setdefault(path.with_name(name), file)
+        for place in (run for recipe in recipes for run in _names(recipe)):
+            # <hash>, <hash>.old, <hash>.work
+            if (place / CONFIG).exists():
+                name = place.name.removesuffix(".work").removesuffix(".old")
+                found.setdefault(place.with_name(name), place / CONFIG)
         for path, file in sorted(found.items(), key=lambda item: -_changed(item[1])):
             try:
+                refuse_link(file.parent)
                 config = read_json(file, dict[str, Any])
             except FolderError:
                 config = {}
-            folder = self._at(path, config)
+            folder = RunFolder(self.root, path.relative_to(self.root).as_posix(), config)
             with suppress(RunError):  # a damaged run is listed like any other
                 folder.settle()
             yield folder
 
-    def _at(self, path: Path, config: Mapping[str, Any]) -> RunFolder:
-        return RunFolder(path, config, self.root / ".locks" / f"{path.name}.lock")
+
+def _folders(home: Path) -> list[Path]:
+    """The folders in a folder; a link is left out, and said to be."""
+    found = _names(home)
+    for link in filter(Path.is_symlink, found):
+        warnings.warn(f"{link} is a link, which is not followed: it is left out", stacklevel=2)
+    return [place for place in found if place.is_dir() and not place.is_symlink()]
+
+
+def _names(home: Path) -> list[Path]:
+    """What is in a folder, in order; nothing where there can be no such folder."""
+    with suppress(OSError, ValueError):
+        return sorted(home.iterdir())
+    return []
 
 
 def _changed(file: Path) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inweights.errors import DataError
 
-__all__ = ["fingerprint"]
+__all__ = ["contents_of", "fingerprint"]
 
 _LENGTH = 16
 #: Nanoseconds for which a file must have been left alone before its hash is remembered: two edits
@@ -44,6 +44,40 @@ def fingerprint(path: str | Path) -> str:
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:_LENGTH]
+
+
+def contents_of(*names: str) -> dict[str, str]:
+    """Return what names of files, folders or models of the hub stand for: a hash of each.
+
+    A model of the hub counts with the revision that lies on this disk, and with its name alone
+    where none does. So do names that begin with ``@``: they come with a package.
+
+    Example:
+        >>> contents_of("@smollm2", "", "no/such-model")
+        {}
+    """
+    found = {}
+    for name in names:
+        if not name or name.startswith("@"):
+            continue
+        content = fingerprint(name) if Path(name).exists() else _revision(name)
+        if content:
+            found[name] = content
+    return found
+
+
+def _revision(name: str) -> str:
+    """Revision of a hub's model in the local cache; empty if there is none."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+        from huggingface_hub.errors import HFValidationError
+    except ImportError:
+        return ""
+    try:
+        cached = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:  # no name that the hub could have
+        return ""
+    return Path(cached).parent.name if isinstance(cached, str) else ""
 
 
 def _of_file(path: Path) -> str:

@@ -208,34 +208,48 @@ def _has_something(path: Path) -> bool:
         return isinstance(error, BlockingIOError)
 
 
-def open_file(path: Path) -> io.BufferedReader:
+def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
     """Open a file to read its bytes, and nothing that may keep a reader waiting.
 
+    Args:
+        path: The file.
+        links: Whether it may be a link.
+
     Raises:
-        OSError: It cannot be read, or is a pipe or a device.
+        OSError: It cannot be read, or is a pipe, a device, or a link that should not be.
     """
-    at_once = getattr(os, "O_NONBLOCK", 0)
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115
+    more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe or a device", str(path))
     return file
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, links: bool = True) -> bytes:
     """Return the bytes of a file; see :func:`open_file`."""
-    with open_file(path) as file:
+    with open_file(path, links=links) as file:
         return file.read()
 
 
-def read_text(path: Path, *, error: type[InweightsError] = DataError) -> str:
+def read_text(
+    path: Path, *, error: type[InweightsError] = DataError, most: int | None = None
+) -> str:
     """Return the text of a file, without the mark that some programs put before it.
+
+    Args:
+        path: The file.
+        error: What is raised.
+        most: Bytes that it may have, where the memory is not the limit.
 
     Raises:
         InweightsError: The file cannot be read, is too large, or is not text in UTF-8.
     """
     check_file(path, error=error)
     try:
+        size = path.stat().st_size
+        if most is not None and size > most:
+            raise error(f"{path} has {written(size)}; such a file has at most {written(most)}")
         return path.read_text(encoding="utf-8-sig")
     except OSError as why:
         raise error(f"cannot read {path}: {why.strerror}") from None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +20,7 @@ from torch import Tensor
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 from inweights.support.limits import open_file
+from inweights.support.publish import publish_file
 
 if TYPE_CHECKING:
     from jaxtyping import Int
@@ -126,22 +124,16 @@ class StateFile(Generic[S]):
         """
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
+        tensors = {name: value.cpu() for name, value in tensors.items()}
         for name, frames in state.tables.items():
             tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
         about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
-        partial = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.partial")
+        content = save({k: v.contiguous() for k, v in tensors.items()}, metadata)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
-                file.write(save({k: v.contiguous() for k, v in tensors.items()}, metadata))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path)
+            publish_file(self.path, content)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
             raise WriteError(
                 f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
                 "before it is kept"
@@ -162,12 +154,12 @@ class StateFile(Generic[S]):
         try:
             with open_file(self.path):  # else a pipe in its place keeps who reads it waiting
                 pass
-            with safe_open(self.path, framework="pt", device=str(device)) as file:
+            with safe_open(self.path, framework="pt") as file:
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
                 raise DamagedError(self.path, "its content is not what was written")
-            named = {name: tensors.pop(name) for name in self.kind.tensors}
+            named = {name: tensors.pop(name).to(device) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(self.path, str(error)) from None
         if about["key"] != self.key:
@@ -180,7 +172,7 @@ class StateFile(Generic[S]):
             total=about["total"],
             **named,
             optimizer={
-                name.removeprefix(_OPTIMIZER): tensor
+                name.removeprefix(_OPTIMIZER): tensor.to(device)
                 for name, tensor in tensors.items()
                 if name.startswith(_OPTIMIZER)
             },
@@ -217,4 +209,4 @@ def _as_tensor(table: pl.DataFrame) -> Tensor:
 
 
 def _as_table(tensor: Tensor) -> pl.DataFrame:
-    return pl.read_ipc(BytesIO(tensor.cpu().numpy().tobytes()))
+    return pl.read_ipc(BytesIO(tensor.numpy().tobytes()))

@@ -21,7 +21,7 @@ from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.scoring import answer_logits, answers_of
+from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
@@ -182,8 +182,9 @@ def train(
                 going = state.stopped < 0
                 recorded = state.total % every == 0
                 if recorded:
-                    _record(losses, going, phase, state)
-                    diverged = going & ~losses.isfinite().cpu()
+                    seen = losses.cpu()  # once: a GPU waits for each copy
+                    _record(seen, going, phase, state)
+                    diverged = going & ~seen.isfinite()
                     state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
@@ -312,8 +313,10 @@ def _stop(
     if phase.stop.loss_below is not None:
         met |= losses.cpu() < phase.stop.loss_below
     if phase.stop.accuracy is not None:
-        predicted = answer_logits(model, worlds, "facts", batches.facts).argmax(-1)
-        right = predicted == answers_of(model, worlds, "facts", batches.facts)
+        answers = answers_of(model, worlds, "facts", batches.facts)
+        right = torch.zeros_like(answers, dtype=torch.bool)
+        for rows, logits in answer_blocks(model, worlds, "facts", batches.facts):
+            right[:, rows] = logits.argmax(-1) == answers[:, rows]
         met |= right.float().mean(1).cpu() >= phase.stop.accuracy
     state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
 

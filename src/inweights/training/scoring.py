@@ -5,7 +5,8 @@ Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,12 +20,21 @@ from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
-__all__ = ["answer_logits", "answer_ranks", "answers_of"]
+__all__ = [
+    "MOST_LOGITS",
+    "Scores",
+    "answer_blocks",
+    "answer_logits",
+    "answer_ranks",
+    "answer_scores",
+    "answers_of",
+]
 
-#: Logits that :func:`answer_ranks` holds at once.
-MOST_LOGITS = 2**25
+#: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
+#: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
+MOST_LOGITS = 2**21
 
 
 @torch.no_grad()
@@ -43,16 +53,109 @@ def answer_logits(
         indices: Places of the wanted statements; all, in order, if left out.
     """
     each = as_worlds(worlds, model)
+    count = len(getattr(each[0], part)) if indices is None else len(indices)
+    found = torch.zeros(model.replicas, count, len(model.candidates), device=model.column.device)
+    for rows, logits in answer_blocks(model, each, part, indices):
+        found[:, rows] = logits
+    return found
+
+
+@torch.no_grad()
+def answer_blocks(
+    model: Model,
+    worlds: World | Sequence[World],
+    part: Part,
+    indices: Int[Ids, " M"] | None = None,
+) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
+    """Yield the logits of :func:`answer_logits` for some statements at a time.
+
+    So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one block.
+
+    Yields:
+        Which of the wanted statements these are, and their logits, which may be changed in place.
+    """
+    each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
     if not groups:
-        return torch.zeros(model.replicas, 0, len(model.candidates))
-    device = model.candidates.device
-    batch = pack([group.prompts.to(device) for group in groups])
-    logits = model(batch, at=batch.last)
+        return
+    device = model.column.device
     order = np.concatenate([group.indices for group in groups])
     wanted = np.arange(len(order)) if indices is None else indices
-    places = np.argsort(order)[np.argsort(np.argsort(wanted))]
-    return logits.index_select(1, torch.from_numpy(places).to(device))
+    rows = torch.from_numpy(np.argsort(wanted)[np.argsort(np.argsort(order))]).to(device)
+    step = max(1, MOST_LOGITS // len(model.candidates))
+    prompts = [group.prompts for group in groups]
+    if len(order) > step:
+        blocks = [[some] for matrix in prompts for some in matrix.split(step, dim=-2)]
+    else:
+        blocks = [prompts]
+    start = 0
+    for block in blocks:
+        batch = pack([some.to(device) for some in block])
+        logits = model(batch, at=batch.last)
+        yield rows[start : start + logits.shape[1]], logits
+        start += logits.shape[1]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How a model answers: all that is asked of the logits of a statement.
+
+    Attributes:
+        predicted: Column of the largest logit.
+        predicted_among: Column of the largest one among the allowed.
+        loss: Cross-entropy over all candidates, nats.
+        margin: Logit of the right answer less the largest other one.
+        margin_among: The same among the allowed.
+    """
+
+    predicted: Int[Tensor, "R M"]
+    predicted_among: Int[Tensor, "R M"]
+    loss: Float[Tensor, "R M"]
+    margin: Float[Tensor, "R M"]
+    margin_among: Float[Tensor, "R M"]
+
+
+@torch.no_grad()
+def answer_scores(
+    model: Model,
+    worlds: World | Sequence[World],
+    part: Part,
+    indices: Int[Ids, " M"],
+    allowed: Bool[Tensor, "R K"],
+) -> Scores:
+    """Ask for everything in one pass over the logits of the first answer tokens.
+
+    Args:
+        model: The model; its replicas share one world or have one each.
+        worlds: One world, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Places of the wanted statements.
+        allowed: Candidates of the narrower choice; the right answers are among them.
+
+    Raises:
+        DataError: The model's head does not cover an answer.
+    """
+    answers = answers_of(model, worlds, part, indices)
+    columns = [torch.zeros_like(answers) for _ in range(2)]
+    numbers = [torch.zeros(answers.shape, device=answers.device) for _ in range(3)]
+    forbidden = ~allowed.unsqueeze(1)
+    for rows, logits in answer_blocks(model, worlds, part, indices):
+        right = answers[:, rows].unsqueeze(-1)
+        own = logits.gather(-1, right)
+        columns[0][:, rows] = logits.argmax(-1)
+        numbers[0][:, rows] = -logits.log_softmax(-1).gather(-1, right).squeeze(-1)
+        numbers[1][:, rows] = (own - _best_other(logits, right)).squeeze(-1)
+        logits.scatter_(-1, right, own).masked_fill_(forbidden, -torch.inf)
+        columns[1][:, rows] = logits.argmax(-1)
+        numbers[2][:, rows] = (own - _best_other(logits, right)).squeeze(-1)
+    return Scores(*columns, *numbers)
+
+
+def _best_other(
+    logits: Float[Tensor, "R m K"], right: Int[Tensor, "R m 1"]
+) -> Float[Tensor, "R m 1"]:
+    """The largest logit but that of the right answer, which is lost."""
+    return logits.scatter_(-1, right, -torch.inf).amax(-1, keepdim=True)
 
 
 @torch.no_grad()
@@ -107,7 +210,7 @@ def answer_ranks(
     whole = torch.cat([group.prompts, seen], dim=-1).to(device)
     length, answer = whole.shape[-1], columns.shape[-1]
     columns = columns.expand(model.replicas, -1, -1)
-    step = max(1, MOST_LOGITS // (model.replicas * answer * len(model.candidates)))
+    step = max(1, MOST_LOGITS // (answer * len(model.candidates)))
     found = []
     for start in range(0, whole.shape[-2], step):
         batch = pack([whole[..., start : start + step, :]])

@@ -16,6 +16,7 @@ from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.divergence import tell_divergence
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.tables import MODEL_PART, Store
+from inweights.support.links import within
 from inweights.support.progress import Progress
 
 __all__ = ["Effort", "collect"]
@@ -56,7 +57,7 @@ class Effort:
         Args:
             runs: Folder of all runs.
         """
-        return Store(self.store or Path(runs) / "store")
+        return Store(self.store or within(runs, "store"))
 
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)

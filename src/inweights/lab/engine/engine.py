@@ -26,11 +26,13 @@ from inweights.runs import (
     RunStore,
     environment,
     read_json,
+    repositories,
     told,
     when,
     write_json,
     write_tables,
 )
+from inweights.support.links import within
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
@@ -83,9 +85,8 @@ class Outcome:
         from inweights.lab.store.tables import Store
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
-        root = self.folder.path.parents[len(Path(self.recipe.name).parts)]
         trials = self.recipe.plan(settings).trials
-        store = Store(self.store or root / "store")
+        store = Store(self.store or within(self.folder.root, "store"))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 
@@ -158,7 +159,7 @@ def execute(
         if folder.complete:
             make()  # the weights, where they are not there
             return replace(load(recipe, folder), store=effort.store)
-        started = time.monotonic()
+        started, commits = time.monotonic(), repositories()
         work = folder.begin()
         before = _seconds(work)
         try:
@@ -185,7 +186,7 @@ def execute(
             cached=False,
             tables=tables,
             claims=judge_all(recipe, tables, scale, seeds=chosen),
-            environment=environment(),
+            environment=environment(commits),
             plugins=effort.plugins,
             command=tuple(command),
             store=effort.store,

@@ -7,14 +7,14 @@ import secrets
 import msgspec
 
 from inweights.lab.store.tables import Store
-from inweights.runs import environment
+from inweights.runs.environment import version_of
 
 __all__ = ["Job", "installed_version", "open_store"]
 
 
 def installed_version() -> str:
     """Return the version of the library on this machine."""
-    return str(environment()["packages"]["inweights"])
+    return version_of("inweights")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

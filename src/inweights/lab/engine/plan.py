@@ -17,7 +17,7 @@ import msgspec
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError
-from inweights.lab.grammar.sources import sources_of
+from inweights.lab.grammar.sources import Outside, sources_of
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 from inweights.lab.store.tables import MODEL_PART
 from inweights.models.model_config import ModelConfig
@@ -357,6 +357,8 @@ def plain(value: Any) -> Any:
         ConfigError: A value has no content that could be told from another's.
         DataError: A file is missing.
     """
+    if isinstance(value, Outside):
+        return [value.name, *_contents(value)] if value.contents else value.name
     if isinstance(value, msgspec.Struct):
         return [_name(type(value)), identity(value), *_contents(value)]
     if isinstance(value, partial):
@@ -364,7 +366,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, FunctionType):
         name = _name(value)
         if name.startswith("inweights:"):
-            return name
+            return [name, *raised] if (raised := _contents(value)) else name
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
         # Two lambdas of one place have one name.

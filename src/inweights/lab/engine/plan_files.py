@@ -25,8 +25,19 @@ from inweights.lab.engine.schedule import Failure
 from inweights.lab.engine.serialization import from_wire
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE
+from inweights.support.links import within
 
-__all__ = ["ABOUT", "INDEX", "About", "Entry", "Failed", "Planned", "Status", "part_name"]
+__all__ = [
+    "ABOUT",
+    "INDEX",
+    "About",
+    "Entry",
+    "Failed",
+    "Planned",
+    "Status",
+    "part_name",
+    "place_of_results",
+]
 
 ABOUT, INDEX = "plan.json", "index.json"
 T = TypeVar("T")
@@ -110,7 +121,7 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=self.about.store or f"{self.place}/store", lease=lease)
+        self.job = Job(store=place_of_results(self.place, self.about.store), lease=lease)
         self.store = open_store(self.job)
 
     def status(self) -> Status:
@@ -194,6 +205,17 @@ class Planned:
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
         return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
+
+
+def place_of_results(place: str, store: str) -> str:
+    """Return where the results of a plan go: its store, or below the plan where it names none.
+
+    Raises:
+        FolderError: A link stands there.
+    """
+    if store:
+        return store
+    return f"{place}/store" if "://" in place else str(within(place, "store"))
 
 
 def part_name(number: int) -> str:

@@ -215,11 +215,12 @@ def _measure(
     members: Sequence[Member], measures: Sequence[Measure], store: Store, device: str
 ) -> None:
     """Look at the kept models of runs that were trained before."""
-    models = [open_model(store, run).to(device) for run, _, _ in members]
+    models = [open_model(store, run) for run, _, _ in members]
     blocks = [(model, [one]) for model, one in zip(models, members, strict=True)]
     with suppress(ConfigError):  # optima of one shape may differ in rank
         blocks = [(join_replicas(models), list(members))]
     for model, those in blocks:
+        model.to(device)
         worlds = [world for _, _, world in those]
         tables = {measure_key(measure): look(measure, worlds, model) for measure in measures}
         _share_out(tables, those, store)

@@ -13,7 +13,7 @@ from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
-from inweights.lab.grammar.sources import sources_of
+from inweights.lab.grammar.sources import RAISED, sources_of
 from inweights.lab.grammar.trial import Plan
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ class Recipe:
         return settings, chosen, config
 
     def _sources(self, settings: Config) -> dict[str, str]:
-        """Files and modules of somebody else's that decide the tables."""
-        if self.plan.__module__.startswith("inweights.recipes."):
+        """Files, modules of somebody else's and raised versions that decide the tables."""
+        if not RAISED and self.plan.__module__.startswith("inweights.recipes."):
             return sources_of(settings)
         plan = self.plan(settings)
         trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import tempfile
 import time
@@ -17,6 +16,8 @@ from typing import Any, Protocol, TypeVar
 from inweights.errors import ConfigError, WriteError
 from inweights.runs import told
 from inweights.support.limits import read_bytes
+from inweights.support.links import files_below, within
+from inweights.support.publish import PARTIAL, publish_file
 
 __all__ = ["Files", "Folder", "ObjectStore", "open_files"]
 
@@ -59,7 +60,7 @@ class Files(Protocol):
         ...
 
     def remove_folder(self, folder: str) -> None:
-        """Remove all that is below a folder."""
+        """Remove all that is below a folder, if it is there; what cannot be removed is an error."""
         ...
 
     @contextmanager
@@ -69,7 +70,7 @@ class Files(Protocol):
 
 
 class Folder:
-    """A folder on a disk, of this machine or shared by several.
+    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below.
 
     Example:
         >>> files = Folder(tempfile.mkdtemp())
@@ -83,53 +84,47 @@ class Folder:
         self.root = Path(root)
 
     def read(self, name: str) -> bytes | None:
+        path = within(self.root, name)
         with suppress(OSError):
-            return _patiently(lambda: read_bytes(self.root / name))
+            return _patiently(lambda: read_bytes(path, links=False))
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        path = self.root / name
-        with told(path):
-            _patiently(lambda: self._publish(path, content, os.replace))
+        self._publish(name, content, new=False)
 
     def create(self, name: str, content: bytes) -> bool:
-        path = self.root / name
-        with told(path):
-            try:
-                _patiently(lambda: self._publish(path, content, _link))
-            except FileExistsError:
-                return False
-        return True
+        return self._publish(name, content, new=True)
 
     def names(self, folder: str) -> list[str]:
-        found: list[str] = []
-        for home, _, files in os.walk(self.root / folder):
-            here = Path(home).relative_to(self.root).as_posix()
-            found += [f"{here}/{file}" for file in files if not file.endswith(".partial")]
-        return sorted(found)
+        start = f"{folder}/" if folder else ""
+        found = files_below(within(self.root, folder))
+        return sorted(start + name for name in found if not name.endswith(PARTIAL))
 
     def remove(self, name: str) -> None:
-        path = self.root / name
-        path.unlink(missing_ok=True)
+        within(self.root, name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str) -> None:
-        shutil.rmtree(self.root / folder, ignore_errors=True)
+        path = within(self.root, folder)
+        shutil.rmtree(path, ignore_errors=True)  # another process may be removing it, too
+        with suppress(FileNotFoundError):
+            shutil.rmtree(path)  # what is still there is an error
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        yield self.root / name, _nothing
+        yield within(self.root, name), _nothing
 
-    def _publish(self, path: Path, content: bytes, put: Callable[[Path, Path], None]) -> None:
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            # Not synced to the disk: after a power cut a torn file does not fit its name.
-            partial.write_bytes(content)
-            put(partial, path)
-        except OSError:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
-            raise
+    def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
+        """Whether the file was written; it is not where it should be new, and is there."""
+        path = within(self.root, name)
+        with told(path):
+            try:
+                # Not synced to the disk: after a power cut a torn file does not fit its name.
+                _patiently(lambda: publish_file(path, content, new=new, sync=False))
+            except FileExistsError:
+                if not new:
+                    raise
+                return False
+        return True
 
 
 class ObjectStore:
@@ -237,12 +232,6 @@ class ObjectStore:
 def open_files(place: str | Path) -> Files:
     """Return the files below a folder, or below an address with ``://``."""
     return ObjectStore(str(place)) if "://" in str(place) else Folder(place)
-
-
-def _link(partial: Path, path: Path) -> None:
-    """Give a file its name unless another has it; the one step that is safe on shared folders."""
-    os.link(partial, path)
-    partial.unlink()
 
 
 def _gone(error: Exception) -> bool:

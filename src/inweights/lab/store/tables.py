@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import polars as pl
@@ -25,6 +25,7 @@ from inweights.errors import FolderError
 from inweights.lab.store.files import open_files
 from inweights.lab.store.lease import Hold, Leases
 from inweights.runs import told
+from inweights.support.links import within
 
 __all__ = ["MODEL_PART", "Store"]
 
@@ -33,8 +34,10 @@ LEASE = 60.0
 #: The part of a run that is no table: its trained weights.
 MODEL_PART = "model"
 _HASH = 16
-_UNFINISHED = "unfinished"
-_Wanted = list[tuple[str, str]]
+_UNFINISHED, _LIST = "unfinished", "wanted.json"
+#: What an unfinished training waits for: owner and part of each table, and there is one at least.
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]
+_Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
 
 
 class Store:
@@ -153,7 +156,7 @@ class Store:
             wanted: The tables that it makes, by owner and part.
         """
         folder = f"{_UNFINISHED}/{key}"
-        self.files.write(f"{folder}/wanted.json", msgspec.json.encode(wanted))
+        self.files.write(f"{folder}/{_LIST}", msgspec.json.encode(wanted))
         with self.files.near(f"{folder}/state") as near:
             yield near
         with suppress(OSError):
@@ -162,11 +165,13 @@ class Store:
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
         for name in self.files.names(_UNFINISHED):
-            if name.endswith("/wanted.json"):
-                with suppress(OSError, ValueError, RecursionError):  # a damaged file stays
+            folder, _, file = name.rpartition("/")
+            if file == _LIST and folder.count("/") == 1:
+                # Where the list is damaged, all stays.
+                with suppress(OSError, ValueError, RecursionError):
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
-                        self.files.remove_folder(name.removesuffix("/wanted.json"))
+                        self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
@@ -181,7 +186,7 @@ class Store:
             with self.leases.hold(task) as hold:
                 yield hold
             return
-        path = Path(self.root) / "locks" / f"{task}.lock"
+        path = within(self.root, f"locks/{task}.lock")
         lock = FileLock(path, timeout=0)
         hold = Hold()
         with told(path):

@@ -11,6 +11,8 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from inweights.errors import InweightsError
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
@@ -24,8 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Forecast", "forecast"]
 
-#: Steps of each phase, and groups of runs, that are tried out.
-STEPS, GROUPS = 4, 6
+#: Steps of each phase that are tried out.
+STEPS = 3
+#: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
+#: and of the others as many as so many processor seconds allow.
+SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 1.5
+#: Seconds of a look that are no longer what it loads, so that it is tried once.
+LONG = 0.2
 #: Bytes of a process that has loaded torch.
 BASE = 400 * 2**20
 
@@ -96,8 +103,8 @@ def forecast(
 ) -> Forecast:
     """Try out a few steps of what is missing of a plan; nothing is stored.
 
-    At most six groups of runs are tried, spread over all by size; the others are taken to cost what
-    the nearest of these does for a step.
+    Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
+    cost of a step of the others lies between these, by parameters times facts.
 
     Args:
         plan: Trials, measures and computations.
@@ -123,18 +130,24 @@ def forecast(
     ]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    ordered = sorted(descents, key=_size)
-    spread = [round(i * (len(ordered) - 1) / max(1, GROUPS - 1)) for i in range(GROUPS)]
+    sizes = {id(task): _size(task) for task in descents}
+    ordered = sorted(descents, key=lambda task: sizes[id(task)])
+    places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD if ordered)]
     tried: dict[int, tuple[float, int]] = {}
-    for place in sorted({*spread}) if ordered else ():
+    began = time.process_time()
+    for place in places:
+        if len(tried) >= 2 and time.process_time() - began > BUDGET:
+            break
         if progress:
-            progress(len(tried), len({*spread}), f"a few steps of {ordered[place].title}")
+            progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
         tried[place] = _try(ordered[place], device)
+    known = sorted(tried)
     seconds = 0.0
-    for place, task in enumerate(ordered):
-        nearest = min(tried, key=lambda other: abs(other - place))
-        whole = tried[nearest][0] / max(1, ordered[nearest].steps)
-        seconds += whole * task.steps
+    if known:
+        each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
+        by_size = [sizes[id(ordered[place])] for place in known]
+        a_step = np.interp([sizes[id(task)] for task in ordered], by_size, each)
+        seconds = float(a_step @ [task.steps for task in ordered])
     together = min(jobs, max(1, len(ordered)))
     runs = set(work.runs)
     return Forecast(
@@ -223,9 +236,9 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
     """How long a look takes, once what it needs is loaded; none where these weights are past it."""
-    seconds = []
+    seconds: list[float] = []
     with suppress(InweightsError):
-        for _ in range(2):
+        while len(seconds) < 2 and sum(seconds) < LONG:
             began = clock()
             look()
             seconds.append(clock() - began)

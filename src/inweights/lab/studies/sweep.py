@@ -22,6 +22,7 @@ from inweights.lab.store.tables import Store
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
 from inweights.support.limits import usable_cores
+from inweights.support.links import within
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.worlds.world import World
@@ -96,7 +97,7 @@ class Study:
     @property
     def store(self) -> Store:
         """Where the runs are kept, one by one."""
-        return Store(self.place or Path(self.runs or default_root()) / "store")
+        return Store(self.place or within(self.runs or default_root(), "store"))
 
     def run(
         self,

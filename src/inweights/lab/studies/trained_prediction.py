@@ -40,7 +40,6 @@ RATE, FASTEST = 0.05, 2.0
 #: How often the rate is halved where a replica diverges.
 HALVED = 4
 #: Statements that are asked at once.
-_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +209,11 @@ def _slower(learner: Curriculum, share: float) -> Curriculum:
 
 def _answers(model: Model, world: World, part: Part) -> Ids:
     """The token that each replica answers each statement with, ``[R, M]``."""
-    from inweights.training.scoring import answer_logits
+    from inweights.training.scoring import answer_blocks
 
-    statements = getattr(world, part)
-    found = np.zeros((model.replicas, len(statements)), dtype=np.int64)
-    for indices, _, _ in statements.by_shape():
-        for start in range(0, len(indices), _AT_ONCE):
-            rows = indices[start : start + _AT_ONCE]
-            logits = answer_logits(model, world, part, rows)
-            found[:, rows] = model.candidates[logits.argmax(-1)].cpu().numpy()
+    found = np.zeros((model.replicas, len(getattr(world, part))), dtype=np.int64)
+    for rows, logits in answer_blocks(model, world, part):
+        found[:, rows.cpu().numpy()] = model.candidates[logits.argmax(-1)].cpu().numpy()
     return found
 
 

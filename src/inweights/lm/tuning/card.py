@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from inweights.config import to_dict
 from inweights.errors import DataError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.support.limits import read_text
+from inweights.support.publish import publish_file
 from inweights.worlds.readers.new_folder import reason
 
 __all__ = ["add_scores", "card_of", "model_card"]
@@ -139,11 +138,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
         ]
         lines += ["", "Damage: " + ("; ".join(lost["damage"]) or "none was found") + "."]
     text = card.read_text(encoding="utf-8").partition(_SCORES)[0]
-    partial = card.with_name(f"{card.name}.partial")
     try:
-        partial.write_text(text + _SCORES + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(partial, card)
+        publish_file(card, (text + _SCORES + "\n" + "\n".join(lines) + "\n").encode())
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise DataError(f"cannot write {card}: {reason(error)}; it is as it was") from None

@@ -1,13 +1,13 @@
-"""Is a graph stored, and as a geometry? Recall, cosine against hops (Geometric Memory B.5, C.3).
+"""Is a graph stored, and as a geometry? Recall, and cosines (Geometric Memory B.5, C.3).
 
 Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import starmap
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,10 +18,12 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import COSINE_TIE, adjacency, hop_distances
+from inweights.support.limits import check_memory
+from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hop_distances
 from inweights.training.batches.worlds import as_worlds
+from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.families.graph import edge_prefix
-from inweights.worlds.world import World
+from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
@@ -30,16 +32,23 @@ __all__ = [
     "adjacencies",
     "cosine_matrix",
     "cosines",
+    "graph_edges",
     "graph_recall",
-    "hop_correlation",
     "node_vectors",
     "prefix_of",
+    "random_blocks",
     "random_vectors",
-    "spearman",
     "top_hits",
+    "unit",
 ]
 
 Floats = NDArray[np.float64]
+#: What a pair of nodes takes in a table while it is made.
+_BYTES = 150
+#: Random numbers that are held at once.
+_AT_ONCE = 2**22
+#: The number of nodes, and where each edge starts and ends.
+Edges = tuple[int, Ids, Ids]
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Floats, "N N"]]:
@@ -48,6 +57,21 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Flo
     Raises:
         DataError: A world is no graph; or the model's nodes have names, and others than its.
     """
+    each = [adjacency(world) for world in _graphs(model, worlds)]
+    return each * model.replicas if len(each) == 1 else each
+
+
+def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
+    """Return the nodes, and the ends of the edges, of every replica's world; as a matrix is large.
+
+    Raises:
+        DataError: As :func:`adjacencies`.
+    """
+    each = [edge_ends(world) for world in _graphs(model, worlds)]
+    return each * model.replicas if len(each) == 1 else each
+
+
+def _graphs(model: Model, worlds: World | Sequence[World]) -> tuple[World, ...]:
     given = as_worlds(worlds, model)
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
@@ -55,8 +79,7 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Flo
             "this graph has other nodes, or has them in another order, than the one that the "
             "embedding was put on; put it on this one: embedding.on(world)"
         )
-    each = [adjacency(world) for world in given]
-    return each * model.replicas if len(each) == 1 else each
+    return given
 
 
 @torch.no_grad()
@@ -105,9 +128,23 @@ def random_vectors(draws: int, like: Float[Floats, "*R N D"], seed: int) -> Floa
     Raises:
         DataError: There are no draws.
     """
+    return np.concatenate(list(random_blocks(draws, like.shape[-2:], seed)))
+
+
+def random_blocks(
+    draws: int, shape: Sequence[int], seed: int, at_once: int = 0
+) -> Iterator[Float[Floats, "k N D"]]:
+    """Yield what :func:`random_vectors` returns some draws at a time, 32 MB unless told how many.
+
+    Raises:
+        DataError: There are no draws.
+    """
     if draws < 1:
         raise DataError(f"a null distribution has at least one draw, not {draws}")
-    return Streams(seed).numpy(EVALUATION, "null").normal(size=(draws, *like.shape[-2:]))
+    rng = Streams(seed).numpy(EVALUATION, "null")
+    step = at_once or max(1, _AT_ONCE // math.prod(shape))
+    for start in range(0, draws, step):
+        yield rng.normal(size=(min(step, draws - start), *shape))
 
 
 @torch.no_grad()
@@ -139,44 +176,68 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         >>> table["ceiling"].item(), round(table["floor"].item(), 3)
         (0.5, 0.693)
     """
-    graphs = adjacencies(model, worlds)
-    nodes = len(graphs[0])
+    graphs = graph_edges(model, worlds)
+    nodes = graphs[0][0]
     column = model.column[:nodes]
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
     prompts = _prompts(nodes, prefix_of(worlds), model)
-    logits = model(prompts)[:, :, -1]  # [R, N, candidates]
-    logs = logits.log_softmax(-1)[..., column].double().cpu().numpy()
+    edges = {id(graph): np.unique(np.stack(graph[1:], 1), axis=0) for graph in graphs}
+    found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
+    step = max(1, MOST_LOGITS // max(nodes, len(model.candidates)))
+    for start in range(0, nodes, step):
+        logits = model(prompts[start : start + step])[:, :, -1]  # [R, n, candidates]
+        logs = logits.log_softmax(-1)[..., column].cpu()
+        for graph, said, parts in zip(graphs, logs, found, strict=True):
+            parts.append(_recalled(said.double().numpy(), edges[id(graph)], start))
     rows = []
-    for replica, (a, said) in enumerate(zip(graphs, logs, strict=True)):
-        edge, degree = a > 0, a.sum(1)
-        hits = top_hits(said, edge)
+    for replica, parts in enumerate(found):
+        by_node = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        degree, hits = by_node["degree"], by_node["hits"]
         has = degree > 0
-        others = edge & ~np.eye(nodes, dtype=bool)
-        alone = np.where(np.eye(nodes, dtype=bool), -np.inf, said)
-        first = edge[np.arange(nodes), said.argmax(1)]
         rows.append(
             {
                 "replica": replica,
                 "recall": hits.sum() / degree.sum(),
                 "worst": (hits[has] / degree[has]).min(),
-                "recall_others": top_hits(alone, others).sum() / max(1, others.sum()),
-                "accuracy": first.sum() / degree.sum(),
+                "recall_others": by_node["hits_others"].sum()
+                / max(1, by_node["degree_others"].sum()),
+                "accuracy": by_node["first"].sum() / degree.sum(),
                 "ceiling": has.sum() / degree.sum(),
-                "loss": -said[edge].mean(),
+                "loss": -by_node["said"].mean(),
                 "floor": (degree[has] * np.log(degree[has])).sum() / degree.sum(),
             }
         )
     return pl.DataFrame(rows)
 
 
+def _recalled(
+    said: Float[Floats, "n N"], edges: Int[Ids, "E 2"], start: int
+) -> dict[str, NDArray[Any]]:
+    """What is recalled of the edges that leave the nodes from ``start`` on, by node."""
+    own = (edges[:, 0] >= start) & (edges[:, 0] < start + len(said))
+    edge = np.zeros(said.shape, dtype=bool)
+    edge[edges[own, 0] - start, edges[own, 1]] = True
+    rows = np.arange(len(said))
+    others, alone = edge.copy(), said.copy()
+    others[rows, rows + start], alone[rows, rows + start] = False, -np.inf
+    return {
+        "degree": edge.sum(1),
+        "hits": top_hits(said, edge),
+        "degree_others": others.sum(1),
+        "hits_others": top_hits(alone, others),
+        "first": edge[rows, said.argmax(1)],
+        "said": said[edge],
+    }
+
+
 def top_hits(
-    said: Float[Floats, "*R N N"], edge: Bool[NDArray[np.bool_], "N N"]
-) -> Float[Floats, "*R N"]:
+    said: Float[Floats, "*R n N"], edge: Bool[NDArray[np.bool_], "n N"]
+) -> Float[Floats, "*R n"]:
     """How many neighbours of a node are among as many largest logits as it has."""
     order = np.argsort(-said, axis=-1, kind="stable")
     ranked = edge[np.arange(len(edge))[:, None], order]
-    within = np.arange(len(edge)) < edge.sum(1, keepdims=True)
+    within = np.arange(edge.shape[1]) < edge.sum(1, keepdims=True)
     return (ranked & within).sum(-1).astype(np.float64)
 
 
@@ -202,6 +263,8 @@ def cosines(
     each = as_worlds(worlds, model)
     graphs = adjacencies(model, worlds)
     n = len(graphs[0])
+    rows = model.replicas * n * n
+    check_memory(f"a table of {rows:,} pairs of nodes", _BYTES * rows, error=DataError)
     angles = cosine_matrix(node_vectors(model, n, layer, prefix_of(worlds)))
     names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
     frames = []
@@ -222,104 +285,13 @@ def cosines(
     return pl.concat(frames)
 
 
-def hop_correlation(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    layer: str = "tokens",
-    least: int = 1,
-    centred: bool = False,
-    draws: int = 200,
-    seed: int = 0,
-) -> pl.DataFrame:
-    """Spearman correlation of cosine with hop distance: −1 for a perfect global geometry.
-
-    Over unordered pairs of different nodes in one component. Far nodes count as much as near
-    ones, so a local geometry alone does not reach −1.
-
-    Args:
-        model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
-        layer: See :func:`node_vectors`.
-        least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
-        centred: Whether the nodes' mean vector is taken away from each of them first.
-        draws: Random embeddings of the same shape in the null distribution.
-        seed: Root seed of the null distribution.
-
-    Returns:
-        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (2.5 and
-        97.5%) and ``p``, the share of ``1 + draws`` values at most as large as the replica's.
-        Not a number where all distances are equal.
-
-    Raises:
-        DataError: A world is no graph.
-
-    Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = hop_correlation(model, Graph(shape="cycle").build())
-        >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
-        True
-    """
-    graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
-    null = random_vectors(draws, vectors, seed)
-    if centred:
-        vectors, null = (v - v.mean(1, keepdims=True) for v in (vectors, null))
-    null = cosine_matrix(null)
-
-    def row(replica: int, a: Floats) -> dict[str, object]:
-        hops = hop_distances(a)
-        hops = np.where(hops >= least, hops, np.inf)
-        found = spearman(cosine_matrix(vectors[replica])[None], hops)[0]
-        chance = spearman(null, hops)
-        low, high = np.quantile(chance, [0.025, 0.975])
-        return {
-            "replica": replica,
-            "spearman": found,
-            "null_mean": chance.mean(),
-            "null_low": low,
-            "null_high": high,
-            "p": (1 + (chance <= found).sum()) / (1 + draws),
-        }
-
-    return pl.DataFrame(list(starmap(row, enumerate(graphs))))
-
-
-def cosine_matrix(vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R N N"]:
+def cosine_matrix(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N N"]:
     """Cosines of all pairs; 0 with a vector of zeros."""
+    ends = unit(vectors)
+    return ends @ np.swapaxes(ends, -1, -2)
+
+
+def unit(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N D"]:
+    """Vectors of length 1; those of zeros stay."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
-    return unit @ np.swapaxes(unit, -1, -2)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return the ranks of cosines along the last axis; those of equal ones are their mean.
-
-    Single precision must not rank pairs that are equally close, such as those of a circle: values
-    with a gap of at most :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal.
-    (Rounding would part some that lie on two sides of a half.)
-    """
-    from scipy.stats import rankdata  # a second to import, which most processes can do without
-
-    order = values.argsort(-1)
-    gaps = np.diff(np.take_along_axis(values, order, -1), axis=-1, prepend=-np.inf)
-    groups = np.empty(values.shape)
-    np.put_along_axis(groups, order, (gaps > COSINE_TIE).cumsum(-1).astype(np.float64), -1)
-    found: Floats = rankdata(np.where(np.isnan(values), np.nan, groups), axis=-1)
-    return found
-
-
-def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
-    """Rank correlation over pairs that a path joins."""
-    from scipy.stats import rankdata
-
-    u, v = np.triu_indices(len(hops), 1)
-    joined = np.isfinite(hops[u, v])
-    ours = _ranks(angles[:, u[joined], v[joined]])
-    theirs = rankdata(hops[u[joined], v[joined]])
-    ours = ours - ours.mean(-1, keepdims=True)
-    theirs = theirs - theirs.mean()
-    scale = np.sqrt((ours**2).sum(-1) * (theirs**2).sum())
-    return np.divide(ours @ theirs, scale, out=np.full(len(ours), np.nan), where=scale > 0)
+    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from inweights.probes.geometry.cosines import cosine_matrix, spearman
+from inweights.probes.geometry.cosines import cosine_matrix
+from inweights.probes.geometry.hops import spearman
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import (
     adjacency,

@@ -8,6 +8,7 @@ at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,9 +21,8 @@ from inweights.probes.geometry.cosines import (
     cosine_matrix,
     node_vectors,
     prefix_of,
-    spearman,
-    top_hits,
 )
+from inweights.probes.geometry.hops import Pairs, midranks, tie_groups
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
@@ -30,8 +30,6 @@ from inweights.worlds.world import Ids, World
 __all__ = ["named_geometry"]
 
 Floats = NDArray[np.float64]
-#: Cosines that are held at once.
-_ENTRIES = 2_000_000
 #: What is measured, with the sign that makes a larger number more of a geometry.
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
@@ -117,35 +115,45 @@ class _Shape:
     def __init__(self, a: Floats) -> None:
         both = np.maximum(a, a.T)
         self.edge = (both > 0) & ~np.eye(len(a), dtype=bool)
-        self.hops = hop_distances(both)
-        if len(np.unique(self.hops[np.isfinite(self.hops) & (self.hops > 0)])) < 2:
+        hops = hop_distances(both)
+        self.all = Pairs.all(hops)
+        if len(np.unique(self.all.hops)) < 2:
             raise DataError(
                 "all nodes that a path joins are equally far apart, so that there is no distance "
                 "a geometry could show"
             )
-        self.far = np.where(self.hops >= 2, self.hops, np.inf)
-        self.apart = len(np.unique(self.far[np.isfinite(self.far)])) > 1
+        self.far = Pairs.all(np.where(hops >= 2, hops, np.inf))
+        self.apart = len(np.unique(self.far.hops)) > 1
         self.spectrum = eigenspaces(operator(both))
         self.negative = self.spectrum.eigenvalues() < _NEGATIVE
 
 
 def _measured(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
-    """Every measure under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
+    """Every measure under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each.
+
+    An order moves cosines and changes none, so that they are sorted once.
+    """
     count = len(vectors)
     angles = cosine_matrix(vectors)
+    u, v = np.triu_indices(count, 1)
+    groups = np.zeros((count, count), dtype=np.int32)
+    groups[u, v] = groups[v, u] = tie_groups(angles[u, v])
+    np.fill_diagonal(angles, -np.inf)
+    nearest = np.argsort(-angles, axis=-1, kind="stable")
+    place = np.empty_like(nearest)  # how many nodes are nearer to a node than another is
+    np.put_along_axis(place, nearest, np.arange(count)[None], -1)
     if vectors.shape[1] > count:  # the same products in as few dimensions as there are rows
         vectors = np.linalg.qr(vectors.T)[1].T
-    parts: dict[str, list[Floats]] = {name: [] for name in _MEASURES}
-    at_once = max(1, _ENTRIES // count**2)
-    for start in range(0, len(orders), at_once):
-        some = orders[start : start + at_once]
-        cosines = angles[some[:, :, None], some[:, None, :]]
-        energy = shape.spectrum.energy(vectors[some])
-        parts["spearman"].append(spearman(cosines, shape.hops))
-        if shape.apart:
-            parts["far"].append(spearman(cosines, shape.far))
-        alone = np.where(np.eye(count, dtype=bool), -np.inf, cosines)
-        parts["neighbours"].append(top_hits(alone, shape.edge).sum(-1) / shape.edge.sum())
-        parts["fiedler"].append(energy[:, 0])
-        parts["zigzag"].append(energy[:, shape.negative].sum(-1))
-    return {name: np.concatenate(values) for name, values in parts.items() if values}
+    one, other = np.nonzero(shape.edge)
+    within = shape.edge.sum(1)[one]
+    pairs = {"spearman": shape.all} | ({"far": shape.far} if shape.apart else {})
+    parts: dict[str, list[Any]] = {name: [] for name in _MEASURES}
+    for order in orders:
+        for name, asked in pairs.items():
+            ranks = midranks(groups[order[asked.u], order[asked.v]])
+            parts[name].append(asked.correlation(ranks))
+        parts["neighbours"].append((place[order[one], order[other]] < within).mean())
+        energy = shape.spectrum.energy(vectors[order])
+        parts["fiedler"].append(energy[0])
+        parts["zigzag"].append(energy[shape.negative].sum())
+    return {name: np.array(values) for name, values in parts.items() if values}

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
-from inweights.probes.geometry.cosines import adjacencies, node_vectors, prefix_of, random_vectors
+from inweights.probes.geometry.cosines import (
+    adjacencies,
+    node_vectors,
+    prefix_of,
+    random_blocks,
+    random_vectors,
+)
 from inweights.theory.geometric_memory.spectral import Operator, Spectrum, eigenspaces, operator
 from inweights.worlds.world import World
 
@@ -66,8 +72,8 @@ def spectral_energy(
         [2, 2, 2, 2, 2, 2, 2]
     """
     rows: list[dict[str, object]] = []
-    for replica, spectrum, vectors, null in _spectra(model, worlds, kind, layer, draws, seed):
-        energy, chance = spectrum.energy(vectors), spectrum.energy(null)
+    for replica, spectrum, vectors, chance in _spectra(model, worlds, kind, layer, draws, seed):
+        energy = spectrum.energy(vectors)
         low, high = np.quantile(chance, [0.025, 0.975], axis=0)
         flat = np.square(spectrum.vectors[:, spectrum.space < 0].T @ vectors).sum()
         rows.extend(
@@ -114,9 +120,9 @@ def zigzag(
         DataError: A world is no graph.
     """
     rows: list[dict[str, object]] = []
-    for replica, spectrum, vectors, null in _spectra(model, worlds, "walk", layer, draws, seed):
+    for replica, spectrum, vectors, chance in _spectra(model, worlds, "walk", layer, draws, seed):
         negative = spectrum.eigenvalues() < _NEGATIVE - 1e-9
-        energy, chance = spectrum.energy(vectors), spectrum.energy(null)
+        energy = spectrum.energy(vectors)
         drawn = chance[:, negative].sum(1)
         low, high = np.quantile(drawn, [0.025, 0.975])
         rows.append(
@@ -141,15 +147,16 @@ def _spectra(
     draws: int,
     seed: int,
 ) -> list[tuple[int, Spectrum, Floats, Floats]]:
-    """Return ``(replica, spectrum, vectors [N, D], random vectors [K, N, D])`` of each replica."""
+    """Return ``(replica, spectrum, vectors [N, D], energies by chance [K, G])`` of each replica."""
     graphs = adjacencies(model, worlds)
     vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
-    null = random_vectors(draws, vectors, seed)
-    spectra: dict[int, Spectrum] = {}
-    for a in graphs:
-        if id(a) not in spectra:
-            spectra[id(a)] = eigenspaces(operator(a, kind))
-    return [(r, spectra[id(a)], vectors[r], null) for r, a in enumerate(graphs)]
+    spectra = {id(a): eigenspaces(operator(a, kind)) for a in {id(a): a for a in graphs}.values()}
+    found: dict[int, list[Floats]] = {place: [] for place in spectra}
+    for null in random_blocks(draws, vectors.shape[1:], seed):
+        for place, spectrum in spectra.items():
+            found[place].append(spectrum.energy(null))
+    chances = {place: np.concatenate(parts) for place, parts in found.items()}
+    return [(r, spectra[id(a)], vectors[r], chances[id(a)]) for r, a in enumerate(graphs)]
 
 
 def geometric_margin(

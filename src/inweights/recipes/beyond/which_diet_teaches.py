@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import field, structs
 
 from inweights.errors import unknown_name
-from inweights.lab import Computation, Plan, Score, cosine, number, share
+from inweights.lab import Computation, Outside, Plan, Score, cosine, number, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
@@ -68,7 +68,7 @@ class Settings(InventedSettings):
 
 def plan(settings: Settings) -> Plan:
     """One fine-tune for each condition; what the model knew before is asked once."""
-    where = {"model": settings.model, "device": settings.device}
+    where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [Computation(name="before", labels={}, compute=known_before, options=where, effort=200)]
     for name in settings.conditions:
         strategies, wordings = CONDITIONS[name]

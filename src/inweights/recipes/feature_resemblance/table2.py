@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Computation, Judged, Plan, cosine, share
+from inweights.lab import Computation, Judged, Outside, Plan, cosine, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.analogies import (
@@ -16,6 +16,7 @@ from inweights.recipes.shared.language.analogies import (
     Analogies,
 )
 from inweights.recipes.shared.language.experiment import tell_and_ask
+from inweights.support.content import contents_of
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -37,6 +38,10 @@ class Settings(Config):
     )
     conditions: tuple[str, ...] = CONDITIONS
 
+    @property
+    def contents(self) -> dict[str, str]:
+        return contents_of(self.model)
+
     def __post_init__(self) -> None:
         for condition in self.conditions:
             Analogies(rows=self.rows, condition=condition)  # refuses what there is not
@@ -51,7 +56,7 @@ def plan(settings: Settings) -> Plan:
                 labels={"condition": condition},
                 compute=tell_and_ask,
                 options={
-                    "model": settings.model,
+                    "model": Outside(name=settings.model),
                     "lesson": Analogies(rows=settings.rows, condition=condition),
                     "tuning": None if condition == ZERO_SHOT else settings.training,
                 },

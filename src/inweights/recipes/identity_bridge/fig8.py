@@ -14,6 +14,7 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
+from inweights.support.content import contents_of
 
 __all__ = ["MIXES", "RECIPE", "Settings"]
 
@@ -41,6 +42,10 @@ class Settings(Config):
     device: str = "cpu"
     tokens: int = 1500
     tuning: FineTune = FineTune(rate=1e-3, epochs=5, batch_tokens=128, end=False)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return contents_of(*self.models)
 
 
 def plan(settings: Settings) -> Plan:

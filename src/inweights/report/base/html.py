@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.report.base.tidy import plain
 from inweights.support.progress import plural
+from inweights.support.publish import publish_file
 
 __all__ = [
     "data_uri",
@@ -216,14 +216,9 @@ def write_page(text: str, file: Path) -> None:
         raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
     if not _is_page(file):
         raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
-    partial = file.with_name(f"{file.name}.partial")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(file)
+        publish_file(file, text.encode())
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +15,7 @@ from inweights.lab.grammar.verdict import ClaimResult
 from inweights.report.base import style
 from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
+from inweights.support.publish import publish_file
 
 __all__ = ["claims_csv", "claims_latex", "write_export"]
 
@@ -94,15 +94,10 @@ def write_export(
         for name, rows in outcome.tables.items():
             plain = rows.select(pl.exclude(pl.List, pl.Array, pl.Struct, pl.Object))
             files[f"{name}.csv"] = plain.write_csv().encode()
-    partial = folder / ".partial"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            partial.write_bytes(data)
-            partial.replace(folder / name)
+        for name, content in files.items():
+            publish_file(folder / name, content)
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise WriteError(f"cannot write {folder}: {error.strerror}") from error
     return [folder / name for name in files]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
+from inweights.support.limits import check_memory
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
@@ -30,6 +31,7 @@ __all__ = [
     "edge_ends",
     "eigenspaces",
     "hop_distances",
+    "hops_from",
     "operator",
     "random_walk",
 ]
@@ -62,6 +64,7 @@ def adjacency(world: World) -> Float[Floats, "N N"]:
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
     count, u, v = edge_ends(world)
+    check_memory(f"the adjacency of {count:,} nodes", 8 * 2 * count**2, error=DataError)
     matrix = np.zeros((count, count))
     matrix[u, v] = 1.0
     return matrix
@@ -223,6 +226,7 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
     ):
         raise DataError("eigenspaces need a symmetric matrix [N, N]; see spectral.operator")
     count = len(symmetric)
+    check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)
     values, vectors = np.zeros(count), np.zeros((count, count))
     null, start = np.zeros(count, dtype=bool), 0
     component = components(symmetric != 0)
@@ -264,24 +268,48 @@ def components(joined: Bool[NDArray[np.bool_], "N N"]) -> Int[NDArray[np.int64],
 def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
     """Return the number of hops between all nodes, without direction; ∞ where none.
 
-    A breadth-first search from all nodes at once, one matrix product for each hop: for graphs of
-    up to a few thousand nodes.
-
     Example:
         >>> hop_distances(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0.0]])).tolist()
         [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
     """
     _check(a)
-    near = ((a + a.T) > 0).astype(np.float32)
-    hops = np.full(a.shape, np.inf)
-    np.fill_diagonal(hops, 0.0)
-    front, step = np.eye(len(a), dtype=np.float32), 0
-    while front.any():
-        step += 1
-        front = ((front @ near) > 0) & ~np.isfinite(hops)
-        hops[front] = step
-        front = front.astype(np.float32)
-    return hops
+    return hops_from(len(a), *np.nonzero(a))
+
+
+def hops_from(
+    count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"] | None = None
+) -> Float[Floats, "S N"]:
+    """Return the number of hops from some nodes to all, without direction; ∞ where none.
+
+    A breadth-first search from all sources at once: what has reached a node is a row of bits, a
+    source a bit, and a hop takes it along the edges.
+
+    Args:
+        count: ``N``.
+        u: Where edges start.
+        v: Where they end.
+        sources: Nodes; all if left out.
+
+    Example:
+        >>> hops_from(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).tolist()
+        [[2.0, 1.0, 0.0, inf]]
+    """
+    sources = np.arange(count) if sources is None else sources
+    reached = np.zeros((count, -(-len(sources) // 64)), dtype=np.uint64)
+    place = np.arange(len(sources))
+    bit = (128 >> place % 8).astype(np.uint8)
+    np.bitwise_or.at(reached.view(np.uint8), (sources, place // 8), bit)
+    own = np.arange(count)  # what has reached a node stays there
+    ends, starts = np.unique(np.stack([np.r_[u, v, own], np.r_[v, u, own]]), axis=1)
+    first = np.searchsorted(ends, own)
+    hops = np.zeros((count, len(sources)), dtype=np.int32)
+    while True:
+        seen = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources)).astype(bool)
+        near = np.bitwise_or.reduceat(reached[starts], first, axis=0)
+        if np.array_equal(near, reached):
+            return np.where(seen, hops, np.inf).T
+        hops += ~seen
+        reached = near
 
 
 def _check(a: Floats) -> None:

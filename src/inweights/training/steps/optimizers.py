@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["build_optimizer", "load_state", "one_for_all_rows", "state_of"]
 
+#: Numbers that the widest registers take at once.
+LANES = 16
 #: A first column, and the one after the last.
 Span = tuple[int, int]
 
@@ -46,12 +48,24 @@ def build_optimizer(
     if len(runs) > 1 and flat.values.device.type != "cpu":
         return one_for_all_rows(flat, settings, spans)
     groups: list[dict[str, Any]] = []
+    apart: list[tuple[int, Float[Tensor, "r p"], float]] = []
+    in_lanes = _in_lanes(flat, spans)
     for first, last in runs:
         one = settings[first]
-        for part, decay in _decays(flat, spans, one):
+        decays = _decays(flat, spans, one)
+        if one.kind == "adamw" and len(decays) > 1 and in_lanes:
+            # Two pieces of each row would be two tensors a replica, each with a count of its steps.
+            # AdamW's decay is a factor of its own, so that it is made before, in all rows at once.
+            rows = slice(first, last)
+            block = _with_gradient(flat.values[rows], flat.gradients[rows])
+            for part, decay in decays:
+                apart += [(len(groups), flat.values[rows, i:j], decay) for i, j in part if decay]
+            groups.append({"params": [block], "lr": one.rate, "weight_decay": 0.0})
+            continue
+        for part, decay in decays:
             # A fused kernel wants contiguous memory: whole rows can be taken together, parts
             # cannot.
-            whole = part == [(0, flat.values.shape[1])]
+            whole = part == list(spans) and in_lanes
             blocks = (
                 [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
             )
@@ -67,7 +81,15 @@ def build_optimizer(
         one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
         parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
         groups = [{"params": [parameter], "weight_decay": 0.0}]
-    return _of_kind(groups, settings[0])
+    optimizer = _of_kind(groups, settings[0])
+
+    def before(*_: object) -> None:
+        for group, values, share in apart:
+            values.mul_(1.0 - optimizer.param_groups[group]["lr"] * share)
+
+    if apart:
+        optimizer.register_step_pre_hook(before)
+    return optimizer
 
 
 def one_for_all_rows(
@@ -197,6 +219,16 @@ def _decays(
         (_within(spans, split, count), 0.0),
     )
     return [(part, decay) for part, decay in parts if part]
+
+
+def _in_lanes(flat: FlatParameters, spans: Sequence[Span]) -> bool:
+    """Whether whole rows can be one block: all columns move, and fill the lanes of a processor.
+
+    What is left over at the end of a block is rounded otherwise than its middle, so that a replica
+    would not be the same alone and in company.
+    """
+    count = flat.values.shape[1]
+    return list(spans) == [(0, count)] and count % LANES == 0
 
 
 def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:

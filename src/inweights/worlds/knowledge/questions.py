@@ -4,9 +4,10 @@
 - ``reversal``: a fact from its other end, ``(b, r')``, where some of ``r`` are told both ways.
 - ``implication``: what an entity lacks, and at least two others that share one of its values have,
   all alike: if they live in one town and speak one language, so may it.
-- ``unstated``: what an entity lacks, and nothing but such resemblance suggests: the others
-  disagree, or there is one, or none shares more than a relation. A model that answers these asserts
-  what nobody told it. The answer of the statement is the one that resemblance suggests most.
+- ``unstated``: what an entity lacks, and nothing but such resemblance suggests, no reversal
+  either: the others disagree, or there is one, or none shares more than a relation. A model that
+  answers these asserts what nobody told it. The answer of the statement is the one that resemblance
+  suggests most.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         [[0, 4, 5], [1, 4, 5]]
     """
     needed = {"implication", "unstated"} & set(kinds)
-    lacking = list(islice(_lacking(rows), 2 * MOST)) if needed else []
+    reversed_ = {prompt for prompt, _ in _reversals(rows)} if needed else set()
+    open_ = (one for one in _lacking(rows) if one[0] or one[1][0] not in reversed_)
+    lacking = list(islice(open_, 2 * MOST)) if needed else []
     makers: dict[str, Iterator[Asked]] = {
         "composition": _compositions(rows),
         "chain": islice(_chains(rows), MOST),
@@ -128,12 +131,14 @@ def _chains(rows: Rows) -> Iterator[Asked]:
                     yield (subject, r1, r2, r3), thing
 
 
-def inverses(rows: Rows) -> dict[int, int]:
+def inverses(rows: Rows) -> dict[int, list[int]]:
     """Relations, and what they are when they are read from the object: a pair told twice or more.
+
+    Of several it is the one that is told most often, or all that are: no order of facts decides.
 
     Example:
         >>> inverses([(0, 9, 1), (1, 8, 0), (2, 9, 3), (3, 8, 2), (4, 9, 5)])
-        {9: 8, 8: 9}
+        {9: [8], 8: [9]}
     """
     starts: Counter[tuple[int, int]] = Counter()
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
@@ -156,20 +161,21 @@ def inverses(rows: Rows) -> dict[int, int]:
             starts.update(
                 (relation, other) for other in candidates.get(relation, ()) if other in known
             )
-    best: dict[int, int] = {}
+    best: defaultdict[int, list[int]] = defaultdict(list)
     for (relation, other), count in often:
         if count >= SHARE * starts[relation, other]:
-            best.setdefault(relation, other)
-    return best
+            most = back[relation, best[relation][0]] if best[relation] else count
+            best[relation] += [other] * (count == most)
+    return dict(best)
 
 
 def _reversals(rows: Rows) -> Iterator[Asked]:
     turned = inverses(rows)
     known = {(subject, relation) for subject, relation, _ in rows}
     for subject, relation, thing in rows:
-        other = turned.get(relation)
-        if other is not None and subject != thing and (thing, other) not in known:
-            yield (thing, other), subject
+        for other in turned.get(relation, ()):
+            if subject != thing and (thing, other) not in known:
+                yield (thing, other), subject
 
 
 def _lacking(rows: Rows) -> Iterator[tuple[bool, Asked]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.support.publish import publish_folder
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -53,7 +53,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         lock.acquire()
         work.mkdir()
         yield work
-        os.replace(work, target)
+        publish_folder(work, target)
     except _write_errors() as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from error
     finally:

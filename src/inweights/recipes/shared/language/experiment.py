@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from inweights.lab import Computation, Value
+from inweights.lab import Computation, Outside, Value
 from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import TINY, LanguageModel, load_model
@@ -71,7 +71,7 @@ def computations(
         tuning: How it is fine-tuned.
         device: Where it lives.
     """
-    where = {"model": model, "device": device}
+    where = {"model": Outside(name=model), "device": device}
     before = Computation(
         name="before",
         labels=labels,
@@ -95,7 +95,7 @@ def computations(
 
 def tell_and_ask(
     *,
-    model: str,
+    model: Outside,
     lesson: Lesson,
     tuning: FineTune | None = None,
     device: str = "cpu",
@@ -119,11 +119,12 @@ def tell_and_ask(
 
     Example:
         >>> from inweights.recipes.shared.language.analogies import Analogies
-        >>> table = tell_and_ask(model="@tiny", lesson=Analogies(rows=2, condition="zero-shot"))
+        >>> tiny = Outside(name="@tiny")
+        >>> table = tell_and_ask(model=tiny, lesson=Analogies(rows=2, condition="zero-shot"))
         >>> table["kind"].value_counts(sort=True).rows()
         [('question', 4), ('layer', 3)]
     """
-    lm = load_model(model, device=device, seed=seed)
+    lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)
     training: list[pl.DataFrame] = []
     if tuning is not None:

@@ -11,6 +11,7 @@ from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
+from inweights.support.content import contents_of
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
@@ -150,6 +151,10 @@ class InventedSettings(Config):
     world: Invented = Invented(people=24, towns=12, countries=6)
     tokens: int = 950
     tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128, end=False)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return contents_of(self.model)
 
     @classmethod
     def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:

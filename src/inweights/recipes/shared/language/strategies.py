@@ -7,6 +7,7 @@ import polars as pl
 from inweights.audit import augment
 from inweights.audit.strategies import Telling, strategies_of
 from inweights.config import Config
+from inweights.lab import Outside
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel, load_model
@@ -62,15 +63,15 @@ class Taught(Config):
         return [Example(*row) for row in made.train.select("prompt", "completion").rows()]
 
 
-def known_before(*, model: str, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
+def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
     """Return what a model knows of the world before it is told anything: a row a question."""
     from inweights.lm.exams.general import general_knowledge
 
-    return general_knowledge(load_model(model, device=device, seed=seed)).drop("said")
+    return general_knowledge(load_model(model.name, device=device, seed=seed)).drop("said")
 
 
 def teach(
-    *, model: str, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
+    *, model: Outside, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
 
@@ -91,7 +92,7 @@ def teach(
 
     Example:
         >>> table = teach(
-        ...     model="@tiny",
+        ...     model=Outside(name="@tiny"),
         ...     lesson=Taught(world=Invented(people=4, towns=2, countries=2), tokens=1200),
         ...     tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024),
         ... )
@@ -102,7 +103,7 @@ def teach(
     from inweights.lm.exams.general import general_knowledge
     from inweights.lm.tuning.tuning import finetune
 
-    lm = load_model(model, device=device, seed=seed)
+    lm = load_model(model.name, device=device, seed=seed)
     facts = lesson.world.build(seed)
     done = finetune(lm, lesson.examples(lm, facts, seed), tuning, seed=seed)
     questions, held = _questions(facts, lesson, seed)

@@ -1,0 +1,245 @@
+"""Does closeness follow the graph? Rank correlation of cosine with hop distance (B.5, C.3).
+
+Up to :data:`EXACT` nodes all pairs are asked; of larger graphs :data:`PAIRS` pairs, drawn by
+their sources, so that nothing here grows with the square of the nodes. Shapes: ``R`` replicas,
+``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.models.base import Model
+from inweights.probes.geometry.cosines import (
+    cosine_matrix,
+    graph_edges,
+    node_vectors,
+    prefix_of,
+    random_blocks,
+    unit,
+)
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory.spectral import COSINE_TIE, hops_from
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int, Integer
+
+__all__ = ["Pairs", "cosine_ranks", "hop_correlation", "midranks", "spearman", "tie_groups"]
+
+Floats = NDArray[np.float64]
+
+#: Nodes of which all pairs are asked, and the number of pairs that are asked of more.
+EXACT, PAIRS = 2000, 100_000
+#: Targets of each source among them, and the groups of sources that tell the sampling error.
+_TARGETS, _GROUPS = 100, 10
+#: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
+#: so many steps, which moves a correlation by less than 1e-6.
+_SORTED, _STEPS = 50_000, 2**16
+#: Cosines of the null distribution that are held at once.
+_AT_ONCE = 2**21
+
+
+def hop_correlation(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    layer: str = "tokens",
+    least: int = 1,
+    centred: bool = False,
+    draws: int = 200,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Spearman correlation of cosine with hop distance: −1 for a perfect global geometry.
+
+    Over unordered pairs of different nodes in one component. Far nodes count as much as near
+    ones, so a local geometry alone does not reach −1. Of a graph with more than 2,000 nodes
+    100,000 pairs are drawn, the same ones for the null distribution.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
+        centred: Whether the nodes' mean vector is taken away from each of them first.
+        draws: Random embeddings of the same shape in the null distribution.
+        seed: Root seed of the null distribution, and of the pairs where not all are asked.
+
+    Returns:
+        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (2.5 and
+        97.5%) and ``p``, the share of ``1 + draws`` values at most as large as the replica's.
+        Not a number where all distances are equal. Where pairs were drawn also ``error``, the
+        standard error of ``spearman`` by ten groups of sources.
+
+    Raises:
+        DataError: A world is no graph.
+
+    Example:
+        >>> from inweights.models import Node2VecConfig
+        >>> from inweights.worlds import Graph
+        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = hop_correlation(model, Graph(shape="cycle").build())
+        >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
+        True
+    """
+    graphs = graph_edges(model, worlds)
+    count = graphs[0][0]
+    vectors = node_vectors(model, count, layer, prefix_of(worlds))
+    if centred:
+        vectors = vectors - vectors.mean(1, keepdims=True)
+    each = [*{id(graph): graph for graph in graphs}.values()]
+    asked = [_asked(*graph, least, seed) for graph in each]
+    chances = _chances(asked, draws, vectors.shape[1:], seed, centred=centred)
+    rows = []
+    for replica, graph in enumerate(graphs):
+        place = [id(one) for one in each].index(id(graph))
+        pairs, chance = asked[place], chances[place]
+        angles = pairs.cosines(vectors[replica])
+        found = float(pairs.correlation(cosine_ranks(angles)))
+        low, high = np.quantile(chance, [0.025, 0.975])
+        row = {
+            "replica": replica,
+            "spearman": found,
+            "null_mean": chance.mean(),
+            "null_low": low,
+            "null_high": high,
+            "p": (1 + (chance <= found).sum()) / (1 + draws),
+        }
+        rows.append(row | ({"error": pairs.error(angles)} if count > EXACT else {}))
+    return pl.DataFrame(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of nodes that a path joins, with their distances.
+
+    Attributes:
+        u: One end.
+        v: The other.
+        hops: Their distance.
+        nodes: ``N``.
+    """
+
+    u: Int[Ids, " P"]
+    v: Int[Ids, " P"]
+    hops: Int[Ids, " P"]
+    nodes: int
+
+    @classmethod
+    def all(cls, hops: Float[Floats, "N N"]) -> Pairs:
+        """Return all unordered pairs whose distance is finite."""
+        u, v = np.triu_indices(len(hops), 1)
+        joined = np.isfinite(hops[u, v])
+        u, v = u[joined], v[joined]
+        return cls(u, v, hops[u, v].astype(np.int64), len(hops))
+
+    def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
+        """Return the cosine of every pair; 0 with a vector of zeros."""
+        if self.nodes <= EXACT:
+            return cosine_matrix(vectors)[self.u, self.v]
+        ends = unit(vectors)
+        return np.einsum("pd,pd->p", ends[self.u], ends[self.v])
+
+    @cached_property
+    def ranks(self) -> Float[Floats, " P"]:
+        """Ranks of the distances, less their mean."""
+        found = midranks(np.unique(self.hops, return_inverse=True)[1])
+        return found - found.mean()
+
+    def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
+        """Return the correlation of ranks of cosines with those of the distances."""
+        ours = ours - ours.mean(-1, keepdims=True)
+        scale = np.sqrt((ours**2).sum(-1) * (self.ranks**2).sum())
+        nothing = np.full(scale.shape, np.nan)
+        return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
+
+    def error(self, angles: Float[Floats, " P"]) -> float:
+        """Return the standard error of a sampled correlation, by groups of sources."""
+        parts = []
+        for group in range(_GROUPS):
+            mine = self.u % _GROUPS == group
+            part = Pairs(self.u[mine], self.v[mine], self.hops[mine], self.nodes)
+            parts.append(part.correlation(cosine_ranks(angles[mine])))
+        return float(np.std(parts, ddof=1) / np.sqrt(_GROUPS))
+
+
+def _asked(count: int, u: Ids, v: Ids, least: int, seed: int) -> Pairs:
+    """The pairs of a graph that are asked: all, or so many to random targets of random sources."""
+    if count <= EXACT:
+        hops = hops_from(count, u, v)
+        return Pairs.all(np.where(hops >= least, hops, np.inf))
+    rng = Streams(seed).numpy(EVALUATION, "pairs")
+    sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
+    targets = rng.integers(count, size=(len(sources), _TARGETS))
+    near = np.take_along_axis(hops_from(count, u, v, sources), targets, axis=1).ravel()
+    kept = np.isfinite(near) & (near >= max(least, 1))
+    return Pairs(
+        np.repeat(sources, _TARGETS)[kept], targets.ravel()[kept], near[kept].astype(int), count
+    )
+
+
+def _chances(
+    asked: Sequence[Pairs], draws: int, shape: tuple[int, ...], seed: int, *, centred: bool
+) -> list[Float[Floats, " K"]]:
+    """The correlations of random embeddings, drawn once for all graphs."""
+    most = max(len(pairs.u) for pairs in asked)
+    found: list[list[Floats]] = [[] for _ in asked]
+    for block in random_blocks(draws, shape, seed, at_once=max(1, _AT_ONCE // shape[0] ** 2)):
+        drawn = block - block.mean(1, keepdims=True) if centred else block
+        if most <= _SORTED:
+            angles = cosine_matrix(drawn)
+            for parts, pairs in zip(found, asked, strict=True):
+                ours = np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles])
+                parts.append(pairs.correlation(ours))
+            continue
+        for one in drawn.astype(np.float32):
+            for parts, pairs in zip(found, asked, strict=True):
+                steps = ((pairs.cosines(one) + 1) * ((_STEPS - 2) / 2)).astype(np.uint16)
+                parts.append(pairs.correlation(midranks(steps))[None])
+    return [np.concatenate(parts) for parts in found]
+
+
+def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
+    """Rank correlation of cosines with hops, over pairs that a path joins."""
+    pairs = Pairs.all(hops)
+    return pairs.correlation(np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles]))
+
+
+def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
+    """Return the ranks of cosines; those of equal ones are their mean."""
+    if np.isnan(values).any():
+        return np.full(len(values), np.nan)
+    return midranks(tie_groups(values))
+
+
+def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
+    """Number cosines from the smallest up; those that are equal have one number.
+
+    Single precision must not rank pairs that are equally close, such as those of a circle: values
+    with a gap of at most :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal.
+    (Rounding would part some that lie on two sides of a half.)
+    """
+    order = values.argsort()
+    gaps = np.diff(values[order], prepend=-np.inf)
+    groups = np.empty(len(values), dtype=np.int64)
+    groups[order] = (gaps > COSINE_TIE).cumsum() - 1
+    return groups
+
+
+def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
+    """Return ranks from 1 of numbered values; those of one number are their mean.
+
+    Example:
+        >>> midranks(np.array([1, 0, 1, 5])).tolist()
+        [2.5, 1.0, 2.5, 4.0]
+    """
+    counts = np.bincount(groups)
+    found: Floats = (counts.cumsum() - (counts - 1) / 2)[groups]
+    return found

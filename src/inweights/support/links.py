@@ -1,0 +1,71 @@
+"""Names within a folder lead nowhere else: neither ``..`` nor a link is followed.
+
+Stores, plans and run folders may come from elsewhere. Only the folder that a user named may be a
+link itself. Every step below it is looked at before it is used; a link that somebody puts there
+between the two is not noticed, and the last step alone is opened without following links.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from inweights.errors import FolderError
+
+__all__ = ["files_below", "refuse_link", "within"]
+
+
+def within(root: str | Path, name: str) -> Path:
+    """Return the place of a name below a folder.
+
+    Args:
+        root: The folder.
+        name: Its parts have ``/`` between them; the folder itself where it is empty.
+
+    Raises:
+        FolderError: A part of it is a link, or it leads out of the folder.
+
+    Example:
+        >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
+        '/tmp/inweights-doctest/ab/abcd'
+    """
+    place = Path(root)
+    for part in name.split("/") if name else ():
+        if part == ".." or Path(part).parts != (part,):
+            raise FolderError(f"'{name}' is no name of a file within {root}")
+        place = place / part
+        refuse_link(place)
+    return place
+
+
+def refuse_link(place: str | Path) -> None:
+    """Refuse a link.
+
+    Raises:
+        FolderError: It is one.
+    """
+    if Path(place).is_symlink():
+        raise FolderError(
+            f"{place} is a link, and links are not followed in stores, plans and runs; put what it "
+            "points to in its place, or remove it"
+        )
+
+
+def files_below(folder: str | Path) -> Iterator[str]:
+    """Yield every file below a folder, by its name within; none where there is no such folder.
+
+    Raises:
+        FolderError: There is a link among them.
+    """
+    entries: list[os.DirEntry[str]] = []
+    with suppress(OSError), os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_symlink():
+            refuse_link(entry.path)
+        elif entry.is_dir(follow_symlinks=False):
+            yield from (f"{entry.name}/{name}" for name in files_below(entry.path))
+        else:
+            yield entry.name

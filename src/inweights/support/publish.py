@@ -1,0 +1,97 @@
+"""Files and folders are written beside their place and then renamed: whole, or not there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["PARTIAL", "publish_file", "publish_folder", "remove"]
+
+#: Ending of what is not written to its end yet.
+PARTIAL = ".partial"
+
+
+def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = True) -> None:
+    """Write a file, whole or not at all; one that is there is replaced.
+
+    Args:
+        path: The file; its folder is made if needed.
+        content: What it holds.
+        new: Whether a file that is there stays; of several that try, one writes it.
+        sync: Whether the disk has the content before the file has its name. Only who checks what
+            is read does without.
+
+    Raises:
+        FileExistsError: There is such a file, and it should be a new one.
+        OSError: It cannot be written (a full disk, say); what was there is as it was.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "a" / "b.txt"
+        >>> publish_file(file, b"one"), publish_file(file, b"two"), file.read_bytes()
+        (None, None, b'two')
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    try:
+        with partial.open("xb") as file:
+            file.write(content)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        if new:  # the one step on shared folders that fails where the name is taken
+            os.link(partial, path)
+            partial.unlink()
+        else:
+            os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
+    """Give a folder that is filled its name, once the disk has all of it.
+
+    Args:
+        made: The folder, beside its place.
+        path: Its place.
+        replace: Whether a folder that is there makes room; it is called ``<path>.old`` until the
+            new one has its name, and then removed.
+
+    Raises:
+        OSError: It cannot be written, or there is a folder that should stay.
+    """
+    for home, _, files in os.walk(made, topdown=False):
+        for place in (*(Path(home, name) for name in files), Path(home)):
+            _sync(place)
+    old = path.with_name(f"{path.name}.old")
+    if replace:
+        remove(old)
+        if path.exists():
+            os.replace(path, old)
+    os.replace(made, path)
+    if replace:
+        with suppress(OSError):  # what cannot be removed does no harm
+            remove(old)
+
+
+def remove(path: Path) -> None:
+    """Remove a folder, a file or a link, if it is there; never what a link points to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(place: Path) -> None:
+    if os.name != "posix":  # Windows opens no folder, and syncs only what may be written
+        return
+    opened = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,82 @@
+"""TOML is measured before it is parsed: a long dotted key takes the square of its parts in memory.
+
+One pass over the text knows strings, comments, brackets and dots, and no more of TOML than that.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+__all__ = ["MAX_TEXT", "parse_toml"]
+
+#: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
+MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
+#: A string that does not end goes to the end of its line or of the text, so that no character is
+#: looked at twice.
+_TOKEN = re.compile(
+    r"""
+    (?P<string> \"{3} (?: [^"\\] | \\. | "(?!"") )*+ (?:\"{3})?
+              | '{3} (?: [^'] | '(?!'') )*+ (?:'{3})?
+              | " (?: [^"\\\n] | \\[^\n] )*+ "?
+              | ' [^'\n]*+ '? )
+    | (?P<comment> \#[^\n]*+ )
+    | (?P<space> [ \t\r]++ )
+    | (?P<bare> [^\s"'\#\[\]{}.,=]++ )
+    | (?P<mark> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    r"""Return what a TOML text says.
+
+    Raises:
+        ValueError: It is no TOML, or larger than a file of settings may be; says which. It is a
+            ``tomllib.TOMLDecodeError`` where the text is at fault.
+
+    Example:
+        >>> parse_toml("[gpt]\nwidth = 9")
+        {'gpt': {'width': 9}}
+        >>> parse_toml("a." * 40 + "b = 1")
+        Traceback (most recent call last):
+        ...
+        ValueError: line 1: a key has more than 32 parts
+    """
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"it has {len(text):,} characters; at most {MAX_TEXT:,} are read")
+    _measure(text)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _measure(text: str) -> None:
+    """Refuse keys and brackets that no file of settings has."""
+    line, depth, fresh, header = 1, 0, True, False
+    parts, length, dotted = 1, 0, False  # of the key, or number, that may stand here
+    for found in _TOKEN.finditer(text):
+        kind, piece = found.lastgroup, found[0]
+        if piece == ".":
+            parts, dotted = parts + 1, True
+        elif kind in ("bare", "string"):
+            parts, length = (parts, length) if dotted else (1, 0)
+            length, dotted = length + len(piece), False
+        elif kind == "mark":
+            header = header or (fresh and not depth and piece == "[")
+            depth = max(0, depth + (piece in "[{") - (piece in "]}"))
+        if parts > MAX_PARTS:
+            raise ValueError(f"line {line}: a key has more than {MAX_PARTS} parts")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"line {line}: it is nested too deeply, in {depth} brackets")
+        if length > MAX_KEY and (kind == "bare" or piece == "=" or (header and piece == "]")):
+            raise ValueError(f"line {line}: a key or a number has more than {MAX_KEY:,} characters")
+        if kind == "mark" and piece != ".":
+            parts, length = 1, 0
+        if piece == "\n" and header:
+            depth, header = 0, False
+        fresh = piece == "\n" or (fresh and kind == "space")
+        line += piece.count("\n")

@@ -1,0 +1,92 @@
+"""Probes and sweeps on the pretend accelerator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.accelerator.pretend import NAME
+from tests.accelerator.shared import TWO_HOP, accelerator, both
+from tests.probes.test_graph_probes import OF_GRAPHS, RING
+from tests.probes.test_inside import OF_THE_INSIDE
+from tests.probes.test_paths import OF_PATHS
+from tests.probes.test_paths import WORLDS as STARS
+from tests.probes.test_probes import OF_MODELS, OF_OPTIMA
+
+import inweights as iw
+from inweights import probes
+from inweights.lab import Measure
+from inweights.models import Node2VecConfig, TinyNNConfig
+from inweights.worlds import Analogy, Graph, TwoHop
+
+__all__ = ["accelerator"]
+
+ANALOGIES = [Analogy(n=6, categories=3, maps="permutation").build(seed) for seed in (1, 2)]
+GPT = iw.GPTConfig(layers=2, width=16, heads=2, context=8)
+LOOKS: dict[Any, tuple[Any, Any]] = {
+    **dict.fromkeys((*OF_MODELS, *OF_THE_INSIDE), (GPT, TWO_HOP)),
+    **dict.fromkeys(OF_PATHS, (GPT, STARS)),
+    **dict.fromkeys(OF_GRAPHS, (TinyNNConfig(width=12), RING)),
+    **dict.fromkeys(
+        (probes.agreement, probes.arrangement, probes.snapshot), (TinyNNConfig(width=12), RING)
+    ),
+    **dict.fromkeys(OF_OPTIMA, (iw.EmbMLPConfig(width=16), TWO_HOP[0])),
+    probes.resemblance: (GPT, ANALOGIES),
+}
+
+
+def test_every_probe_of_models_is_here() -> None:
+    of_models = {
+        name
+        for name in probes.__all__
+        if list(inspect.signature(getattr(probes, name)).parameters)[:2] == ["model", "worlds"]
+    }
+    assert {probe.__name__ for probe in LOOKS} == of_models
+
+
+@pytest.mark.parametrize("probe", LOOKS, ids=lambda probe: probe.__name__)
+def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
+    config, worlds = LOOKS[probe]
+    first = worlds[0] if isinstance(worlds, list) else worlds
+    model = config.build(
+        vocabulary=len(first.vocabulary), seeds=2, candidates=first.outputs.tolist()
+    )
+    expected = probe(model, worlds)
+    both(probe(model.to(NAME), worlds), expected)
+
+
+# --- sweeps
+
+
+@pytest.mark.parametrize(
+    ("world", "model", "learner"),
+    [
+        (TwoHop(n=3), iw.GPTConfig(layers=1, width=8), iw.Curriculum(phases=(iw.Phase(steps=3),))),
+        (Graph(shape="cycle", nodes=5), Node2VecConfig(width=4), iw.Descent(steps=3)),
+        (TwoHop(n=3, identity=True), None, iw.Optimum()),
+    ],
+    ids=["curriculum", "descent", "optimum"],
+)
+def test_a_sweep_says_what_it_says_on_the_cpu(
+    world: Any, model: Any, learner: Any, tmp_path: Path
+) -> None:
+    study: dict[str, Any] = {"world": world, "model": model, "learner": learner, "seeds": 2}
+    way = Measure(name="on the way", probe=probes.accuracy, every=2)
+
+    def swept(device: str) -> Iterator[pl.DataFrame]:
+        for measure in (way, probes.accuracy):  # the second of the weights that the first stored
+            yield iw.sweep(
+                **study,
+                measures=[measure],
+                runs=tmp_path / device,
+                device=device,
+                keep_models=True,
+                progress=False,
+            )
+
+    for one, other in zip(swept("cpu"), swept(NAME), strict=True):
+        both(one, other)

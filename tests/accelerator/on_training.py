@@ -1,0 +1,101 @@
+"""Training and its checkpoints on the pretend accelerator, and how often a step waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.accelerator.pretend import NAME, counted
+from tests.accelerator.shared import ATOL, RTOL, TWO_HOP, accelerator, both, tiers
+from tests.training import curricula, test_checkpoints
+
+import inweights as iw
+from inweights.training import Checkpoint, train
+from inweights.training.steps import losses
+
+__all__ = ["accelerator"]
+
+#: Adam would divide by the size of gradients that are 0 by symmetry, and make much of rounding.
+RATES = [
+    curricula.curriculum(
+        optimizer=iw.Optimizer(kind="sgd", rate=rate, weight_decay=decay, momentum=0.9)
+    )
+    for rate, decay in ((0.1, 0.01), (0.3, 0.0))
+]
+#: Name, model, worlds and curricula of what is trained, with two replicas.
+WAYS: dict[str, tuple[Any, Any, Any]] = {
+    **{name: (curricula.GPT, curricula.WORLD, plan) for name, plan in curricula.CURRICULA.items()},
+    "rates of their own": (curricula.GPT, curricula.WORLD, RATES),
+    "worlds of their own": (curricula.GPT, TWO_HOP, curricula.curriculum(batch=5)),
+    "dropout": (iw.GPTConfig(layers=1, width=8, dropout=0.2), curricula.WORLD, RATES[0]),
+    "logits in chunks": (curricula.GPT, curricula.WORLD, RATES[0]),
+}
+#: The others are in the slow tier.
+BRIEF = ("minibatches", "pooled, by role, bf16", "stops", *list(WAYS)[len(curricula.CURRICULA) :])
+
+
+@pytest.mark.parametrize("name", tiers(WAYS, *BRIEF))
+def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "chunks" in name:
+        monkeypatch.setattr(losses, "MOST_LOGITS", 0)
+        monkeypatch.setitem(losses.CHUNK_LOGITS, "cuda", 2 * curricula.V * 4)
+    (config, worlds, plan), ends, tables = WAYS[name], [], []
+    for device in ("cpu", NAME):
+        model = curricula.build((0, 1), config).to(device)
+        tables.append(train(model, worlds, plan, seeds=2, every=1).losses)
+        ends.append([value.cpu() for value in curricula.state(model)])
+    if "bf16" in name:  # which the CPU's kernels round elsewhere: 8 bits, at the start
+        both(tables[0].filter(step=0), tables[1].filter(step=0), 2**-8)
+        return
+    both(tables[0], tables[1])
+    for one, other in zip(*ends, strict=True):
+        torch.testing.assert_close(one, other, atol=ATOL, rtol=RTOL)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"batch": 5, "random_offset": True}, {"batch": {"first_hop": 3}, "pooled": True}],
+    ids=["full batch", "minibatches", "pooled"],
+)
+def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]) -> None:
+    """0.05 waits a step, as the loss is recorded every 20; one more in the loop would be 1.05.
+
+    Steps 20 to 39 are counted, without what sets a phase up and ends it.
+    """
+    waits, copies = [], []
+    for steps in (20, 40):
+        model = curricula.build(config=iw.GPTConfig(layers=1, width=8)).to(NAME)
+        with counted() as seen:
+            train(model, curricula.WORLD, curricula.curriculum(steps=steps, **changes), seeds=3)
+        waits.append(seen.waits)
+        copies.append(seen.copies["to the device"])
+    assert waits[1] - waits[0] == {"copy from the device": 1}
+    # The rows that stopped go there with each record, and the order of facts with each epoch.
+    assert copies[1] - copies[0] < 20
+
+
+@pytest.mark.parametrize("name", tiers(curricula.CURRICULA, "minibatches"))
+def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(test_checkpoints, "build", lambda: curricula.build().to(NAME))
+    test_checkpoints.test_resumed_equals_uninterrupted_bit_for_bit(name, 4, tmp_path)
+
+
+def test_a_checkpoint_of_a_device_goes_on_on_the_cpu(tmp_path: Path) -> None:
+    plan, ends = curricula.CURRICULA["minibatches"], []
+
+    def stop(total: int) -> None:
+        if total == 4:
+            raise test_checkpoints.InterruptedHereError
+
+    for first, second in ((NAME, "cpu"), ("cpu", NAME)):
+        kept = Checkpoint(tmp_path / first, key="k", every_steps=1)
+        model = curricula.build().to(first)
+        with pytest.raises(test_checkpoints.InterruptedHereError):
+            train(model, curricula.WORLD, plan, seeds=3, checkpoint=kept, progress=stop)
+        model = curricula.build().to(second)
+        train(model, curricula.WORLD, plan, seeds=3, checkpoint=kept)
+        ends.append([value.cpu() for value in curricula.state(model)])
+    for one, other in zip(*ends, strict=True):
+        torch.testing.assert_close(one, other, atol=ATOL, rtol=RTOL)

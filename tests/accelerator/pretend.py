@@ -1,0 +1,199 @@
+"""A pretend accelerator: a device of torch that computes on the CPU and is as strict as a GPU.
+
+A tensor on it wraps one on the CPU. What fails on a GPU is an error: operands on two devices,
+``.numpy()``; and so is what a GPU copies unnoticed: an index or a value of the CPU. What is slow
+there is counted: kernels, copies, and waits for a number or a shape that the device works out.
+
+A backend is registered for a whole process and for good, so that only processes that do nothing
+else import this module; ``test_accelerator.py`` starts them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils import backend_registration as backend
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+NAME = "pretend"
+_DATA_DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+_INDEXING = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
+#: Which operations autocast does in low precision and which in fp32, as on a GPU.
+_LOW = ("bmm", "baddbmm", "mm", "addmm", "matmul", "linear", "scaled_dot_product_attention")
+_HIGH = ("layer_norm", "softmax.int", "log_softmax.int", "logsumexp", "sum.dim_IntList")
+
+
+@dataclass
+class Seen:
+    """What was asked of the device, each by name.
+
+    Attributes:
+        kernels: Operations that are no views.
+        copies: From one device to the other.
+        waits: Synchronisations: the CPU stands until the device has done all that was asked.
+    """
+
+    kernels: Counter[str] = field(default_factory=Counter)
+    copies: Counter[str] = field(default_factory=Counter)
+    waits: Counter[str] = field(default_factory=Counter)
+
+
+# No context variable: torch goes backwards in a thread of its own.
+_seen = [Seen()]
+
+
+@contextmanager
+def counted() -> Iterator[Seen]:
+    """Count what is asked of the device within."""
+    _seen.append(Seen())
+    try:
+        yield _seen[-1]
+    finally:
+        _seen.pop()
+
+
+class OnDevice(torch.Tensor):
+    """A tensor on the pretend device; its numbers are in ``held``, on the CPU."""
+
+    held: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor) -> OnDevice:
+        wrapper = torch.Tensor._make_wrapper_subclass(
+            cls,
+            held.shape,
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
+            device=torch.device(NAME, 0),
+        )
+        wrapper.held = held
+        return wrapper
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # torch's says that it fails
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return _run(func, args, kwargs or {})
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"{self.held} on '{NAME}'"
+
+    def tolist(self) -> Any:
+        return self.cpu().tolist()  # torch refuses it for subclasses
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        vars(torch._C.TensorBase)["data"].__set__(self, value)
+        self.held = value.held
+
+
+class Accelerator(TorchDispatchMode):
+    """Makes new tensors on the device where that is asked."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {})
+
+
+def _run(func: Any, args: Any, kwargs: Any) -> Any:
+    """Do an operation on the CPU; what it gives is on the device if it was asked of that."""
+    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    given = [tensor for tensor in tensors if isinstance(tensor, OnDevice)]
+    device = kwargs.get("device")
+    stays = bool(given) if device is None else torch.device(device).type == NAME
+    if not (given or stays):
+        return func(*args, **kwargs)
+    if func is torch.ops.aten._to_copy.default and stays != bool(given):
+        _seen[-1].copies["to the device" if stays else "from the device"] += 1
+        _seen[-1].waits.update(() if stays else ["copy from the device"])
+    else:
+        _refuse_mixed(func, tensors)
+        _seen[-1].kernels.update(() if func.is_view else [str(func)])
+        _seen[-1].waits.update([str(func)] if _makes_wait(func, args) else ())
+    if stays and device is not None:
+        kwargs = {**kwargs, "device": "cpu"}
+    result = func(*tree_map(_held, args), **tree_map(_held, kwargs))
+    if any(tensor.shape != tensor.held.shape for tensor in given):
+        raise NotImplementedError(f"{func} changes a shape in place")
+    known = {id(tensor.held): tensor for tensor in given}  # what works in place returns its operand
+
+    def wrapped(value: Any) -> Any:
+        if id(value) in known:
+            return known[id(value)]
+        return OnDevice(value) if stays and isinstance(value, torch.Tensor) else value
+
+    return tree_map(wrapped, result)
+
+
+def _held(value: Any) -> Any:
+    return value.held if isinstance(value, OnDevice) else value
+
+
+def _refuse_mixed(func: Any, tensors: list[torch.Tensor]) -> None:
+    """Refuse tensors of the CPU; a number is none where a kernel takes it as an argument."""
+    for tensor in tensors:
+        number = tensor.dim() == 0 and torch.Tag.pointwise in func.tags
+        if not isinstance(tensor, OnDevice) and not number:
+            shape = tuple(tensor.shape)
+            raise RuntimeError(f"{func} on '{NAME}' got a tensor {shape} on '{tensor.device}'")
+
+
+def _makes_wait(func: Any, args: Any) -> bool:
+    """Whether the CPU needs a number or a shape that the device works out."""
+    if func._schema.name in _INDEXING:
+        masks = [at for at in args[1] if at is not None and at.dtype in (torch.bool, torch.uint8)]
+        return bool(masks) and (len(args) < 3 or args[2].numel() > 1)  # one value only fills
+    return not _DATA_DECIDES.isdisjoint(func.tags)
+
+
+def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
+    """Do an operation in the precision in which autocast wants it."""
+    dtype = torch.get_autocast_dtype(NAME) if low else torch.float32
+    key = torch._C.DispatchKey.AutocastPrivateUse1  # type: ignore[attr-defined]
+
+    def cast(value: Any) -> Any:
+        floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+        return value.to(dtype) if floats else value
+
+    name, _, overload = name.partition(".")
+    operation = getattr(getattr(torch.ops.aten, name), overload or "default")
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+        return operation(*map(cast, args), **tree_map(cast, kwargs))
+
+
+class _Module(backend._DummyBackendModule):
+    """What torch asks of ``torch.pretend``."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16]
+
+
+backend._setup_privateuseone_for_python_backend(NAME, backend_module=_Module())
+_all, _aten = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+_all.fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
+for _name in (*_LOW, *_HIGH):
+    _aten.impl(_name, partial(_cast, _name, _name in _LOW), "AutocastPrivateUse1")
+
+
+# What torch makes of lists, x.new_tensor([1]) and x[[0, 1]], does not come through Python.
+@torch.library.impl(_aten, "empty_strided", "PrivateUse1")
+def _empty(size: Any, stride: Any, **options: Any) -> torch.Tensor:
+    return OnDevice(torch.empty_strided(size, stride, dtype=options["dtype"]))
+
+
+@torch.library.impl(_aten, "_copy_from", "PrivateUse1")
+def _copy(source: Any, onto: OnDevice, non_blocking: bool = False) -> torch.Tensor:
+    _seen[-1].copies["to the device"] += 1
+    onto.held.copy_(source)
+    return onto

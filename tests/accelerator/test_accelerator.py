@@ -1,0 +1,44 @@
+"""What runs on a GPU runs on a pretend one, where there is no GPU; the cases are in ``on_*.py``.
+
+A backend of torch is registered for a whole process and changes what other tests see, so that these
+have a process of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tests.forks import ROOT
+from torch.utils import backend_registration
+
+
+@pytest.mark.skipif(
+    not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
+    reason="needs a torch that takes backends written in Python, such as 2.13",
+)
+@pytest.mark.timeout(1800)  # of all cases together; each of them has its own
+@pytest.mark.parametrize("tier", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
+def test_contracts_hold_on_a_pretend_accelerator(tier: str) -> None:
+    cases = sorted(Path(__file__).parent.glob("on_*.py"))
+    assert len(cases) == 3
+    # Not those of this run: its options, or that it is one of several workers.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", tier, *cases],
+        cwd=ROOT,
+        env=own,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stdout + done.stderr
+
+
+def test_this_process_has_no_pretend_accelerator() -> None:
+    assert torch._C._get_privateuse1_backend_name() == "privateuseone"
+    assert "tests.accelerator.pretend" not in sys.modules

@@ -1,0 +1,154 @@
+"""``make test-cpus``: the numerical tests under several instruction sets, kernels and threads.
+
+Each setting is one run of pytest with variables that the libraries read when they are loaded. The
+processes that run the tests say what the libraries made of them, and that is compared with what was
+wanted: a setting that this machine's build does not take is said to be so, and is no success.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+#: What has floating-point numbers in it.
+FOLDERS = tuple(f"tests/{room}" for room in ("training", "models", "probes", "theory", "lab", "lm"))
+#: Kernels of OpenBLAS that every processor of a kind can run; the first that is another is taken.
+KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
+#: Read by the libraries; none comes in from outside.
+READ = (
+    "ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Variables, and a fact that they lead to: its name and a pattern of its value."""
+
+    variables: dict[str, str]
+    fact: str
+    pattern: str
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.variables.items())
+
+
+def settings(machine: str, kernels: str) -> list[Setting]:
+    """What is tried on a kind of machine whose own kernels of OpenBLAS are known."""
+    other = next((k for k in KERNELS.get(machine, ()) if k not in kernels), "")
+    found = [Setting({"OMP_NUM_THREADS": str(n)}, "threads", f"{n}$") for n in (1, 2)]
+    found.append(Setting({"ATEN_CPU_CAPABILITY": "default"}, "torch", "DEFAULT|NO AVX"))
+    if other:
+        found.append(Setting({"OPENBLAS_CORETYPE": other}, "openblas", f"{other}( {other})*$"))
+    if machine == "x86_64":
+        found += [
+            Setting({"ATEN_CPU_CAPABILITY": "avx2"}, "torch", "AVX2"),
+            Setting({"MKL_CBWR": "COMPATIBLE"}, "mkl", "CNR:COMPATIBLE"),
+            Setting({"ONEDNN_MAX_CPU_ISA": "SSE41"}, "onednn", r"isa:.*SSE4\.1"),
+        ]
+    return found
+
+
+def facts() -> dict[str, str]:
+    """What the libraries of this process run."""
+    import numpy as np  # noqa: F401 (with its BLAS)
+    import scipy.linalg  # noqa: F401 (with another)
+    import torch
+    from threadpoolctl import threadpool_info
+
+    blas = [one["architecture"] for one in threadpool_info() if one["internal_api"] == "openblas"]
+    with tempfile.TemporaryFile() as file:  # C libraries write to the descriptor
+        sys.stdout.flush()
+        kept = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            with torch.backends.mkl.verbose(1), torch.backends.mkldnn.verbose(1):
+                torch.ones(64, 64) @ torch.ones(64, 64)
+                if torch.backends.mkldnn.is_available():
+                    torch.ones(64, 64).to_mkldnn()
+            ctypes.CDLL(None).fflush(None)
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        file.seek(0)
+        told = file.read().decode(errors="replace")
+    return {
+        "threads": str(torch.get_num_threads()),
+        "torch": torch.backends.cpu.get_cpu_capability(),
+        "openblas": " ".join(blas),
+        "mkl": (re.search(r"CNR:\S+", told) or ["none"])[0],
+        "onednn": (re.search(r"isa:.*", told) or ["none"])[0],
+    }
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """As a plugin of pytest: where its processes say their facts."""
+    parser.addoption("--facts", type=Path, help="a folder; each process writes a file into it")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The one that only hands tests to others has none to tell."""
+    if hasattr(session.config, "workerinput") or not session.config.getoption("numprocesses", None):
+        with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            text = json.dumps(facts())
+        (session.config.getoption("--facts") / f"{os.getpid()}.json").write_text(text)
+
+
+def run(setting: Setting, words: list[str]) -> bool:
+    """Run the tests under a setting, print its line, and return whether all is well."""
+    outside = {name: value for name, value in os.environ.items() if name not in READ}
+    environment = outside | {"OMP_NUM_THREADS": "1"} | setting.variables
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.house.cpus",
+            "--facts",
+            folder,
+        ]
+        done = subprocess.run(command + words, env=environment, capture_output=True, text=True)
+        told = [json.loads(file.read_text()) for file in Path(folder).iterdir()]
+    found = sorted({one[setting.fact] for one in told})
+    took = bool(found) and all(re.match(setting.pattern, one) for one in found)
+    last = (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or [""])[-1]
+    state = "failed" if done.returncode else "ok" if took else "not taken"
+    print(f"{state:9} {setting}: {last}; {setting.fact} says {', '.join(found) or 'nothing'}")
+    for line in done.stdout.splitlines() if done.returncode else ():
+        if line.startswith(("FAILED", "ERROR", "E  ")):
+            print(f"  {line}")
+    sys.stdout.flush()
+    return not done.returncode and took
+
+
+def main() -> int:
+    """Run every setting; 1 where a test fails or a setting has no effect."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="settings with this in their name")
+    parser.add_argument("words", nargs="*", help="for pytest, in place of folders and tier")
+    given = parser.parse_args()
+    words = given.words or [*FOLDERS, "-n", "auto", "-m", "not slow and not gpu and not network"]
+    machine = platform.machine()
+    plain = {name: value for name, value in os.environ.items() if name not in READ}
+    code = [sys.executable, "-c", "import tests.house.cpus as c; print(c.facts()['openblas'])"]
+    done = subprocess.run(code, env=plain, capture_output=True, text=True)
+    print(f"{machine}, {os.cpu_count()} cores, kernels of OpenBLAS: {done.stdout.strip()}")
+    chosen = [one for one in settings(machine, done.stdout) if given.only in str(one)]
+    return int(False in [run(one, words) for one in chosen])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
