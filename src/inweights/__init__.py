@@ -12,12 +12,10 @@ Example:
     ['replica', 'part', 'role']
 """
 
-from __future__ import annotations
-
 import sys
 
-# While `python -m` looks for a module, its name is "-m", and the current folder is the first place to
-# import from. What lies there is data; `csv.py` would be taken before the line after this.
+# While `python -m` looks for a module, its name is "-m", and the current folder is the first place
+# to import from. What lies there is data; `csv.py` would be taken before the line after this.
 if (
     sys.argv[:1] == ["-m"]
     and not sys.flags.safe_path
@@ -31,154 +29,67 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights import lab, models, probes, recipes, report, runs, theory, training, worlds
-    from inweights.config import Config
-    from inweights.errors import ConfigError, DataError, InweightsError, RunError, SolverError
-    from inweights.lab import Computation, Measure, Paper, Plan, Recipe, Trial
-    from inweights.lab.studies.sweep import Study, sweep
-    from inweights.laboratory import board, find, run
-    from inweights.models import (
-        GPT,
-        EmbMLP,
-        EmbMLPConfig,
-        GPTConfig,
-        Init,
-        Model,
-        load_model,
-        save_model,
-    )
-    from inweights.report.figures.draw import plot
-    from inweights.theory import Prediction, Solution, predict, solve
-    from inweights.training import (
-        Checkpoint,
-        Curriculum,
-        Descent,
-        Observer,
-        Optimizer,
-        Optimum,
-        Phase,
-        Schedule,
-        Stop,
-        train,
-    )
-    from inweights.worlds import (
-        Statements,
-        Triples,
-        TwoHop,
-        Vocabulary,
-        World,
-        load_world,
-        open_world,
-        save_world,
-    )
+    from inweights import lab as lab
+    from inweights import models as models
+    from inweights import probes as probes
+    from inweights import recipes as recipes
+    from inweights import report as report
+    from inweights import runs as runs
+    from inweights import theory as theory
+    from inweights import training as training
+    from inweights import worlds as worlds
+    from inweights.config import Config as Config
+    from inweights.errors import ConfigError as ConfigError
+    from inweights.errors import DataError as DataError
+    from inweights.errors import InweightsError as InweightsError
+    from inweights.errors import RunError as RunError
+    from inweights.errors import SolverError as SolverError
+    from inweights.lab import Computation as Computation
+    from inweights.lab import Measure as Measure
+    from inweights.lab import Paper as Paper
+    from inweights.lab import Plan as Plan
+    from inweights.lab import Recipe as Recipe
+    from inweights.lab import Trial as Trial
+    from inweights.lab.studies.sweep import Study as Study
+    from inweights.lab.studies.sweep import sweep as sweep
+    from inweights.laboratory import board as board
+    from inweights.laboratory import find as find
+    from inweights.laboratory import run as run
+    from inweights.models import GPT as GPT
+    from inweights.models import EmbMLP as EmbMLP
+    from inweights.models import EmbMLPConfig as EmbMLPConfig
+    from inweights.models import GPTConfig as GPTConfig
+    from inweights.models import Init as Init
+    from inweights.models import Model as Model
+    from inweights.models import load_model as load_model
+    from inweights.models import save_model as save_model
+    from inweights.report.figures.draw import plot as plot
+    from inweights.theory import Prediction as Prediction
+    from inweights.theory import Solution as Solution
+    from inweights.theory import predict as predict
+    from inweights.theory import solve as solve
+    from inweights.training import Checkpoint as Checkpoint
+    from inweights.training import Curriculum as Curriculum
+    from inweights.training import Descent as Descent
+    from inweights.training import Observer as Observer
+    from inweights.training import Optimizer as Optimizer
+    from inweights.training import Optimum as Optimum
+    from inweights.training import Phase as Phase
+    from inweights.training import Schedule as Schedule
+    from inweights.training import Stop as Stop
+    from inweights.training import train as train
+    from inweights.worlds import Statements as Statements
+    from inweights.worlds import Triples as Triples
+    from inweights.worlds import TwoHop as TwoHop
+    from inweights.worlds import Vocabulary as Vocabulary
+    from inweights.worlds import World as World
+    from inweights.worlds import load_world as load_world
+    from inweights.worlds import open_world as open_world
+    from inweights.worlds import save_world as save_world
 
-__all__ = [
-    "GPT",
-    "Checkpoint",
-    "Computation",
-    "Config",
-    "ConfigError",
-    "Curriculum",
-    "DataError",
-    "Descent",
-    "EmbMLP",
-    "EmbMLPConfig",
-    "GPTConfig",
-    "Init",
-    "InweightsError",
-    "Measure",
-    "Model",
-    "Observer",
-    "Optimizer",
-    "Optimum",
-    "Paper",
-    "Phase",
-    "Plan",
-    "Prediction",
-    "Recipe",
-    "RunError",
-    "Schedule",
-    "Solution",
-    "SolverError",
-    "Statements",
-    "Stop",
-    "Study",
-    "Trial",
-    "Triples",
-    "TwoHop",
-    "Vocabulary",
-    "World",
-    "__version__",
-    "board",
-    "find",
-    "lab",
-    "load_model",
-    "load_world",
-    "models",
-    "open_world",
-    "plot",
-    "predict",
-    "probes",
-    "recipes",
-    "report",
-    "run",
-    "runs",
-    "save_model",
-    "save_world",
-    "solve",
-    "sweep",
-    "theory",
-    "train",
-    "training",
-    "worlds",
-]
+lazily(__name__, "__version__")
 
 try:
     __version__ = version("inweights")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0"
-
-_ROOMS = ("lab", "models", "probes", "recipes", "report", "runs", "theory", "training", "worlds")
-_HOMES = {
-    "config": ("Config",),
-    "errors": ("ConfigError", "DataError", "InweightsError", "RunError", "SolverError"),
-    "lab.studies.sweep": ("Study", "sweep"),
-    "lab": ("Computation", "Measure", "Paper", "Plan", "Recipe", "Trial"),
-    "laboratory": ("board", "find", "run"),
-    "report": ("plot",),
-    "models": (
-        "GPT",
-        "EmbMLP",
-        "EmbMLPConfig",
-        "GPTConfig",
-        "Init",
-        "Model",
-        "load_model",
-        "save_model",
-    ),
-    "theory": ("Prediction", "Solution", "predict", "solve"),
-    "training": (
-        "Checkpoint",
-        "Curriculum",
-        "Descent",
-        "Observer",
-        "Optimizer",
-        "Optimum",
-        "Phase",
-        "Schedule",
-        "Stop",
-        "train",
-    ),
-    "worlds": (
-        "Statements",
-        "Triples",
-        "TwoHop",
-        "Vocabulary",
-        "World",
-        "load_world",
-        "open_world",
-        "save_world",
-    ),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES, rooms=_ROOMS)

@@ -42,7 +42,7 @@ class TestEmbMLP(ModelCase):
 def test_every_model_has_a_case() -> None:
     known = {
         value
-        for name in models.__all__
+        for name in dir(models)
         if isinstance(value := getattr(models, name), type)
         and issubclass(value, Model)
         and value is not Model

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -98,7 +100,7 @@ def test_second_hops_are_told_without_the_first() -> None:
 
 
 def test_an_experiment_is_a_function_of_its_seed() -> None:
-    run = {
+    run: dict[str, Any] = {
         "model": Outside(name="@tiny"),
         "lesson": Facts(world=WORLD, tokens=300),
         "tuning": SHORT,

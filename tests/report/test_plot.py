@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import polars as pl
@@ -37,7 +39,8 @@ def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
     again = plot("lines", TABLE.rename({"replica": "seed"}), x="step", y="accuracy")
     assert save.png(again) == save.png(picture)
     assert TABLE.columns == list(ROWS)
-    data, size = picture._repr_png_()  # what a notebook shows, at half of its pixels
+    # What a notebook shows, at half of its pixels.
+    data, size = picture._repr_png_()  # type: ignore[attr-defined]
     assert data == save.png(picture)
     assert int.from_bytes(data[16:20]) == pytest.approx(2 * size["width"], abs=2)
 
@@ -58,7 +61,7 @@ def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
         ("sweeps", {"axis": "role", "value": "step", "y": "role"}),
     ],
 )
-def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, str]) -> None:
+def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="'role' holds strings; with numbers there are: step"):
         plot(
             kind,
@@ -106,7 +109,7 @@ def test_axes_of_ones_own() -> None:
     left.set_ylim(0, 3)
     kept = {name: spine.get_edgecolor() for name, spine in left.spines.items()}
     table = made_up.accuracies().filter(identity="with")
-    options = {"x": "C", "y": "accuracy", "series": "model"}
+    options: dict[str, Any] = {"x": "C", "y": "accuracy", "series": "model"}
     back = plot("lines", table, axes=left, y_label="share", **options)
     assert back is figure
     assert left.get_ylim() == (0, 3)
@@ -151,5 +154,5 @@ def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
     assert colors == [mark.color for mark in style.CYCLE[:2]]
     assert not axes.spines["top"].get_visible()
     assert axes.xaxis.label.get_window_extent().y0 >= 0  # not cut
-    assert {tick.get_size() for tick in axes.get_xticklabels()} == {style.SMALL}
+    assert {tick.get_fontsize() for tick in axes.get_xticklabels()} == {style.SMALL}
     assert to_hex(axes.get_xticklabels()[0].get_color()) == style.INK

@@ -3,7 +3,7 @@
 from inweights.audit.audit import Audit, audit
 from inweights.audit.augment import Augmented, augment
 from inweights.audit.findings import Finding, findings, headline, outlook
-from inweights.audit.forecast import failing_chains, forecast
+from inweights.audit.forecast import failing_chains, forecast, predict_source
 from inweights.audit.mend import Mended, mend, write_mended
 from inweights.audit.questions import held_out
 from inweights.audit.tokens import token_counter
@@ -23,6 +23,7 @@ __all__ = [
     "held_out",
     "mend",
     "outlook",
+    "predict_source",
     "token_counter",
     "write_augmented",
     "write_mended",

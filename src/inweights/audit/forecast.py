@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from inweights.config import apply_overrides
+from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
 from inweights.theory.prediction.parts_in_time import check_seconds, facts_within
-from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.theory.prediction.solving import Solving
+from inweights.worlds.knowledge.knowledge import Knowledge, is_source
 from inweights.worlds.knowledge.questions import COMPOSITIONS, spread_chains
 from inweights.worlds.knowledge.triples import Triples, identities_of
+from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-__all__ = ["failing_chains", "forecast"]
+__all__ = ["failing_chains", "forecast", "predict_source"]
 
 #: Facts by whose forecast chains are put in order, at most: no limit of time decides, as the same
 #: facts are to give the same order anywhere.
@@ -77,8 +82,65 @@ def forecast(
     return replace(found, let_go=pl.concat([let_go, _left_out(knowledge, kept)]), why=" ".join(why))
 
 
+def predict_source(
+    facts: Triples,
+    changes: Sequence[str] = (),
+    *,
+    seed: int = 0,
+    solving: Solving | None = None,
+    progress: SolverProgress | None = None,
+    watch: Progress | None = None,
+) -> Prediction:
+    """Predict what follows from facts, or from a world, and prove intervals, within one time limit.
+
+    Args:
+        facts: Where the facts are, and what is asked of them; or, as its ``path``, a kind of world
+            or a folder with one.
+        changes: Changes of settings of the world, ``key=value``.
+        seed: Root seed of the world.
+        solving: How it is solved.
+        progress: Told about every solution.
+        watch: Told how many intervals are proved.
+
+    Raises:
+        ConfigError: An option cannot be, or there is no such world.
+        DataError: The facts cannot be read.
+
+    Example:
+        >>> few = Solving(advise=False, intervals=True)
+        >>> found = predict_source(Triples(path="two-hop"), ["n=2", "identity=true"], solving=few)
+        >>> found.queries["proved"].to_list()
+        ['follows', 'follows']
+    """
+    solving = solving or Solving()
+    check_seconds(solving.seconds)
+    began = time.perf_counter()
+    make: Callable[..., Prediction]
+    if is_source(facts.path):
+        config = apply_overrides(facts, changes)
+        make = partial(forecast, config.read(), config, seed=seed)
+        left = solving.seconds  # decides how many facts fit, which is to be the same each time
+    else:
+        make = partial(predict, open_world(facts.path, changes, seed))
+        left = max(solving.seconds / 4, solving.seconds - (time.perf_counter() - began))
+    late = time.perf_counter() + left
+    made = make(
+        answers=solving.answers, decay=solving.decay, gap=solving.gap, tie=solving.tie,
+        advise=solving.advise, seconds=left / 2 if solving.intervals else left, progress=progress,
+    )  # fmt: skip
+    if not solving.intervals:
+        return made
+    left = max(left / 4, late - time.perf_counter())
+    tell = partial(_tell_intervals, watch) if watch else None
+    return made.with_intervals(tie=solving.tie, seconds=left, progress=tell)
+
+
+def _tell_intervals(watch: Progress, done: int, of: int) -> None:
+    watch(done, of, "intervals")
+
+
 def failing_chains(
-    knowledge: Knowledge, *, progress: Callable[[str, int, float], None] | None = None
+    knowledge: Knowledge, *, progress: SolverProgress | None = None
 ) -> list[tuple[int, int]]:
     """Return chains of two facts that are forecast to fail or to tie, the least margin first.
 

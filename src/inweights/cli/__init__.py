@@ -1,7 +1,10 @@
 """The command line: commands, how answers look, errors and exit codes."""
 
+from typing import TYPE_CHECKING
+
 from inweights.support.lazy import lazily
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from inweights.cli.entry import main as main
 
-__getattr__, __dir__ = lazily(__name__, {"entry": ("main",)})
+lazily(__name__)

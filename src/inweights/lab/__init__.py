@@ -3,135 +3,55 @@
 Names load what they need when they are first used: a score or a figure needs no torch.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.collect import KeptModel
-    from inweights.lab.grammar.claim import (
-        Claim,
-        Judged,
-        Score,
-        Stating,
-        Target,
-        Value,
-        computed,
-        cosine,
-        number,
-        share,
-    )
-    from inweights.lab.grammar.figure import (
-        Figure,
-        atlas,
-        auto,
-        heatmaps,
-        lines,
-        states,
-        sweeps,
-        through_time,
-    )
-    from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, parse_seeds
-    from inweights.lab.grammar.recipe_file import read_recipe
-    from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
-    from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, judge
-    from inweights.lab.studies.cost import Forecast
-    from inweights.lab.studies.study import open_study
-    from inweights.lab.studies.sweep import Study, grid
-    from inweights.models.model_config import ModelConfig
-    from inweights.support.intervals import interval
-    from inweights.support.plugins import load_plugins
-    from inweights.support.sources import Outside
-    from inweights.training.learner import Curriculum, Descent, Learner, Optimum
-    from inweights.worlds.registry import WorldConfig
+    from inweights.lab.engine.collect import KeptModel as KeptModel
+    from inweights.lab.grammar.claim import Claim as Claim
+    from inweights.lab.grammar.claim import Judged as Judged
+    from inweights.lab.grammar.claim import Score as Score
+    from inweights.lab.grammar.claim import Stating as Stating
+    from inweights.lab.grammar.claim import Target as Target
+    from inweights.lab.grammar.claim import Value as Value
+    from inweights.lab.grammar.claim import computed as computed
+    from inweights.lab.grammar.claim import cosine as cosine
+    from inweights.lab.grammar.claim import number as number
+    from inweights.lab.grammar.claim import share as share
+    from inweights.lab.grammar.figure import Figure as Figure
+    from inweights.lab.grammar.figure import atlas as atlas
+    from inweights.lab.grammar.figure import auto as auto
+    from inweights.lab.grammar.figure import heatmaps as heatmaps
+    from inweights.lab.grammar.figure import lines as lines
+    from inweights.lab.grammar.figure import states as states
+    from inweights.lab.grammar.figure import sweeps as sweeps
+    from inweights.lab.grammar.figure import through_time as through_time
+    from inweights.lab.grammar.recipe import SCALES as SCALES
+    from inweights.lab.grammar.recipe import Paper as Paper
+    from inweights.lab.grammar.recipe import Recipe as Recipe
+    from inweights.lab.grammar.recipe import parse_seeds as parse_seeds
+    from inweights.lab.grammar.recipe_file import read_recipe as read_recipe
+    from inweights.lab.grammar.trial import Computation as Computation
+    from inweights.lab.grammar.trial import Measure as Measure
+    from inweights.lab.grammar.trial import Plan as Plan
+    from inweights.lab.grammar.trial import Trial as Trial
+    from inweights.lab.grammar.verdict import VERDICTS as VERDICTS
+    from inweights.lab.grammar.verdict import ClaimResult as ClaimResult
+    from inweights.lab.grammar.verdict import Verdict as Verdict
+    from inweights.lab.grammar.verdict import judge as judge
+    from inweights.lab.studies.cost import Forecast as Forecast
+    from inweights.lab.studies.study import open_study as open_study
+    from inweights.lab.studies.sweep import Study as Study
+    from inweights.lab.studies.sweep import grid as grid
+    from inweights.models.model_config import ModelConfig as ModelConfig
+    from inweights.support.intervals import interval as interval
+    from inweights.support.plugins import load_plugins as load_plugins
+    from inweights.support.sources import Outside as Outside
+    from inweights.training.learner import Curriculum as Curriculum
+    from inweights.training.learner import Descent as Descent
+    from inweights.training.learner import Learner as Learner
+    from inweights.training.learner import Optimum as Optimum
+    from inweights.worlds.registry import WorldConfig as WorldConfig
 
-__all__ = [
-    "SCALES",
-    "VERDICTS",
-    "Claim",
-    "ClaimResult",
-    "Computation",
-    "Curriculum",
-    "Descent",
-    "Figure",
-    "Forecast",
-    "Judged",
-    "KeptModel",
-    "Learner",
-    "Measure",
-    "ModelConfig",
-    "Optimum",
-    "Outside",
-    "Paper",
-    "Plan",
-    "Recipe",
-    "Score",
-    "Stating",
-    "Study",
-    "Target",
-    "Trial",
-    "Value",
-    "Verdict",
-    "WorldConfig",
-    "atlas",
-    "auto",
-    "computed",
-    "cosine",
-    "grid",
-    "heatmaps",
-    "interval",
-    "judge",
-    "lines",
-    "load_plugins",
-    "number",
-    "open_study",
-    "parse_seeds",
-    "read_recipe",
-    "share",
-    "states",
-    "sweeps",
-    "through_time",
-]
-
-_HOMES = {
-    "lab.grammar.figure": (
-        "Figure",
-        "atlas",
-        "auto",
-        "heatmaps",
-        "lines",
-        "states",
-        "sweeps",
-        "through_time",
-    ),
-    "lab.studies.cost": ("Forecast",),
-    "lab.engine.collect": ("KeptModel",),
-    "support.plugins": ("load_plugins",),
-    "lab.grammar.recipe": ("SCALES", "Paper", "Recipe", "parse_seeds"),
-    "lab.grammar.recipe_file": ("read_recipe",),
-    "lab.grammar.claim": (
-        "Claim",
-        "Judged",
-        "Score",
-        "Stating",
-        "Target",
-        "Value",
-        "computed",
-        "cosine",
-        "number",
-        "share",
-    ),
-    "support.sources": ("Outside",),
-    "lab.studies.study": ("open_study",),
-    "lab.studies.sweep": ("Study", "grid"),
-    "lab.grammar.trial": ("Computation", "Measure", "Plan", "Trial"),
-    "lab.grammar.verdict": ("VERDICTS", "ClaimResult", "Verdict", "judge"),
-    "support.intervals": ("interval",),
-    "models.configs": ("ModelConfig",),
-    "training.learner": ("Curriculum", "Descent", "Learner", "Optimum"),
-    "worlds.registry": ("WorldConfig",),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES, base="inweights")
+lazily(__name__)

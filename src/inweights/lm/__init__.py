@@ -1,67 +1,45 @@
 """Pretrained language models: load, fine-tune on facts, and ask what follows from them."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
 from inweights.support.lazy import lazily
 
-__all__ = [
-    "DEFAULT",
-    "Example",
-    "FineTune",
-    "FineTuned",
-    "LanguageModel",
-    "Paired",
-    "Question",
-    "add_scores",
-    "ask",
-    "ask_with_thought",
-    "card_of",
-    "changes",
-    "compositionality",
-    "encode",
-    "evaluation",
-    "exam",
-    "finetune",
-    "finetune_to",
-    "forecast_of",
-    "general_knowledge",
-    "generate",
-    "hidden_states",
-    "kept",
-    "load_model",
-    "log_likelihoods",
-    "named_states",
-    "own_text",
-    "paired",
-    "paraphraser",
-    "preview",
-    "read_exam",
-    "read_examples",
-    "resemblance_by_layer",
-    "say",
-    "score_epochs",
-    "summary",
-]
+if TYPE_CHECKING:
+    from inweights.lm.exams.compare import Paired as Paired
+    from inweights.lm.exams.compare import changes as changes
+    from inweights.lm.exams.compare import compositionality as compositionality
+    from inweights.lm.exams.compare import paired as paired
+    from inweights.lm.exams.compare import summary as summary
+    from inweights.lm.exams.evaluate import ask as ask
+    from inweights.lm.exams.evaluate import ask_with_thought as ask_with_thought
+    from inweights.lm.exams.evaluate import say as say
+    from inweights.lm.exams.general import general_knowledge as general_knowledge
+    from inweights.lm.exams.general import kept as kept
+    from inweights.lm.exams.prediction import forecast_of as forecast_of
+    from inweights.lm.exams.questions import Question as Question
+    from inweights.lm.exams.questions import exam as exam
+    from inweights.lm.exams.questions import read_exam as read_exam
+    from inweights.lm.exams.report import evaluation as evaluation
+    from inweights.lm.exams.states import hidden_states as hidden_states
+    from inweights.lm.exams.states import named_states as named_states
+    from inweights.lm.exams.states import resemblance_by_layer as resemblance_by_layer
+    from inweights.lm.model.data import Example as Example
+    from inweights.lm.model.data import encode as encode
+    from inweights.lm.model.data import preview as preview
+    from inweights.lm.model.data import read_examples as read_examples
+    from inweights.lm.model.load import LanguageModel as LanguageModel
+    from inweights.lm.model.load import load_model as load_model
+    from inweights.lm.model.score import generate as generate
+    from inweights.lm.model.score import log_likelihoods as log_likelihoods
+    from inweights.lm.tuning.card import add_scores as add_scores
+    from inweights.lm.tuning.card import card_of as card_of
+    from inweights.lm.tuning.epochs import score_epochs as score_epochs
+    from inweights.lm.tuning.fine_tune import DEFAULT as DEFAULT
+    from inweights.lm.tuning.fine_tune import FineTune as FineTune
+    from inweights.lm.tuning.job import finetune_to as finetune_to
+    from inweights.lm.tuning.paraphrase import paraphraser as paraphraser
+    from inweights.lm.tuning.replay import own_text as own_text
+    from inweights.lm.tuning.tuning import FineTuned as FineTuned
+    from inweights.lm.tuning.tuning import finetune as finetune
 
-#: Where it lives; loaded when asked for, since torch takes a second.
-_HOMES = {
-    "model.load": ("LanguageModel", "load_model"),
-    "model.data": ("Example", "encode", "preview", "read_examples"),
-    "tuning.fine_tune": ("DEFAULT", "FineTune"),
-    "tuning.tuning": ("FineTuned", "finetune"),
-    "model.score": ("generate", "log_likelihoods"),
-    "exams.questions": ("Question", "exam", "read_exam"),
-    "tuning.epochs": ("score_epochs",),
-    "exams.evaluate": ("ask", "ask_with_thought", "say"),
-    "exams.compare": ("Paired", "changes", "compositionality", "paired", "summary"),
-    "tuning.job": ("finetune_to",),
-    "tuning.card": ("add_scores", "card_of"),
-    "exams.prediction": ("forecast_of",),
-    "exams.general": ("general_knowledge", "kept"),
-    "tuning.replay": ("own_text",),
-    "tuning.paraphrase": ("paraphraser",),
-    "exams.report": ("evaluation",),
-    "exams.states": ("hidden_states", "named_states", "resemblance_by_layer"),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lazily(__name__)

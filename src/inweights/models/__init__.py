@@ -3,87 +3,42 @@
 Configs are there at once; an architecture, and torch with it, is loaded when it is first used.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
-from inweights.models.configs import (
-    DeepLinearConfig,
-    EmbMLPConfig,
-    GPTConfig,
-    Init,
-    MambaConfig,
-    ModelConfig,
-    Node2VecConfig,
-    OneLayerConfig,
-    TinyNNConfig,
-)
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.models.base import Model
-    from inweights.models.deep_linear import DeepLinear
-    from inweights.models.emb_mlp import EmbMLP
-    from inweights.models.export import from_transformers, to_transformer_lens, to_transformers
-    from inweights.models.gpt import GPT
-    from inweights.models.layers import Embedding, Layer, LayerNorm, Linear, initialise
-    from inweights.models.mamba import Mamba
-    from inweights.models.node2vec import Node2Vec
-    from inweights.models.one_layer import OneLayer
-    from inweights.models.packing import Packed, pack
-    from inweights.models.registry import model_names, register_model
-    from inweights.models.save import join_replicas, load_model, save_model
-    from inweights.models.tiny_nn import TinyNN
+    from inweights.models.base import Model as Model
+    from inweights.models.configs import DeepLinearConfig as DeepLinearConfig
+    from inweights.models.configs import EmbMLPConfig as EmbMLPConfig
+    from inweights.models.configs import GPTConfig as GPTConfig
+    from inweights.models.configs import Init as Init
+    from inweights.models.configs import MambaConfig as MambaConfig
+    from inweights.models.configs import ModelConfig as ModelConfig
+    from inweights.models.configs import Node2VecConfig as Node2VecConfig
+    from inweights.models.configs import OneLayerConfig as OneLayerConfig
+    from inweights.models.configs import TinyNNConfig as TinyNNConfig
+    from inweights.models.deep_linear import DeepLinear as DeepLinear
+    from inweights.models.emb_mlp import EmbMLP as EmbMLP
+    from inweights.models.export import from_transformers as from_transformers
+    from inweights.models.export import to_transformer_lens as to_transformer_lens
+    from inweights.models.export import to_transformers as to_transformers
+    from inweights.models.gpt import GPT as GPT
+    from inweights.models.layers import Embedding as Embedding
+    from inweights.models.layers import Layer as Layer
+    from inweights.models.layers import LayerNorm as LayerNorm
+    from inweights.models.layers import Linear as Linear
+    from inweights.models.layers import initialise as initialise
+    from inweights.models.mamba import Mamba as Mamba
+    from inweights.models.node2vec import Node2Vec as Node2Vec
+    from inweights.models.one_layer import OneLayer as OneLayer
+    from inweights.models.packing import Packed as Packed
+    from inweights.models.packing import pack as pack
+    from inweights.models.registry import model_names as model_names
+    from inweights.models.registry import register_model as register_model
+    from inweights.models.save import join_replicas as join_replicas
+    from inweights.models.save import load_model as load_model
+    from inweights.models.save import save_model as save_model
+    from inweights.models.tiny_nn import TinyNN as TinyNN
 
-__all__ = [
-    "GPT",
-    "DeepLinear",
-    "DeepLinearConfig",
-    "EmbMLP",
-    "EmbMLPConfig",
-    "Embedding",
-    "GPTConfig",
-    "Init",
-    "Layer",
-    "LayerNorm",
-    "Linear",
-    "Mamba",
-    "MambaConfig",
-    "Model",
-    "ModelConfig",
-    "Node2Vec",
-    "Node2VecConfig",
-    "OneLayer",
-    "OneLayerConfig",
-    "Packed",
-    "TinyNN",
-    "TinyNNConfig",
-    "from_transformers",
-    "initialise",
-    "join_replicas",
-    "load_model",
-    "model_names",
-    "pack",
-    "register_model",
-    "save_model",
-    "to_transformer_lens",
-    "to_transformers",
-]
-
-_HOMES = {
-    "base": ("Model",),
-    "deep_linear": ("DeepLinear",),
-    "emb_mlp": ("EmbMLP",),
-    "export": ("from_transformers", "to_transformer_lens", "to_transformers"),
-    "gpt": ("GPT",),
-    "layers": ("Embedding", "Layer", "LayerNorm", "Linear", "initialise"),
-    "mamba": ("Mamba",),
-    "node2vec": ("Node2Vec",),
-    "one_layer": ("OneLayer",),
-    "packing": ("Packed", "pack"),
-    "registry": ("model_names", "register_model"),
-    "save": ("join_replicas", "load_model", "save_model"),
-    "tiny_nn": ("TinyNN",),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lazily(__name__)

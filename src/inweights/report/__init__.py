@@ -3,29 +3,17 @@
 Nothing here computes a result, and nothing here imports torch.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import Any
+from inweights.support.lazy import lazily
 
-__all__ = ["PageContent", "build_page", "draw", "drawing", "interactive", "plot", "write_figures"]
+if TYPE_CHECKING:
+    from inweights.report.base.registry import drawing as drawing
+    from inweights.report.figures.draw import draw as draw
+    from inweights.report.figures.draw import plot as plot
+    from inweights.report.pages.content import PageContent as PageContent
+    from inweights.report.pages.movable import interactive as interactive
+    from inweights.report.pages.page import build_page as build_page
+    from inweights.report.pages.page import write_figures as write_figures
 
-_HOME = {
-    "PageContent": "pages.content",
-    "build_page": "pages.page",
-    "draw": "figures.draw",
-    "drawing": "base.registry",
-    "interactive": "pages.movable",
-    "plot": "figures.draw",
-    "write_figures": "pages.page",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+lazily(__name__)

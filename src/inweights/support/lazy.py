@@ -1,48 +1,59 @@
 """Public names of a package that are loaded when they are first used.
 
 So ``import inweights`` and ``inweights --help`` load no torch, and no more than a command needs. A
-package names its modules and what each holds; a type checker reads the same below
-``TYPE_CHECKING``.
+package names each once, below ``if TYPE_CHECKING``, where type checkers and editors read it, too.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from pkgutil import get_data
 from typing import Any
 
 __all__ = ["lazily"]
 
 
-def lazily(
-    package: str,
-    homes: Mapping[str, Iterable[str]],
-    *,
-    base: str = "",
-    rooms: Iterable[str] = (),
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return the ``__getattr__`` and the ``__dir__`` of a package.
+def lazily(package: str, *own: str) -> None:
+    """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
+
+    Gives it ``__getattr__``, ``__dir__`` and ``__all__``.
 
     Args:
         package: Its ``__name__``.
-        homes: Names by the module that holds them.
-        base: Package that the modules are named from; the package itself if left out.
-        rooms: Modules of the package that are public themselves.
+        own: Public names that it defines itself.
 
     Example:
-        >>> get, _ = lazily("inweights", {"errors": ["ConfigError"]})
-        >>> get("ConfigError").__module__
-        'inweights.errors'
+        >>> import inweights.training
+        >>> inweights.training.__all__[:2], inweights.training.Curriculum.__module__
+        (['Checkpoint', 'Curriculum'], 'inweights.training.curriculum')
     """
-    home_of = {name: f"{base or package}.{home}" for home, names in homes.items() for name in names}
-    modules = {name: f"{package}.{name}" for name in rooms}
+    module = sys.modules[package]
+    homes = _homes(get_data(package, "__init__.py") or b"")
 
     def get(name: str) -> Any:
-        if name in modules:
-            return import_module(modules[name])
-        if name in home_of:
-            return getattr(import_module(home_of[name]), name)
-        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        return (
+            import_module(f"{home}.{name}")
+            if home == package
+            else getattr(import_module(home), name)
+        )
 
-    return get, lambda: sorted(sys.modules[package].__all__)
+    public = sorted([*homes, *own])
+    vars(module).update(__getattr__=get, __dir__=lambda: public, __all__=public)
+
+
+def _homes(source: bytes) -> dict[str, str]:
+    """Modules by the names that are imported from them for type checkers, and made public."""
+    return {
+        name.name: line.module
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom) and line.module
+        for name in line.names
+        if name.asname == name.name
+    }

@@ -1,38 +1,31 @@
 """What must follow from the facts alone, before any training. Nothing here imports torch."""
 
-from inweights.theory.feature_resemblance.transfer import transfer_margin
-from inweights.theory.prediction.advice import Advice, Remedy, bridges
-from inweights.theory.prediction.largest_part import largest_part
-from inweights.theory.prediction.margin_bounds import margin_bounds
-from inweights.theory.prediction.predict import Prediction, predict, predicted_queries
-from inweights.theory.programs.closed_form import MARGIN_LIMIT, ClosedForm, closed_form
-from inweights.theory.programs.nuclear_norm import Solution, solve
-from inweights.theory.programs.program import Program
-from inweights.theory.programs.soft_program import SoftSolution, decay_path, solve_soft
-from inweights.theory.programs.symmetric import Parameters, average
-from inweights.theory.programs.symmetric_solver import SymmetricSolution, solve_symmetric
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "MARGIN_LIMIT",
-    "Advice",
-    "ClosedForm",
-    "Parameters",
-    "Prediction",
-    "Program",
-    "Remedy",
-    "SoftSolution",
-    "Solution",
-    "SymmetricSolution",
-    "average",
-    "bridges",
-    "closed_form",
-    "decay_path",
-    "largest_part",
-    "margin_bounds",
-    "predict",
-    "predicted_queries",
-    "solve",
-    "solve_soft",
-    "solve_symmetric",
-    "transfer_margin",
-]
+from inweights.support.lazy import lazily
+
+if TYPE_CHECKING:
+    from inweights.theory.feature_resemblance.transfer import transfer_margin as transfer_margin
+    from inweights.theory.prediction.advice import Advice as Advice
+    from inweights.theory.prediction.advice import Remedy as Remedy
+    from inweights.theory.prediction.advice import bridges as bridges
+    from inweights.theory.prediction.largest_part import largest_part as largest_part
+    from inweights.theory.prediction.margin_bounds import margin_bounds as margin_bounds
+    from inweights.theory.prediction.predict import Prediction as Prediction
+    from inweights.theory.prediction.predict import predict as predict
+    from inweights.theory.prediction.predict import predicted_queries as predicted_queries
+    from inweights.theory.programs.closed_form import MARGIN_LIMIT as MARGIN_LIMIT
+    from inweights.theory.programs.closed_form import ClosedForm as ClosedForm
+    from inweights.theory.programs.closed_form import closed_form as closed_form
+    from inweights.theory.programs.nuclear_norm import Solution as Solution
+    from inweights.theory.programs.nuclear_norm import solve as solve
+    from inweights.theory.programs.program import Program as Program
+    from inweights.theory.programs.soft_program import SoftSolution as SoftSolution
+    from inweights.theory.programs.soft_program import decay_path as decay_path
+    from inweights.theory.programs.soft_program import solve_soft as solve_soft
+    from inweights.theory.programs.symmetric import Parameters as Parameters
+    from inweights.theory.programs.symmetric import average as average
+    from inweights.theory.programs.symmetric_solver import SymmetricSolution as SymmetricSolution
+    from inweights.theory.programs.symmetric_solver import solve_symmetric as solve_symmetric
+
+lazily(__name__)

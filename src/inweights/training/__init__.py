@@ -3,61 +3,25 @@
 Names load what they need when they are first used: a curriculum needs no torch.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.training.checkpoint import Checkpoint
-    from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
-    from inweights.training.learner import Descent, Learner, Optimum
-    from inweights.training.loop import Observer, Result, train
-    from inweights.training.scoring import answer_logits, answer_ranks, answers_of
+    from inweights.training.checkpoint import Checkpoint as Checkpoint
+    from inweights.training.curriculum import Curriculum as Curriculum
+    from inweights.training.curriculum import Optimizer as Optimizer
+    from inweights.training.curriculum import Phase as Phase
+    from inweights.training.curriculum import Schedule as Schedule
+    from inweights.training.curriculum import Stop as Stop
+    from inweights.training.learner import Descent as Descent
+    from inweights.training.learner import Learner as Learner
+    from inweights.training.learner import Optimum as Optimum
+    from inweights.training.loop import Observer as Observer
+    from inweights.training.loop import Result as Result
+    from inweights.training.loop import train as train
+    from inweights.training.scoring import answer_logits as answer_logits
+    from inweights.training.scoring import answer_ranks as answer_ranks
+    from inweights.training.scoring import answers_of as answers_of
 
-__all__ = [
-    "Checkpoint",
-    "Curriculum",
-    "Descent",
-    "Learner",
-    "Observer",
-    "Optimizer",
-    "Optimum",
-    "Phase",
-    "Result",
-    "Schedule",
-    "Stop",
-    "answer_logits",
-    "answer_ranks",
-    "answers_of",
-    "train",
-]
-
-_HOMES = {
-    "checkpoint": ("Checkpoint",),
-    "curriculum": (
-        "Curriculum",
-        "Optimizer",
-        "Phase",
-        "Schedule",
-        "Stop",
-    ),
-    "learner": (
-        "Descent",
-        "Learner",
-        "Optimum",
-    ),
-    "loop": (
-        "Observer",
-        "Result",
-        "train",
-    ),
-    "scoring": (
-        "answer_logits",
-        "answer_ranks",
-        "answers_of",
-    ),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lazily(__name__)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from inweights.cli.commands.base import Flag, Json, Plugins, app
+from inweights.cli.commands.base import Flag, app
+from inweights.cli.commands.groups import Common
 
 __all__ = ["cite", "describe", "list_recipes"]
 
 
 @app.command(name="list")
-def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+def list_recipes(part: str = "", /, *, common: Common = Common()) -> int:
     """List recipes, a line each.
 
     Parameters
@@ -19,10 +20,9 @@ def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ())
     from inweights.cli import console
     from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    console.recipes([entry_of(name) for name in recipes_like(part)], json=json)
+    common.load()
+    console.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
     return 0
 
 
@@ -33,8 +33,7 @@ def describe(
     /,
     *,
     full: Flag = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Describe a recipe: what it shows, what it takes, and every setting by scale.
 
@@ -51,19 +50,18 @@ def describe(
     from inweights.errors import unknown_name
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import settings
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
+    common.load()
     chosen = get_recipe(recipe)
     if part and not settings(chosen, part):
         heads = {one.path[:i] for one in settings(chosen) for i in _dots(one.path)}
         raise unknown_name("setting", part, heads | {one.path for one in settings(chosen)})
-    console.described(chosen, part, json=json, full=full)
+    console.described(chosen, part, json=common.json, full=full)
     return 0
 
 
 @app.command
-def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
+def cite(recipe: str = "", /, *, common: Common = Common()) -> int:
     """Print BibTeX of the project, and of the paper that a recipe is from.
 
     Parameters
@@ -74,10 +72,9 @@ def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> in
     from inweights.cli import console
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    console.cited(citations(get_recipe(recipe) if recipe else None), json=json)
+    common.load()
+    console.cited(citations(get_recipe(recipe) if recipe else None), json=common.json)
     return 0
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cyclopts import Parameter
+
+from inweights.cli.commands.base import Download
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
     from inweights.probes.geometry.embedding import Embedding
+    from inweights.support.progress import Progress
     from inweights.worlds.families.graph import Graph
     from inweights.worlds.world import World
 
-__all__ = ["refuse_training", "show"]
+__all__ = ["Vectors", "show"]
 
 #: Times that the names are shuffled.
 _DRAWS = 200
@@ -27,33 +32,48 @@ _WORDS = {
 }
 
 
-def refuse_training(**given: Any) -> None:
-    """Refuse options of a training, which is not done.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Vectors that are there already.
 
-    Raises:
-        ConfigError: One was given.
+    Attributes:
+        embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
+        names: Text file with the name of each row of a .npy or .safetensors, a line each.
+        tensor: Which tensor of a .safetensors file.
+        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for
+            its hidden states at the nodes' names, layer by layer.
+        prompt: What the model reads; ends in {name}. "This is {name}" if left out.
+        out: Page of --embedding or --model; atlas.html if left out.
     """
-    for name, value in given.items():
-        if value:
-            raise ConfigError(
-                f"--{name} is about training, and --embedding and --model train nothing; leave "
-                "it out"
-            )
+
+    embedding: Path | None = None
+    names: Path | None = None
+    tensor: str | None = None
+    model: str | None = None
+    prompt: str | None = None
+    download: Download = False
+    out: Path | None = None
+
+    def check(self) -> bool:
+        """Whether there are any; refuses options that do not go together."""
+        if self.embedding is None and self.model is None:
+            for name in ("names", "tensor", "prompt", "out"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(
+                        f"--{name} goes with --embedding or --model, and neither is given"
+                    )
+            return False
+        if self.embedding is not None and self.model is not None:
+            raise ConfigError("give --embedding or --model, one of them")
+        if self.embedding is not None and self.prompt is not None:
+            raise ConfigError("--prompt is what a --model reads; an embedding is asked nothing")
+        if self.model is not None and (self.names or self.tensor):
+            raise ConfigError("--names and --tensor say how to read an --embedding, not a --model")
+        return True
 
 
-def show(
-    graphs: dict[str, Graph],
-    embedding: Path | None,
-    model: str | None,
-    *,
-    names: Path | None,
-    tensor: str | None,
-    prompt: str | None,
-    device: str,
-    download: bool,
-    out: Path | None,
-    json: bool,
-) -> int:
+def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
     """Print how vectors lie on graphs beside the same under shuffled names, and write the page."""
     import polars as pl
 
@@ -63,49 +83,30 @@ def show(
     from inweights.report.base.html import write_page
     from inweights.report.living.atlas import page
 
-    if embedding is not None and model is not None:
-        raise ConfigError("give --embedding or --model, one of them")
-    if embedding is not None and prompt is not None:
-        raise ConfigError("--prompt is what a --model reads; an embedding is asked nothing")
-    if model is not None and (names or tensor):
-        raise ConfigError("--names and --tensor say how to read an --embedding, not a --model")
+    embedded = vectors.embedding is not None
     worlds = {name: graph.build() for name, graph in graphs.items()}
-    label = model if embedding is None else embedding.stem
-    assert label is not None
     films, tables = {}, []
     with console.progress() as progress:
-        if embedding is not None:
-            found = _read(worlds, embedding, names, tensor)
-        else:
-            found = _asked(worlds, label, prompt, device, download, progress)
+        label, found = _placed(worlds, vectors, device, progress)
         for done, (name, world) in enumerate(worlds.items()):
             progress(done, len(worlds), f"{name}: shuffling names")
             # Hidden states lie in a narrow cone; what all names share says nothing of the graph.
-            placed = found[name].on(world, centred=embedding is None)
+            placed = found[name].on(world, centred=not embedded)
             table = named_geometry(placed, world, together=True, draws=_DRAWS)
             tables.append(table.select(pl.lit(name).alias("graph"), pl.all()))
             film = snapshot(placed, world).rename({"replica": "step"})
-            if film.height == 1 and embedding is not None:
+            if film.height == 1 and embedded:
                 film = film.with_columns(step=pl.lit(1))
             films[name] = {label: render_frames(film, world, frames=film.height)}
     numbers = pl.concat(tables).rename({"replica": "layer"})
     layers = int(numbers["layer"].n_unique())
-    if embedding is not None:
+    kind = "replica" if embedded else "layer"
+    if embedded:
         numbers = numbers.drop("layer") if layers == 1 else numbers.rename({"layer": "replica"})
-    kind = "layer" if embedding is None else "replica"
-    summary = _summary(label, prompt, layers, kind)
-    file = out or Path("atlas.html")
-    write_page(
-        page(
-            films,
-            worlds,
-            title=f"{', '.join(graphs)} in {label}",
-            summary=summary,
-            numbers=numbers,
-            unit=kind,
-        ),
-        file,
-    )
+    summary = _summary(label, vectors.prompt, layers, kind)
+    file = vectors.out or Path("atlas.html")
+    title = f"{', '.join(graphs)} in {label}"
+    write_page(page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind), file)
     if json:
         base.print_json({"page": str(file), "summary": summary, "numbers": _plain(numbers)})
         return 0
@@ -115,34 +116,29 @@ def show(
     return 0
 
 
-def _read(
-    worlds: dict[str, World], file: Path, names: Path | None, tensor: str | None
-) -> dict[str, Embedding]:
-    """The rows of a file, the same for each graph."""
-    from inweights.probes import read_embedding
+def _placed(
+    worlds: dict[str, World], vectors: Vectors, device: str, progress: Progress
+) -> tuple[str, dict[str, Embedding]]:
+    """What the vectors are called; the rows of a file, or hidden states, for each graph."""
     from inweights.probes.geometry.embedding import node_names
 
-    wanted = {node for world in worlds.values() for node in node_names(world)}
-    return dict.fromkeys(worlds, read_embedding(file, names=names, tensor=tensor, only=wanted))
+    nodes = {name: node_names(world) for name, world in worlds.items()}
+    if vectors.embedding is not None:
+        from inweights.probes import read_embedding
 
-
-def _asked(
-    worlds: dict[str, World],
-    model: str,
-    prompt: str | None,
-    device: str,
-    download: bool,
-    progress: Any,
-) -> dict[str, Embedding]:
-    """Hidden states of a language model at the names of each graph's nodes."""
+        found = read_embedding(
+            vectors.embedding, names=vectors.names, tensor=vectors.tensor,
+            only={node for known in nodes.values() for node in known},
+        )  # fmt: skip
+        return vectors.embedding.stem, dict.fromkeys(worlds, found)
     from inweights.lm import load_model, named_states
     from inweights.lm.exams.states import NAMED
-    from inweights.probes.geometry.embedding import node_names
 
+    model = vectors.model or ""
     progress(0, 1, f"loading {model}")
-    lm = load_model(model, download=download, device=device)
-    return {
-        name: named_states(lm, node_names(world), prompt or NAMED) for name, world in worlds.items()
+    lm = load_model(model, download=vectors.download, device=device)
+    return model, {
+        name: named_states(lm, known, vectors.prompt or NAMED) for name, known in nodes.items()
     }
 
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from inweights.cli.commands.base import (
-    Device,
-    DryRun,
-    Flag,
-    Fresh,
-    Json,
-    KeepModels,
-    On,
-    Overrides,
-    Place,
-    Plugins,
-    Runs,
-    Seeds,
-    Strict,
-    Whole,
-    app,
-)
+from inweights.cli.commands.base import Fresh, Runs, Whole, app
+from inweights.cli.commands.groups import Choice, Common, Doing, Verdicts
 from inweights.cli.commands.results import code_of
 
-__all__ = ["demo", "run"]
+if TYPE_CHECKING:
+    from inweights.lab.engine.outcome import Outcome
+    from inweights.lab.grammar.recipe import Recipe
+
+__all__ = ["demo", "outcome_of", "run"]
 
 
 @app.command
@@ -32,22 +23,11 @@ def run(
     /,
     *,
     scale: str = "cpu",
-    seeds: Seeds = None,
-    set: Overrides = (),  # noqa: A002
     config: Path | None = None,
-    runs: Runs = None,
-    store: Place = "",
-    on: On = "",
-    device: Device = "cpu",
-    jobs: Whole = 0,
+    choice: Choice = Choice(),
+    doing: Doing = Doing(),
     threads: Whole = 1,
-    fresh: Fresh = False,
-    keep_models: KeepModels = False,
-    dry_run: DryRun = False,
-    full: Flag = False,
-    json: Json = False,
-    strict: Strict = False,
-    plugin: Plugins = (),
+    verdicts: Verdicts = Verdicts(),
 ) -> int:
     """Run a recipe: figures, a page, and a verdict on every claim.
 
@@ -57,64 +37,67 @@ def run(
         Its name, as in 'inweights list'; the last part is enough where only one has it.
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
-    set
+    choice.set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     config
         A TOML file with settings.
-    store
-        Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
-    jobs
+    doing.store
+        Where single runs are kept, if not below the folder of all runs; also an address,
+        s3://bucket/folder.
+    doing.jobs
         Processes that train side by side; 0 takes the cores of this machine.
     threads
         Threads of each process.
-    fresh
+    doing.fresh
         Discard an earlier run of the same config.
-    full
+    verdicts.full
         Show intervals, seeds and deciding cases of every claim.
     """
-    from inweights import laboratory
     from inweights.cli import console
     from inweights.config import load_toml
-    from inweights.lab.grammar.recipe import parse_seeds
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    changes = [*(console.flat(load_toml(config)) if config else ()), *set]
-    chosen = parse_seeds(seeds) if seeds is not None else None
-    if dry_run:
-        with console.progress() as progress:
-            forecast = laboratory.forecast(
-                recipe, scale, seeds=chosen, overrides=changes, runs=runs, store=store,
-                device=device, jobs=jobs or console.cores(device, scale),
-                keep_models=keep_models, progress=progress,
-            )  # fmt: skip
-        console.ahead(forecast, json=json)
+    verdicts.load()
+    changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
+    outcome = outcome_of(
+        recipe, scale, doing, verdicts, jobs=doing.jobs or console.cores(doing.device, scale),
+        threads=threads, seeds=choice.numbers, overrides=changes,
+    )  # fmt: skip
+    if outcome is None:
         return 0
+    console.outcome(outcome, json=verdicts.json, full=verdicts.full)
+    return code_of(outcome.claims, verdicts.strict)
+
+
+def outcome_of(
+    recipe: str | Recipe,
+    scale: str,
+    doing: Doing,
+    common: Common,
+    *,
+    jobs: int,
+    threads: int = 1,
+    command: Sequence[str] = (),
+    **what: Any,
+) -> Outcome | None:
+    """Run a recipe, or print what that would take where only that is asked for."""
+    from inweights import laboratory
+    from inweights.cli import console
+
+    what |= {"runs": doing.runs, "store": doing.store, "device": doing.device, "jobs": jobs}
+    what |= {"keep_models": doing.keep_models}
     with console.progress() as progress:
-        outcome = laboratory.run(
-            recipe,
-            scale,
-            seeds=chosen,
-            overrides=changes,
-            runs=runs,
-            store=store,
-            on=on,
-            device=device,
-            jobs=jobs or console.cores(device, scale),
-            threads=threads,
-            plugins=plugin,
-            fresh=fresh,
-            progress=progress,
-            keep_models=keep_models,
-        )
-    console.outcome(outcome, json=json, full=full)
-    return code_of(outcome.claims, strict)
+        if not doing.dry_run:
+            return laboratory.run(
+                recipe, scale, on=doing.on, threads=threads, plugins=common.plugin,
+                fresh=doing.fresh, progress=progress, command=command, **what,
+            )  # fmt: skip
+        ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
+    console.ahead(ahead, json=common.json)
+    return None
 
 
 @app.command
-def demo(
-    *, runs: Runs = None, fresh: Fresh = False, json: Json = False, plugin: Plugins = ()
-) -> int:
+def demo(*, runs: Runs = None, fresh: Fresh = False, common: Common = Common()) -> int:
     """Show in a minute what identity does to two-hop reasoning.
 
     Parameters
@@ -122,4 +105,5 @@ def demo(
     fresh
         Discard an earlier run.
     """
-    return run("demo/two-hop", runs=runs, fresh=fresh, json=json, plugin=plugin)
+    verdicts = Verdicts(json=common.json, plugin=common.plugin)
+    return run("demo/two-hop", doing=Doing(runs=runs, fresh=fresh), verdicts=verdicts)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import (
-    Download,
-    Flag,
-    Json,
-    Overrides,
-    Plugins,
-    Query,
-    Whole,
-    app,
-)
+from inweights.cli.commands.base import Flag, Whole, app
+from inweights.cli.commands.groups import Changes, Common, Source
+from inweights.errors import ConfigError
+from inweights.theory.prediction.solving import Solving
 
 __all__ = ["audit", "augment", "predict", "world"]
 
@@ -28,11 +21,9 @@ def world(
     kind: str,
     /,
     *,
-    set: Overrides = (),  # noqa: A002
-    seed: Whole = 0,
+    changes: Changes = Changes(),
     out: Path | None = None,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
 
@@ -40,21 +31,45 @@ def world(
     ----------
     kind
         A kind of world, such as two-hop, or a folder with a world.
-    set
+    changes.set
         Change a setting, as in --set n=10; may be repeated.
-    seed
+    changes.seed
         Root seed.
     out
         Folder to write.
     """
     from inweights.cli import console
-    from inweights.support.plugins import load_plugins
     from inweights.worlds import open_world, save_world
 
-    load_plugins(plugin)
-    made = open_world(kind, set, seed)
-    console.world(made, save_world(made, out) if out else None, json=json)
+    common.load()
+    made = open_world(kind, changes.set, changes.seed)
+    console.world(made, save_world(made, out) if out else None, json=common.json)
     return 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class HowSolved(Solving):
+    __doc__ = Solving.__doc__
+
+    advise: Annotated[
+        bool, Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"])
+    ] = True
+    intervals: Flag = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Shown(Common):
+    """How a prediction is shown.
+
+    Attributes:
+        all: Print every query, not only the first of each outcome.
+        page: Also write one HTML file that opens offline: what surprises first.
+    """
+
+    all: Flag = False
+    page: Path | None = None
 
 
 @app.command
@@ -62,26 +77,12 @@ def predict(
     world: str,
     /,
     *,
-    set: Overrides = (),  # noqa: A002
-    seed: Whole = 0,
-    answers: str = "several",
-    decay: float | None = None,
-    gap: float = 1e-3,
-    seconds: float = 60.0,
-    tie: float = 0.02,
-    query: Query = "",
-    download: Download = False,
-    advise: Annotated[
-        bool,
-        Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]),
-    ] = True,
+    changes: Changes = Changes(),
+    solving: HowSolved = HowSolved(),
+    source: Source = Source(),
     by: Literal["theory", "training"] = "theory",
     replicas: Whole = 8,
-    intervals: Flag = False,
-    all: Flag = False,  # noqa: A002
-    page: Path | None = None,
-    json: Json = False,
-    plugin: Plugins = (),
+    shown: Shown = Shown(),
 ) -> int:
     """Predict what a model will answer that is trained on these facts, before anything is.
 
@@ -93,75 +94,39 @@ def predict(
     ----------
     world
         A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights audit'.
-    set
+    changes.set
         Change a setting of the world, as in --set n=10; may be repeated.
-    seed
+    changes.seed
         Root seed of the world.
-    answers
-        several, or one: whether a prompt may have several right answers, or these contradict.
-    decay
-        Weight decay of the training that is forecast; else the limit of long training without.
-    gap
-        Relative gap to certify.
-    seconds
-        Time limit of all solutions together; the best so far is then printed as not certified.
-    tie
-        Margins of at most this size are ties (the facts have 1).
-    advise
-        Look for identities, told reversals and counter-examples that change what goes wrong.
     by
         theory, or training: then small models are also trained on these facts, for a minute or
         more, and the share of them that answers each question is printed with its interval.
     replicas
         How many of each model are trained.
-    intervals
-        Prove an interval for each margin that holds at every optimum; the forecast has half of
-        --seconds then.
-    all
-        Print every query, not only the first of each outcome.
-    page
-        Also write one HTML file that opens offline: what surprises first.
     """
-    from inweights.audit import forecast as forecast_facts
+    from inweights.audit import predict_source
     from inweights.cli import console
-    from inweights.config import apply_overrides
-    from inweights.support.plugins import load_plugins
-    from inweights.theory import predict as forecast
-    from inweights.theory.prediction.parts_in_time import check_seconds
-    from inweights.worlds import Triples, open_world
-    from inweights.worlds.knowledge.knowledge import is_source
+    from inweights.worlds import Triples
 
-    check_seconds(seconds)
-    load_plugins(plugin)
-    began = time.perf_counter()
-    options: dict[str, Any] = {"answers": answers, "decay": decay, "gap": gap, "tie": tie}
-    options["advise"] = advise
-    if is_source(world):
-        given = Triples(path=world, questions="all", query=query, download=download)
-        config = apply_overrides(given, set)
-        make = partial(forecast_facts, config.read(), config, seed=seed)
-        left = seconds  # decides how many facts fit, which is to be the same each time
-    else:
-        make = partial(forecast, open_world(world, set, seed))
-        left = max(seconds / 4, seconds - (time.perf_counter() - began))
-    late = time.perf_counter() + left
-    with console.solving(gap) as progress:
-        prediction = make(seconds=left / 2 if intervals else left, progress=progress, **options)
-    if intervals:
-        with console.progress() as watch:
-            prediction = prediction.with_intervals(
-                tie=tie,
-                seconds=max(left / 4, late - time.perf_counter()),
-                progress=lambda i, n: watch(i, n, "intervals"),
-            )
+    shown.load()
+    given = Triples(path=world, questions="all", query=source.query, download=source.download)
+    with console.progress() as watch:
+        progress = console.by_gap(watch, solving.gap)
+        prediction = predict_source(
+            given, changes.set, seed=changes.seed, solving=solving, progress=progress, watch=watch
+        )
     trained = None
     if by == "training":
         from inweights.audit.trained_prediction import predict_by_training
 
         part = prediction.solution.program.world
         with console.progress() as watch:
-            trained = predict_by_training(part, replicas=replicas, seed=seed, progress=watch)
-    console.prediction(prediction, json=json, every=all, trained=trained, page=page, name=world)
+            trained = predict_by_training(
+                part, replicas=replicas, seed=changes.seed, progress=watch
+            )
+    console.prediction(
+        prediction, json=shown.json, every=shown.all, trained=trained, page=shown.page, name=world
+    )
     return 0
 
 
@@ -174,10 +139,8 @@ def audit(
     seconds: float = 60.0,
     page: Path | None = None,
     fix: Path | None = None,
-    query: Query = "",
-    download: Download = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    source: Source = Source(),
+    common: Common = Common(),
 ) -> int:
     """Audit facts of your own: what can be composed, what stands in the way, what to add.
 
@@ -200,11 +163,10 @@ def audit(
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
     from inweights.cli import console
-    from inweights.support.plugins import load_plugins
     from inweights.worlds import read_knowledge
 
-    load_plugins(plugin)
-    knowledge = read_knowledge(facts, query=query, download=download)
+    common.load()
+    knowledge = read_knowledge(facts, query=source.query, download=source.download)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
@@ -212,8 +174,79 @@ def audit(
     mended = mend(knowledge) if fix else None
     if fix and mended:
         write_mended(mended, fix)
-    console.audit(made, json=json, page=page, name=facts, mended=mended, folder=fix)
+    console.audit(made, json=common.json, page=page, name=facts, mended=mended, folder=fix)
     return 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """What is told besides each fact.
+
+    Attributes:
+        strategy: What is told besides each fact: derive, steps, paraphrases, qa, passages,
+            reversals, identities or replay; may be repeated. auto takes those that measurements
+            speak for.
+        want: What auto is to have answered: recall, reverse, composition, steps; may be repeated.
+            The first and the third if left out.
+        wordings: In how many wordings a strategy says the same.
+        hops: Facts of a chain that derive states the end of, at most.
+        most: Chains of each length that are told, at most.
+        hold_out: Share of the bridges whose chains are never told, to measure what is more than
+            memory.
+        replay: A file of text, a line a text, for the strategy replay.
+        failing_first: Where --most bounds them, tell first those chains of two facts that the
+            forecast says fail, the surest failure first.
+        paraphraser: A model that says each fact again, for the strategy paraphrases: a folder, a
+            GGUF file, @smollm2, or with --download a hub name. Where the fact did not survive, it
+            is left out.
+        chat: Ask the paraphraser in its chat template.
+    """
+
+    strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
+    want: Annotated[tuple[str, ...], Parameter(negative=())] = ()
+    wordings: Whole = 3
+    hops: Whole = 2
+    most: Whole = 10_000
+    hold_out: float = 0.0
+    replay: Path | None = None
+    failing_first: Flag = False
+    paraphraser: str = ""
+    chat: Flag = False
+
+    def check(self) -> None:
+        """Refuse options without the strategy that they go with."""
+        given = {*self.strategy}
+        if self.want and "auto" not in given:
+            raise ConfigError("--want goes with --strategy auto, which is not given")
+        if self.paraphraser and not {"paraphrases", "auto"} & given:
+            raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
+        if self.chat and not self.paraphraser:
+            raise ConfigError("--chat goes with --paraphraser, which is not given")
+        if self.failing_first and not {"derive", "steps", "auto"} & given:
+            raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """How the training set is written.
+
+    Attributes:
+        budget: Tokens of the training set, as --tokenizer counts them, else words; 0: each text
+            once.
+        curriculum: joint, or sa: facts that make entities alike first, the others second.
+        wording: A TOML file with [statements] and [phrases] of relations.
+        tokenizer: Folder of a model, or of its tokenizer, by which tokens are counted; else words
+            are.
+        seed: Decides what is drawn where there is too much.
+    """
+
+    budget: Whole = 0
+    curriculum: str = "joint"
+    wording: Path | None = None
+    tokenizer: Path | None = None
+    seed: Whole = 0
 
 
 @app.command
@@ -222,25 +255,10 @@ def augment(
     /,
     *,
     out: Path,
-    strategy: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    want: Annotated[tuple[str, ...], Parameter(negative=())] = (),
-    wordings: Whole = 3,
-    hops: Whole = 2,
-    most: Whole = 10_000,
-    hold_out: float = 0.0,
-    replay: Path | None = None,
-    failing_first: Annotated[bool, Parameter(negative=())] = False,
-    paraphraser: str = "",
-    chat: Annotated[bool, Parameter(negative=())] = False,
-    budget: Whole = 0,
-    curriculum: str = "joint",
-    wording: Path | None = None,
-    tokenizer: Path | None = None,
-    query: Query = "",
-    download: Download = False,
-    seed: Whole = 0,
-    json: Json = False,
-    plugin: Plugins = (),
+    added: Added = Added(),
+    text: Text = Text(),
+    source: Source = Source(),
+    common: Common = Common(),
 ) -> int:
     """Write training data from facts of your own, with held-out questions and a control.
 
@@ -250,87 +268,43 @@ def augment(
         A file or folder of facts, as for 'inweights audit'.
     out
         Folder to write.
-    strategy
-        What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
-        identities or replay; may be repeated. auto takes those that measurements speak for.
-    want
-        What auto is to have answered: recall, reverse, composition, steps; may be repeated. The
-        first and the third if left out.
-    wordings
-        In how many wordings a strategy says the same.
-    hops
-        Facts of a chain that derive states the end of, at most.
-    most
-        Chains of each length that are told, at most.
-    hold_out
-        Share of the bridges whose chains are never told, to measure what is more than memory.
-    replay
-        A file of text, a line a text, for the strategy replay.
-    failing_first
-        Where --most bounds them, tell first those chains of two facts that the forecast says fail,
-        the surest failure first.
-    paraphraser
-        A model that says each fact again, for the strategy paraphrases: a folder, a GGUF file,
-        @smollm2, or with --download a hub name. Where the fact did not survive, it is left out.
-    chat
-        Ask the paraphraser in its chat template.
-    budget
-        Tokens of the training set, as --tokenizer counts them, else words; 0: each text once.
-    curriculum
-        joint, or sa: facts that make entities alike first, the others second.
-    wording
-        A TOML file with [statements] and [phrases] of relations.
-    tokenizer
-        Folder of a model, or of its tokenizer, by which tokens are counted; else words are.
-    seed
-        Decides what is drawn where there is too much.
     """
     from inweights.audit import augment as make
     from inweights.audit import failing_chains, token_counter, write_augmented
     from inweights.cli import console
-    from inweights.errors import ConfigError
-    from inweights.support.plugins import load_plugins
     from inweights.worlds import Wording, read_knowledge
 
-    if want and "auto" not in strategy:
-        raise ConfigError("--want goes with --strategy auto, which is not given")
-    if paraphraser and not {"paraphrases", "auto"} & {*strategy}:
-        raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
-    if chat and not paraphraser:
-        raise ConfigError("--chat goes with --paraphraser, which is not given")
-    if failing_first and not {"derive", "steps", "auto"} & {*strategy}:
-        raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
-    load_plugins(plugin)
-    knowledge = read_knowledge(facts, query=query, download=download)
+    added.check()
+    common.load()
+    knowledge = read_knowledge(facts, query=source.query, download=source.download)
     first: list[tuple[int, int]] = []
-    if failing_first:
+    if added.failing_first:
         with console.solving(1e-3) as solving:
             first = failing_chains(knowledge, progress=solving)
     with console.progress() as watch:
         rewrite = None
-        if paraphraser:
-            from inweights.lm import load_model
-            from inweights.lm import paraphraser as said_by
+        if added.paraphraser:
+            from inweights.lm import load_model, paraphraser
 
-            lm = load_model(paraphraser, download=download, chat=chat)
-            rewrite = said_by(lm, progress=watch)
+            lm = load_model(added.paraphraser, download=source.download, chat=added.chat)
+            rewrite = paraphraser(lm, progress=watch)
         made = make(
             knowledge,
-            strategies=strategy,
-            want=want or ("recall", "composition"),
-            wording=Wording.read(wording) if wording else None,
-            wordings=wordings,
-            hops=hops,
-            most=most,
-            hold_out=hold_out,
-            replay=replay,
-            budget=budget,
-            curriculum=curriculum,  # type: ignore[arg-type]
-            seed=seed,
-            tokens=token_counter(tokenizer) if tokenizer else None,
+            strategies=added.strategy,
+            want=added.want or ("recall", "composition"),
+            wording=Wording.read(text.wording) if text.wording else None,
+            wordings=added.wordings,
+            hops=added.hops,
+            most=added.most,
+            hold_out=added.hold_out,
+            replay=added.replay,
+            budget=text.budget,
+            curriculum=text.curriculum,  # type: ignore[arg-type]
+            seed=text.seed,
+            tokens=token_counter(text.tokenizer) if text.tokenizer else None,
             first=first,
             rewrite=rewrite,
             watch=watch,
         )
-    console.augmented(made, write_augmented(made, out), json=json)
+    console.augmented(made, write_augmented(made, out), json=common.json)
     return 0

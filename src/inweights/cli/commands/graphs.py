@@ -6,19 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inweights.cli.commands.base import (
-    Device,
-    Download,
-    Fresh,
-    Json,
-    Overrides,
-    Plugins,
-    Runs,
-    Seeds,
-    Whole,
-    app,
-    choices,
-)
+from inweights.cli.commands.base import Json, app, choices
+from inweights.cli.commands.embedded import Vectors, show
+from inweights.cli.commands.groups import Choice, Common, How
 
 if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
@@ -30,23 +20,12 @@ __all__ = ["atlas", "explore"]
 def atlas(
     *graphs: str,
     scale: str = "cpu",
-    seeds: Seeds = None,
-    set: Overrides = (),  # noqa: A002
-    runs: Runs = None,
-    device: Device = "cpu",
-    jobs: Whole = 0,
-    fresh: Fresh = False,
-    embedding: Path | None = None,
-    names: Path | None = None,
-    tensor: str | None = None,
-    model: str | None = None,
-    prompt: str | None = None,
+    choice: Choice = Choice(),
+    how: How = How(),
+    vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
-    download: Download = False,
-    out: Path | None = None,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
 
@@ -66,69 +45,31 @@ def atlas(
         karate-club, europe-borders or periodic-table. Up to 250 nodes each.
     scale
         smoke (seconds), cpu (minutes) or paper.
-    set
+    choice.set
         Change a setting, as in --set steps=1000; may be repeated.
-    jobs
+    how.jobs
         Processes that train side by side; 0 takes the cores of this machine.
-    fresh
+    how.fresh
         Discard an earlier run of the same graphs.
-    embedding
-        Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
-    names
-        Text file with the name of each row of a .npy or .safetensors, a line each.
-    tensor
-        Which tensor of a .safetensors file.
-    model
-        A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for its
-        hidden states at the nodes' names, layer by layer.
-    prompt
-        What the model reads; ends in {name}. "This is {name}" if left out.
     paths
         File of paths that are trained, a line leaf=root,...,leaf each; edges are their steps, its
         lines u=v, or those of one graph that is named beside it.
     held_out
         File of paths that are asked for; a quarter of --paths, by seed, if left out.
-    out
-        Page of --embedding or --model; atlas.html if left out.
     """
     from inweights import laboratory
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.lab.grammar.recipe import parse_seeds
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
+    common.load()
     if held_out is not None and paths is None:
         raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
-    found: dict[str, Graph] = {}
-    for given in graphs if paths is None else ():
-        name, graph = _graph(given)
-        if name in found:
-            raise ConfigError(f"two graphs are called '{name}'; rename a file")
-        found[name] = graph
-    if not found and paths is None:
-        raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
-    if embedding is not None or model is not None:
+    found = _graphs(graphs) if paths is None else {}
+    if vectors.check():
         if paths is not None:
             raise ConfigError("--paths trains a model; leave --embedding and --model out")
-        from inweights.cli.commands.embedded import refuse_training, show
-
-        refuse_training(seeds=seeds, set=set, runs=runs, fresh=fresh)
-        return show(
-            found,
-            embedding,
-            model,
-            names=names,
-            tensor=tensor,
-            prompt=prompt,
-            device=device,
-            download=download,
-            out=out,
-            json=json,
-        )
-    if needless := [name for name, value in asked.items() if value is not None]:
-        raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
+        _refuse_training(seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh)
+        return show(found, vectors, device=how.device, json=common.json)
     words = ["atlas", *graphs, "--scale", scale]
     if paths is None:
         recipe, changes = "beyond/real-graphs", _settings(found)
@@ -139,17 +80,17 @@ def atlas(
         outcome = laboratory.run(
             recipe,
             scale,
-            seeds=parse_seeds(seeds) if seeds else None,
-            command=[*words, *choices(seeds, set, plugin)],
-            overrides=[*changes, *set],
-            runs=runs,
-            device=device,
-            jobs=jobs or console.cores(device, scale),
-            fresh=fresh,
-            plugins=plugin,
+            seeds=choice.numbers,
+            command=[*words, *choices(choice.seeds, choice.set, common.plugin)],
+            overrides=[*changes, *choice.set],
+            runs=how.runs,
+            device=how.device,
+            jobs=how.jobs or console.cores(how.device, scale),
+            fresh=how.fresh,
+            plugins=common.plugin,
             progress=progress,
         )
-    console.outcome(outcome, json=json)
+    console.outcome(outcome, json=common.json)
     return 0
 
 
@@ -179,6 +120,33 @@ def explore(
     file = out or Path(f"explore-{which}.html")
     write_page(explore_page(cast(Exploration, which), seed=seed), file)
     console.written_page(file, json=json)
+
+
+def _refuse_training(**given: object) -> None:
+    """Refuse options of a training, which is not done."""
+    from inweights.errors import ConfigError
+
+    for name, value in given.items():
+        if value:
+            raise ConfigError(
+                f"--{name} is about training, and --embedding and --model train nothing; leave "
+                "it out"
+            )
+
+
+def _graphs(given: Sequence[str]) -> dict[str, Graph]:
+    """Graphs by what they are called."""
+    from inweights.errors import ConfigError
+
+    found: dict[str, Graph] = {}
+    for word in given:
+        name, graph = _graph(word)
+        if name in found:
+            raise ConfigError(f"two graphs are called '{name}'; rename a file")
+        found[name] = graph
+    if not found:
+        raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
+    return found
 
 
 def _graph(given: str) -> tuple[str, Graph]:

@@ -2,20 +2,83 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from inweights.cli.commands.base import (
-    Device,
-    Download,
-    Flag,
-    Json,
-    Overrides,
-    Plugins,
-    Whole,
-    app,
-)
+from cyclopts import Parameter
+
+from inweights.cli.commands.base import Device, Download, Flag, app
+from inweights.cli.commands.groups import Changes, Common
 
 __all__ = ["evaluate", "finetune"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """How a language model is loaded, beside the type of its weights."""
+
+    device: Device = "cpu"
+    download: Download = False
+    chat: Flag = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Tuning(Changes):
+    """How it is fine-tuned.
+
+    Attributes:
+        part: train, or control: the same tokens of the facts alone.
+        set: Change a setting, as in --set method=full or --set epochs=20; may be repeated.
+        seed: Root seed.
+        dtype: Type of the weights: float32, bfloat16 or float16.
+        tracker: Send losses to tensorboard, wandb, trackio or mlflow, too.
+        keep_epochs: Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA
+            --watch'.
+    """
+
+    part: str = "train"
+    dtype: str = "float32"
+    tracker: str = ""
+    keep_epochs: Flag = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What is asked beside the questions by candidates, and where it goes.
+
+    Attributes:
+        before: The model that it was fine-tuned from, for paired tests and changes of probability.
+        words: Also let it answer in its own words; it does if left out.
+        forecast: Put the forecast of the same questions beside the answers, where the set is small
+            enough; it does if left out.
+        seconds: Time limit of the forecast; 60 if left out.
+        card: Write the scores into the card of the model, README.md in its folder.
+    """
+
+    before: str | None = None
+    words: bool | None = None
+    forecast: bool | None = None
+    seconds: float | None = None
+    card: Flag = False
+
+    def refuse_watch(self, *, chat: bool) -> None:
+        """Refuse what does not go with scores of each epoch."""
+        from inweights.errors import ConfigError
+
+        unfit = {
+            "--before": self.before, "--card": self.card or None, "--chat": chat or None,
+            "--words": self.words, "--forecast": self.forecast, "--seconds": self.seconds,
+        }  # fmt: skip
+        given = [name for name, value in unfit.items() if value is not None]
+        if given:
+            raise ConfigError(
+                "--watch scores epochs by candidates, against the model that the training began "
+                f"from, as that was told; leave out {' and '.join(given)}"
+            )
 
 
 @app.command
@@ -25,17 +88,9 @@ def finetune(
     /,
     *,
     out: Path,
-    part: str = "train",
-    set: Overrides = (),  # noqa: A002
-    seed: Whole = 0,
-    device: Device = "cpu",
-    dtype: str = "float32",
-    download: Download = False,
-    chat: Flag = False,
-    tracker: str = "",
-    keep_epochs: Flag = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    tuning: Tuning = Tuning(),
+    loading: Loading = Loading(),
+    common: Common = Common(),
 ) -> int:
     """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
 
@@ -49,46 +104,33 @@ def finetune(
         A folder that 'inweights augment' wrote, or a file with prompt and completion, or text.
     out
         Folder to write; must not exist.
-    part
-        train, or control: the same tokens of the facts alone.
-    set
-        Change a setting, as in --set method=full or --set epochs=20; may be repeated.
-    seed
-        Root seed.
-    dtype
-        Type of the weights: float32, bfloat16 or float16.
-    chat
+    loading.chat
         Tell it in its chat template, for instruct models; then evaluate it with --chat, too.
-    tracker
-        Send losses to tensorboard, wandb, trackio or mlflow, too.
-    keep_epochs
-        Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA --watch'.
     """
     from inweights.cli import console
     from inweights.config import apply_overrides
     from inweights.lm import DEFAULT, finetune_to
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    config = apply_overrides(DEFAULT, set)
+    common.load()
+    config = apply_overrides(DEFAULT, tuning.set)
     with console.progress() as progress:
         done = finetune_to(
             out,
             model,
             data,
             config,
-            part=part,
-            seed=seed,
-            download=download,
-            device=device,
-            dtype=dtype,
-            chat=chat,
-            tracker=tracker,
-            keep_epochs=keep_epochs,
-            show=None if json else console.mask,
+            part=tuning.part,
+            seed=tuning.seed,
+            download=loading.download,
+            device=loading.device,
+            dtype=tuning.dtype,
+            chat=loading.chat,
+            tracker=tuning.tracker,
+            keep_epochs=tuning.keep_epochs,
+            show=None if common.json else console.mask,
             progress=progress,
         )
-    console.finetuned(done, out, json=json)
+    console.finetuned(done, out, json=common.json)
     return 0
 
 
@@ -98,18 +140,11 @@ def evaluate(
     questions: Path,
     /,
     *,
-    before: str | None = None,
-    words: bool | None = None,
-    device: Device = "cpu",
+    asking: Asking = Asking(),
     dtype: str | None = None,
-    download: Download = False,
-    chat: Flag = False,
-    forecast: bool | None = None,
-    seconds: float | None = None,
-    card: Flag = False,
+    loading: Loading = Loading(),
     watch: Flag = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Ask a language model what it was told and what follows: by candidates and in its own words.
 
@@ -119,28 +154,16 @@ def evaluate(
         A folder, a GGUF file, a hub name, or @smollm2.
     questions
         A folder that 'inweights augment' wrote, or its file of questions.
-    before
-        The model that it was fine-tuned from, for paired tests and changes of probability.
-    words
-        Also let it answer in its own words; it does if left out.
     dtype
         Type of the weights: float32, bfloat16 or float16; float32 if left out, and with --watch
         that of the training.
-    chat
+    loading.chat
         Ask in its chat template, for instruct models that were told so.
-    forecast
-        Put the forecast of the same questions beside the answers, where the set is small enough;
-        it does if left out.
-    seconds
-        Time limit of the forecast; 60 if left out.
-    card
-        Write the scores into the card of the model, README.md in its folder.
     watch
         Score each epoch of a fine-tuning with --keep-epochs as it ends, one line each, against the
         model that it began from; ends when the training does.
     """
     from inweights.cli import console
-    from inweights.errors import ConfigError
     from inweights.lm import (
         add_scores,
         card_of,
@@ -150,49 +173,37 @@ def evaluate(
         read_exam,
         score_epochs,
     )
-    from inweights.support.plugins import load_plugins
 
     if watch:
-        unfit = {
-            "--before": before, "--card": card or None, "--chat": chat or None,
-            "--words": words, "--forecast": forecast, "--seconds": seconds,
-        }  # fmt: skip
-        given = [name for name, value in unfit.items() if value is not None]
-        if given:
-            raise ConfigError(
-                "--watch scores epochs by candidates, against the model that the training began "
-                f"from, as that was told; leave out {' and '.join(given)}"
-            )
-        load_plugins(plugin)
+        asking.refuse_watch(chat=loading.chat)
+        common.load()
         with console.progress() as progress:
             scores = score_epochs(
-                Path(model), questions, device=device, dtype=dtype or "",
-                download=download, progress=progress,
+                Path(model), questions, device=loading.device, dtype=dtype or "",
+                download=loading.download, progress=progress,
             )  # fmt: skip
             for row in scores:
-                console.epoch(row, json=json)
+                console.epoch(row, json=common.json)
         return 0
-    if card:
+    if asking.card:
         card_of(Path(model))  # before minutes are spent
-    load_plugins(plugin)
-    asked, foreseen, why = read_exam(questions, chat=chat), None, ""
-    options = {
-        "download": download, "device": device, "dtype": dtype or "float32", "chat": chat,
-    }  # fmt: skip
-    if forecast is not False and questions.is_dir():
-        limit = 60.0 if seconds is None else seconds
+    common.load()
+    asked, foreseen, why = read_exam(questions, chat=loading.chat), None, ""
+    if asking.forecast is not False and questions.is_dir():
+        limit = 60.0 if asking.seconds is None else asking.seconds
         with console.solving(1e-3) as solving:
             foreseen, why = forecast_of(questions, asked, seconds=limit, progress=solving)
+    options: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
         made = evaluation(
             load_model(model, **options),
             asked,
-            before=load_model(before, **options) if before else None,
-            words=words is not False,
+            before=load_model(asking.before, **options) if asking.before else None,
+            words=asking.words is not False,
             forecast=foreseen,
             progress=progress,
         )
-    console.evaluated(made, why=why, json=json)
-    if card:  # last: what was measured is not lost with it
+    console.evaluated(made, why=why, json=common.json)
+    if asking.card:  # last: what was measured is not lost with it
         add_scores(Path(model), made)
     return 0

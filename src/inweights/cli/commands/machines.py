@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from inweights.cli.commands.base import (
-    Device,
-    Flag,
-    Json,
-    Overrides,
-    Place,
-    Plugins,
-    Seeds,
-    app,
-    choices,
-)
+from inweights.cli.commands.base import Device, Flag, Json, Place, app, choices
+from inweights.cli.commands.groups import Choice, Common
 
 __all__ = ["plan", "status", "work"]
 
@@ -24,11 +15,9 @@ def plan(
     *,
     out: str,
     scale: str = "cpu",
-    seeds: Seeds = None,
-    set: Overrides = (),  # noqa: A002
+    choice: Choice = Choice(),
     store: Place = "",
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Write the tasks of a recipe down, for 'inweights work' on any number of machines.
 
@@ -40,29 +29,28 @@ def plan(
         Folder that all machines see, or an address such as s3://bucket/folder.
     scale
         smoke, cpu or paper.
-    set
+    choice.set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     store
         Where results go, if not below the plan.
     """
     from inweights.cli import console
     from inweights.lab.engine.plan_files import write_plan
-    from inweights.lab.grammar.recipe import parse_seeds
     from inweights.recipes import get_recipe
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
+    common.load()
     chosen = get_recipe(recipe)
-    changes = chosen.changes(scale, set)
-    settings, roots, _ = chosen.resolve(scale, parse_seeds(seeds) if seeds else None, changes)
+    changes = chosen.changes(scale, choice.set)
+    settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
     made.check()
-    words = ["inweights", "run", recipe, "--scale", scale, *choices(seeds, changes, plugin)]
+    words = ["inweights", "run", recipe, "--scale", scale]
+    words += choices(choice.seeds, changes, common.plugin)
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
-        made, roots, out, version=chosen.version, store=store, plugins=plugin, collect=words
+        made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
     )
-    console.status(planned, planned.status(), json=json)
+    console.status(planned, planned.status(), json=common.json)
     return 0
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inweights.cli.commands.base import Flag, Json, On, Place, Plugins, Runs, Strict, Whole, app
+from cyclopts import Parameter
+
+from inweights.cli.commands.base import Flag, On, Place, Runs, Whole, app
+from inweights.cli.commands.groups import Common, Finished, Verdicts
 
 __all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
 
@@ -18,8 +22,7 @@ def list_runs(
     *,
     runs: Runs = None,
     full: Flag = False,
-    json: Json = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """List the runs on this disk, newest first: what was changed, and when.
 
@@ -32,11 +35,10 @@ def list_runs(
     """
     from inweights.cli import console
     from inweights.runs import RunStore
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
+    common.load()
     found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
-    console.runs(found, json=json, full=full)
+    console.runs(found, json=common.json, full=full)
     return 0
 
 
@@ -45,13 +47,9 @@ def show(
     run: str,
     /,
     *,
-    scale: str = "cpu",
-    runs: Runs = None,
+    which: Finished = Finished(),
     again: Flag = False,
-    full: Flag = False,
-    json: Json = False,
-    strict: Strict = False,
-    plugin: Plugins = (),
+    verdicts: Verdicts = Verdicts(),
 ) -> int:
     """Show the claims of a finished run, and where its page is.
 
@@ -59,21 +57,19 @@ def show(
     ----------
     run
         A recipe, or the first letters of a run's hash.
-    scale
+    which.scale
         Which run of a recipe.
     again
         Judge and draw it again with the claims and figures of this version; nothing is trained.
-    full
+    verdicts.full
         Show intervals, seeds and deciding cases.
     """
-    from inweights import laboratory
     from inweights.cli import console
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    outcome = laboratory.open_run(run, scale, runs=runs, again=again)
-    console.outcome(outcome, json=json, full=full)
-    return code_of(outcome.claims, strict)
+    verdicts.load()
+    outcome = which.open(run, again=again)
+    console.outcome(outcome, json=verdicts.json, full=verdicts.full)
+    return code_of(outcome.claims, verdicts.strict)
 
 
 @app.command
@@ -82,10 +78,8 @@ def compare(
     second: str,
     /,
     *,
-    scale: str = "cpu",
-    runs: Runs = None,
-    json: Json = False,
-    plugin: Plugins = (),
+    which: Finished = Finished(),
+    common: Common = Common(),
 ) -> int:
     """Lay two runs side by side: verdicts, scores, and the settings in which they differ.
 
@@ -95,16 +89,15 @@ def compare(
         A recipe, or the first letters of a run's hash.
     second
         Another one.
-    scale
+    which.scale
         Which run, where a recipe is named.
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
-    both = [laboratory.open_run(name, scale, runs=runs) for name in (first, second)]
-    console.compared(laboratory.compare(*both), json=json)
+    common.load()
+    both = [which.open(name) for name in (first, second)]
+    console.compared(laboratory.compare(*both), json=common.json)
     return 0
 
 
@@ -117,10 +110,8 @@ def export(
     pdf: Flag = False,
     latex: Flag = False,
     csv: Flag = False,
-    scale: str = "cpu",
-    runs: Runs = None,
-    json: Json = False,
-    plugin: Plugins = (),
+    which: Finished = Finished(),
+    common: Common = Common(),
 ) -> int:
     """Write what a paper needs of a run: figures as PDF, claims as LaTeX, tables as CSV.
 
@@ -136,23 +127,40 @@ def export(
         Write the claims as a LaTeX table.
     csv
         Write claims and tables as CSV.
-    scale
+    which.scale
         Which run of a recipe.
     """
-    from inweights import laboratory
     from inweights.cli import console
     from inweights.errors import ConfigError
-    from inweights.support.plugins import load_plugins
 
     if not (pdf or latex or csv):
         raise ConfigError("say what to write: --pdf, --latex, --csv, or several of them")
-    load_plugins(plugin)
-    outcome = laboratory.open_run(run, scale, runs=runs)
+    common.load()
+    outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
     files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv)
-    console.exported(files, json=json)
+    console.exported(files, json=common.json)
     return 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Settling:
+    """How undecided claims are settled.
+
+    Attributes:
+        settle: First run more seeds for claims that are undecided, until they are settled.
+        minutes: Time that this may take.
+        store: Where single runs are kept, if not below the folder of all runs.
+        jobs: Processes that work side by side; 0 takes the cores of this machine.
+    """
+
+    settle: Flag = False
+    minutes: float = 60.0
+    store: Place = ""
+    on: On = ""
+    jobs: Whole = 0
 
 
 @app.command
@@ -162,17 +170,10 @@ def verify(
     *,
     scale: str = "cpu",
     runs: Runs = None,
-    settle: Flag = False,
-    minutes: float = 60.0,
-    store: Place = "",
-    on: On = "",
-    jobs: Whole = 0,
+    settling: Settling = Settling(),
     onto: Path | None = None,
-    full: Flag = False,
-    json: Json = False,
     markdown: Flag = False,
-    strict: Strict = False,
-    plugin: Plugins = (),
+    verdicts: Verdicts = Verdicts(),
 ) -> int:
     """Show the board: every recipe with its verdicts so far, or the claims of one.
 
@@ -182,17 +183,9 @@ def verify(
         Recipes whose name contains this, such as identity-bridge.
     scale
         smoke, cpu or paper.
-    settle
-        First run more seeds for claims that are undecided, until they are settled.
-    minutes
-        Time that this may take.
-    store
-        Where single runs are kept, if not below the folder of all runs.
-    jobs
-        Processes that work side by side; 0 takes the cores of this machine.
     onto
         An earlier board (--json): what it says of recipes without a run on this disk is kept.
-    full
+    verdicts.full
         Show every claim with intervals, seeds and deciding cases.
     markdown
         Print Markdown, as in docs/board.md.
@@ -201,29 +194,29 @@ def verify(
     from inweights.cli import console
     from inweights.errors import unknown_name
     from inweights.lab.grammar.recipe import SCALES
-    from inweights.support.plugins import load_plugins
 
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)
-    load_plugins(plugin)
-    if settle:
+    verdicts.load()
+    if settling.settle:
         from inweights.lab.engine.collect import Effort
 
         with console.progress() as progress:
             effort = Effort(
-                jobs=jobs or console.cores("cpu", scale),
-                plugins=plugin,
+                jobs=settling.jobs or console.cores("cpu", scale),
+                plugins=verdicts.plugin,
                 progress=progress,
-                on=on,
-                store=store,
+                on=settling.on,
+                store=settling.store,
             )
-            done = list(
-                laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort)
+            more = laboratory.settle(
+                scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
             )
+            done = list(more)
         console.settled(done)
     claims = laboratory.board(scale, only=only, runs=runs, onto=onto)
-    console.board(claims, scale, json=json, markdown=markdown, full=full)
-    return code_of(claims, strict)
+    console.board(claims, scale, json=verdicts.json, markdown=markdown, full=verdicts.full)
+    return code_of(claims, verdicts.strict)
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.cli.commands.base import (
-    Device,
-    DryRun,
-    Fresh,
-    Json,
-    KeepModels,
-    On,
-    Overrides,
-    Place,
-    Plugins,
-    Runs,
-    Seeds,
-    Strict,
-    Whole,
-    app,
-    choices,
-)
+from inweights.cli.commands.base import Strict, app, choices
+from inweights.cli.commands.experiments import outcome_of
+from inweights.cli.commands.groups import Choice, Common, Doing
 from inweights.cli.commands.results import code_of
 
 __all__ = ["sweep"]
@@ -31,19 +17,10 @@ def sweep(
     file: Path,
     /,
     *,
-    seeds: Seeds = None,
-    set: Overrides = (),  # noqa: A002
-    runs: Runs = None,
-    store: Place = "",
-    on: On = "",
-    device: Device = "cpu",
-    jobs: Whole = 0,
-    dry_run: DryRun = False,
-    keep_models: KeepModels = False,
-    fresh: Fresh = False,
-    json: Json = False,
+    choice: Choice = Choice(),
+    doing: Doing = Doing(),
     strict: Strict = False,
-    plugin: Plugins = (),
+    common: Common = Common(),
 ) -> int:
     """Run a study of your own: one experiment, varied, as a TOML file says; with a page.
 
@@ -51,51 +28,28 @@ def sweep(
     ----------
     file
         A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
-    set
+    choice.set
         Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
-    store
+    doing.store
         Where single runs are kept, if not below the folder of all runs.
-    jobs
+    doing.jobs
         Processes that train side by side; 0 takes the cores where the work is worth their start.
-    fresh
+    doing.fresh
         Discard an earlier run of the same study.
     """
-    from inweights import laboratory
     from inweights.cli import console
-    from inweights.lab.grammar.recipe import parse_seeds
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import worth
-    from inweights.support.plugins import load_plugins
 
-    load_plugins(plugin)
+    common.load()
     recipe = open_study(file)
-    chosen = parse_seeds(seeds) if seeds else None
-    settings, numbers, _ = recipe.resolve("cpu", chosen, set)
-    plan = recipe.plan(settings)
-    jobs = jobs or worth(plan, len(numbers), device)
-    if dry_run:
-        with console.progress() as progress:
-            ahead = laboratory.forecast(
-                recipe, seeds=numbers, overrides=set, runs=runs, store=store, device=device,
-                jobs=jobs, keep_models=keep_models, progress=progress,
-            )  # fmt: skip
-        console.ahead(ahead, json=json)
+    settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
+    jobs = doing.jobs or worth(recipe.plan(settings), len(numbers), doing.device)
+    words = ["sweep", str(file), *choices(choice.seeds, choice.set, common.plugin)]
+    outcome = outcome_of(
+        recipe, "cpu", doing, common, jobs=jobs, command=words, seeds=numbers, overrides=choice.set
+    )
+    if outcome is None:
         return 0
-    with console.progress() as progress:
-        outcome = laboratory.run(
-            recipe,
-            seeds=numbers,
-            overrides=set,
-            runs=runs,
-            store=store,
-            on=on,
-            device=device,
-            jobs=jobs,
-            plugins=plugin,
-            fresh=fresh,
-            progress=progress,
-            command=["sweep", str(file), *choices(seeds, set, plugin)],
-            keep_models=keep_models,
-        )
-    console.outcome(outcome, json=json)
+    console.outcome(outcome, json=common.json)
     return code_of(outcome.claims, strict)

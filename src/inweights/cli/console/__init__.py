@@ -3,60 +3,35 @@
 Each command loads what it prints with, and no more.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.cli.console.audits import audit, augmented
-    from inweights.cli.console.base import cores, flat, progress, solving, written_page
-    from inweights.cli.console.catalogue import ahead, cited, described, recipes
-    from inweights.cli.console.claims import board, settled
-    from inweights.cli.console.forecast import prediction
-    from inweights.cli.console.language import epoch, evaluated, finetuned, mask
-    from inweights.cli.console.machines import status
-    from inweights.cli.console.results import compared, exported, outcome, runs
-    from inweights.cli.console.worlds import world
+    from inweights.cli.console.audits import audit as audit
+    from inweights.cli.console.audits import augmented as augmented
+    from inweights.cli.console.base import by_gap as by_gap
+    from inweights.cli.console.base import cores as cores
+    from inweights.cli.console.base import flat as flat
+    from inweights.cli.console.base import progress as progress
+    from inweights.cli.console.base import solving as solving
+    from inweights.cli.console.base import written_page as written_page
+    from inweights.cli.console.catalogue import ahead as ahead
+    from inweights.cli.console.catalogue import cited as cited
+    from inweights.cli.console.catalogue import described as described
+    from inweights.cli.console.catalogue import recipes as recipes
+    from inweights.cli.console.claims import board as board
+    from inweights.cli.console.claims import settled as settled
+    from inweights.cli.console.forecast import prediction as prediction
+    from inweights.cli.console.language import epoch as epoch
+    from inweights.cli.console.language import evaluated as evaluated
+    from inweights.cli.console.language import finetuned as finetuned
+    from inweights.cli.console.language import mask as mask
+    from inweights.cli.console.machines import status as status
+    from inweights.cli.console.results import compared as compared
+    from inweights.cli.console.results import exported as exported
+    from inweights.cli.console.results import outcome as outcome
+    from inweights.cli.console.results import runs as runs
+    from inweights.cli.console.worlds import world as world
 
-__all__ = [
-    "ahead",
-    "audit",
-    "augmented",
-    "board",
-    "cited",
-    "compared",
-    "cores",
-    "described",
-    "epoch",
-    "evaluated",
-    "exported",
-    "finetuned",
-    "flat",
-    "mask",
-    "outcome",
-    "prediction",
-    "progress",
-    "recipes",
-    "runs",
-    "settled",
-    "solving",
-    "status",
-    "world",
-    "written_page",
-]
-
-_HOMES = {
-    "audits": ("audit", "augmented"),
-    "base": ("cores", "flat", "progress", "solving", "written_page"),
-    "claims": ("board", "settled"),
-    "forecast": ("prediction",),
-    "language": ("epoch", "evaluated", "finetuned", "mask"),
-    "catalogue": ("ahead", "cited", "described", "recipes"),
-    "machines": ("status",),
-    "results": ("compared", "exported", "outcome", "runs"),
-    "worlds": ("world",),
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+lazily(__name__)

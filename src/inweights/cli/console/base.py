@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WIDTH",
+    "by_gap",
     "cores",
     "cut",
     "err",
@@ -140,20 +141,25 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
 @contextmanager
 def solving(gap: float) -> Iterator[SolverProgress]:
-    """Show how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    """Show how far the certified gap has come down to ``gap``."""
     with progress() as report:
-        first = 1.0
+        yield by_gap(report, gap)
 
-        def tell(what: str, _step: int, now: float) -> None:
-            nonlocal first
-            if not math.isfinite(now):
-                report(0, 1000, f"{what}: looking for a feasible point")
-                return
-            first = max(first, now)
-            share = math.log(max(now, gap) / first) / math.log(gap / first)
-            report(round(1000 * share), 1000, f"{what}: gap {now:.1e}")
 
-        yield tell
+def by_gap(report: Report, gap: float) -> SolverProgress:
+    """Report how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    first = 1.0
+
+    def tell(what: str, _step: int, now: float) -> None:
+        nonlocal first
+        if not math.isfinite(now):
+            report(0, 1000, f"{what}: looking for a feasible point")
+            return
+        first = max(first, now)
+        share = math.log(max(now, gap) / first) / math.log(gap / first)
+        report(round(1000 * share), 1000, f"{what}: gap {now:.1e}")
+
+    return tell
 
 
 def cores(device: str, scale: str) -> int:

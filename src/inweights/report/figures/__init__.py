@@ -1,7 +1,13 @@
 """Drawings: tables in, a matplotlib figure out; a file each."""
 
+from typing import TYPE_CHECKING
+
 from inweights.support.lazy import lazily
 
-__all__ = ["DRAWINGS", "draw_for_phone", "drawing", "plot"]
+if TYPE_CHECKING:
+    from inweights.report.figures.draw import DRAWINGS as DRAWINGS
+    from inweights.report.figures.draw import draw_for_phone as draw_for_phone
+    from inweights.report.figures.draw import drawing as drawing
+    from inweights.report.figures.draw import plot as plot
 
-__getattr__, __dir__ = lazily(__name__, {"draw": ("DRAWINGS", "draw_for_phone", "drawing", "plot")})
+lazily(__name__)

@@ -1,0 +1,33 @@
+"""How a prediction from facts is solved: options that travel together."""
+
+from dataclasses import dataclass
+
+__all__ = ["Solving"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solving:
+    """How a prediction is solved, as :func:`inweights.audit.predict_source` does.
+
+    Attributes:
+        answers: several, or one: whether a prompt may have several right answers, or these
+            contradict.
+        decay: Weight decay of the training that is forecast; else the limit of long training
+            without.
+        gap: Relative gap to certify.
+        seconds: Time limit of all solutions together; the best so far is then printed as not
+            certified.
+        tie: Margins of at most this size are ties (the facts have 1).
+        advise: Look for identities, told reversals and counter-examples that change what goes
+            wrong.
+        intervals: Prove an interval for each margin that holds at every optimum; the forecast has
+            half of the seconds then.
+    """
+
+    answers: str = "several"
+    decay: float | None = None
+    gap: float = 1e-3
+    seconds: float = 60.0
+    tie: float = 0.02
+    advise: bool = True
+    intervals: bool = False
