@@ -130,7 +130,7 @@ def tests_of(mutant: Mutant) -> list[str]:
     return [str(mutant.file), *(str(f.relative_to(ROOT)) for f in found or files)]
 
 
-def tested(tree: Path, tests: list[str], *options: str, patience: int = PATIENCE) -> str:
+def first_failure(tree: Path, tests: list[str], *options: str, patience: int = PATIENCE) -> str:
     """Which test fails in a copy of the tree; empty if none does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", TIER]
     env = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
@@ -151,7 +151,7 @@ def noticed(mutant: Mutant, tree: Path) -> str:
     source = place.read_bytes()
     place.write_bytes(source[: mutant.start] + mutant.new.encode() + source[mutant.end :])
     try:
-        return tested(tree, tests_of(mutant))
+        return first_failure(tree, tests_of(mutant))
     finally:
         place.write_bytes(source)
 
@@ -170,7 +170,7 @@ def main() -> int:
             tree = Path(shutil.copytree(ROOT, Path(folder) / str(job), ignore=left_out))
             trees.put(tree)
         every = sorted({test for mutant in drawn for test in tests_of(mutant)})
-        if failed := tested(tree, every, "-n", str(asked.jobs), patience=3600):
+        if failed := first_failure(tree, every, "-n", str(asked.jobs), patience=3600):
             print(f"{failed}: the tests fail as it is; nothing can be said")
             return 2
 
