@@ -80,7 +80,7 @@ def test_shortcuts(tmp_path: Path) -> None:
     made = audit(
         facts(
             tmp_path, "a,in,asia", "b,in,asia", "c,in,africa", "new york,state,york",
-            "k,symbol,potassium",
+            "k,symbol,potassium", "zn,sign,zinn", "ann,short for,annette",
         ),
         forecast=False,
     )  # fmt: skip
@@ -88,7 +88,8 @@ def test_shortcuts(tmp_path: Path) -> None:
     assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
     named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
-    assert named["symbol"] == 0.0  # one letter is in many names
+    assert named["symbol"] == named["sign"] == 0.0  # one or two letters are in many names
+    assert named["short for"] == 1.0
 
 
 def test_no_chain_no_forecast(tmp_path: Path) -> None:

@@ -149,10 +149,11 @@ def built(config: Any, world: Any) -> tuple[Model, World]:
 @torch.no_grad()
 def of_model(config: Any) -> Numbers:
     model = config.build(vocabulary=9, seeds=[3, 4], candidates=[2, 3, 5])
-    tokens = torch.arange(12).reshape(4, 3) * 5 % 9
-    logits = model(tokens)
-    rows = {"logit": logits.flatten().double().numpy()}
-    return {"parameters": sum(p.numel() for p in model.parameters())} | summary(pl.DataFrame(rows))
+    found: Numbers = {"parameters": sum(p.numel() for p in model.parameters())}
+    for name, shape in (("logit", (4, 3)), ("logit of a long prompt", (2, 14))):
+        tokens = torch.arange(math.prod(shape)).reshape(shape) * 5 % 9
+        found |= summary(pl.DataFrame({name: model(tokens).flatten().double().numpy()}))
+    return found
 
 
 def of_training(phase: Phase, config: Any = MLP) -> Numbers:

@@ -110,6 +110,13 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
 
 
+def test_several_rows_of_a_seed_count_as_their_mean() -> None:
+    rows = pl.DataFrame({"seed": [0, 0, 1, 1, 2, 2], "accuracy": [0.0, 1.0, 0.2, 0.6, 0.5, 0.7]})
+    found = result(ACCURACY >= 0.5, rows)
+    assert found.replicates == 3
+    assert (found.measured, found.low, found.high) == pytest.approx(interval([0.5, 0.4, 0.6]))
+
+
 def test_each_case_has_to_hold_and_the_worst_decides() -> None:
     found = result(ACCURACY.over("model") >= 0.5)
     assert (found.verdict, found.case) == ("undecided", "model = b")

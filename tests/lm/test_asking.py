@@ -72,9 +72,20 @@ def test_names_with_full_stops_are_not_cut() -> None:
     names = ("Dr. Lee", "U.S. Steel", "Acme, Inc.")
     cut = [
         _cut(text, ".\n", names)
-        for text in (" Dr.", " Dr. Lee. He", " Dr. No", "U.S. Steel", "Acme, Inc. is", "Rome. It")
+        for text in (
+            "A. It",
+            ". A",
+            " Dr.",
+            " Dr. Lee. He",
+            " Dr. No",
+            "U.S. Steel",
+            "Acme, Inc. is",
+            "Rome. It",
+        )
     ]
     assert cut == [
+        ("A", True),
+        (". A", False),
         ("Dr.", False),
         ("Dr. Lee", True),
         ("Dr", True),
