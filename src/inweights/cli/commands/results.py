@@ -117,6 +117,7 @@ def export(
     pdf: Flag = False,
     latex: Flag = False,
     csv: Flag = False,
+    raw: Flag = False,
     scale: str = "cpu",
     runs: Runs = None,
     json: Json = False,
@@ -135,7 +136,10 @@ def export(
     latex
         Write the claims as a LaTeX table.
     csv
-        Write claims and tables as CSV.
+        Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
+        before them.
+    raw
+        Leave such texts as they are.
     scale
         Which run of a recipe.
     """
@@ -150,7 +154,7 @@ def export(
     outcome = laboratory.open_run(run, scale, runs=runs)
     from inweights.report.pages.export import write_export
 
-    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv)
+    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv, raw=raw)
     console.exported(files, json=json)
     return 0
 
