@@ -67,6 +67,14 @@ def test_a_page_takes_no_place_of_a_pipe_or_a_folder(capsys) -> None:
     assert Path("pipe").is_fifo()
 
 
+@pytest.mark.parametrize("words", [("audit",), ("world",), ("predict",), ("atlas",)])
+def test_a_pipe_in_the_place_of_a_file(capsys, words) -> None:
+    os.mkfifo("pipe.csv")
+    for place in ("pipe.csv", "/dev/null"):
+        text = refused(capsys, *words, place)
+        assert f"cannot read {place}: it is a pipe or a device; expected a file" in text
+
+
 @pytest.mark.parametrize("name", ["world.json", "facts.parquet", "queries.parquet"])
 @pytest.mark.parametrize("damage", ["gone", "folder", "deep", "list"])
 def test_world_folder(capsys, folder, name, damage) -> None:

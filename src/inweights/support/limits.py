@@ -28,6 +28,7 @@ __all__ = [
     "check_name",
     "launched_by_torchrun",
     "memory_limit",
+    "missing_file",
     "open_file",
     "parse_bytes",
     "read_bytes",
@@ -189,14 +190,35 @@ def check_file(
     except (OSError, ValueError) as why:
         raise error(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from None
     if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-        raise error(f"cannot read {path}: it is {kind}; expected a file")
+        raise error(_no_file(path, found))
     if not found.st_size and _has_something(path):
         raise error(
             f"cannot read {path}: it is of the system, has no size and may have no end; "
             "copy what you need into a file"
         )
     check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+
+
+def _no_file(path: str | Path, found: os.stat_result) -> str:
+    if stat.S_ISDIR(found.st_mode):
+        return f"cannot read {path}: it is a folder; expected a file"
+    return (
+        f"cannot read {path}: it is a pipe or a device; expected a file, so write what it gives "
+        "into one"
+    )
+
+
+def missing_file(path: str | Path, hint: str) -> DataError:
+    """Return the error for a name that is not a file's: nothing is there, or something else.
+
+    Args:
+        path: The name.
+        hint: What follows where nothing is there.
+    """
+    try:
+        return DataError(_no_file(path, Path(path).stat()))
+    except (OSError, ValueError):
+        return DataError(f"there is no file {path}; {hint}")
 
 
 def _has_something(path: Path) -> bool:

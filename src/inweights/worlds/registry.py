@@ -11,6 +11,7 @@ import msgspec
 
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.support.limits import missing_file
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.families.hops import Hops
@@ -114,7 +115,6 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
     if is_source(str(name)):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
     if Path(name).suffix or "/" in str(name):
-        given = repr(str(name))
-        raise DataError(f"there is no file {given}; a world is a kind, a folder or a file of facts")
+        raise missing_file(name, "a world is a kind, a folder or a file of facts")
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)

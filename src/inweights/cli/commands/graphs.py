@@ -153,7 +153,8 @@ def _graph(given: str) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from typing import get_args
 
-    from inweights.errors import DataError, unknown_name
+    from inweights.errors import unknown_name
+    from inweights.support.limits import missing_file
     from inweights.worlds.families.graph import Graph, Shape
     from inweights.worlds.readers.edge_lists import own_graphs
 
@@ -166,8 +167,8 @@ def _graph(given: str) -> tuple[str, Graph]:
     own = own_graphs()
     if given in own:
         return given, Graph(shape="file", file=str(own[given])).written_out()
-    if file.suffix:
-        raise DataError(f"there is no file {given}; edges come from .csv, .graphml, or lines u=v")
+    if file.suffix or file.exists():
+        raise missing_file(file, "edges come from .csv, .graphml, or lines u=v")
     raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
 
 

@@ -110,6 +110,7 @@ def export(
     pdf: Flag = False,
     latex: Flag = False,
     csv: Flag = False,
+    raw: Flag = False,
     which: Finished = Finished(),
     common: Common = Common(),
 ) -> int:
@@ -126,7 +127,10 @@ def export(
     latex
         Write the claims as a LaTeX table.
     csv
-        Write claims and tables as CSV.
+        Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
+        before them.
+    raw
+        Leave such texts as they are.
     which.scale
         Which run of a recipe.
     """
@@ -139,7 +143,7 @@ def export(
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
-    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv)
+    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv, raw=raw)
     console.exported(files, json=common.json)
     return 0
 

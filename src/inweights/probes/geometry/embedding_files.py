@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
 from inweights.probes.geometry.embedding import Embedding
-from inweights.support.limits import read_text
+from inweights.support.limits import check_memory, missing_file, read_text
 
 __all__ = ["read_embedding"]
 
+#: Digits of a count that are read; no file has more rows or columns.
+_DIGITS = 18
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".model")
 
 
@@ -51,7 +54,7 @@ def read_embedding(
     """
     file = Path(path)
     if not file.is_file():
-        raise DataError(f"there is no file {file}; expected .npy, .safetensors or word2vec text")
+        raise missing_file(file, "expected .npy, .safetensors or word2vec text")
     kind = file.suffix.lower()
     if kind in _PICKLES:
         raise DataError(
@@ -79,10 +82,33 @@ def read_embedding(
 
 def _numpy(file: Path) -> NDArray[Any]:
     try:
+        with file.open("rb") as opened:
+            check_memory(f"reading {file}", _promised(opened), error=DataError)
         matrix = np.load(file, allow_pickle=False)
+    except DataError:
+        raise
     except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:
         raise DataError(f"cannot read {file} as an array of numbers: {error}") from None
     return _numbers(matrix, str(file))
+
+
+def _promised(opened: BinaryIO) -> int:
+    """Bytes of the array that the header of an ``.npy`` file tells of; 0 where it is no such file.
+
+    numpy makes room for all of them before it reads the first.
+    """
+    start = opened.read(len(np.lib.format.MAGIC_PREFIX))
+    if start != np.lib.format.MAGIC_PREFIX:
+        return 0
+    opened.seek(0)
+    version = np.lib.format.read_magic(opened)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, kind = read(opened)
+    return math.prod(shape) * kind.itemsize
 
 
 def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
@@ -127,9 +153,15 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     body = lines[1:] if counted else lines
     if not body:
         raise DataError(f"{file} has no row; a line is 'name x1 x2 …'")
-    width = int(first[1]) if counted else _trailing(body[0].split())
-    if counted and int(first[0]) != len(body):
-        raise DataError(f"{file} promises {first[0]} rows in its first line and has {len(body)}")
+    rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
+    if counted and int(rows_said) != len(body):
+        raise DataError(f"{file} promises {rows_said} rows in its first line and has {len(body)}")
+    width = int(width_said) if counted else _trailing(body[0].split())
+    if width > len(body[0]):  # so many numbers have at least as many characters
+        raise DataError(
+            f"{file} promises {width_said} numbers or more a row in its first line, and its first "
+            f"row has {len(body[0].split()) - 1}"
+        )
     names, rows = [], []
     for number, line in enumerate(body, 2 if counted else 1):
         name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]

@@ -18,6 +18,7 @@ __all__ = [
     "SEED",
     "Spread",
     "as_polars",
+    "csv_text",
     "distinct",
     "in_order",
     "panels",
@@ -29,6 +30,7 @@ __all__ = [
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
@@ -60,6 +62,36 @@ def as_polars(table: Any) -> pl.DataFrame:
         place = table.columns.index(REPLICA)
         table = table.select(pl.all()).insert_column(place, table[REPLICA].alias(SEED))
     return table
+
+
+def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
+    """Return a table as CSV; a spreadsheet runs none of its texts.
+
+    Args:
+        table: Of plain columns.
+        raw: Whether texts that begin as a formula does, with ``= + - @``, a tab or a carriage
+            return, are written as they are. Otherwise they get a quotation mark, ``'``; numbers do
+            not.
+
+    Example:
+        >>> print(csv_text(pl.DataFrame({"name": ["=1+1", "-1.5", "Ann"]})), end="")
+        name
+        '=1+1
+        -1.5
+        Ann
+    """
+    if raw or not table.width:
+        return table.write_csv()
+    names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
+    texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
+    rows = table.with_columns(_quoted(column) for column in texts)
+    return names.write_csv(include_header=False) + rows.write_csv(include_header=False)
+
+
+def _quoted(texts: pl.Series) -> pl.Series:
+    texts = texts.cast(pl.String)
+    runs = texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(_NUMBER)
+    return ("'" + texts).zip_with(runs.fill_null(False), texts).alias(texts.name)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from inweights.errors import ConfigError, DataError, nearest
-from inweights.support.limits import read_text
+from inweights.support.limits import missing_file, read_text
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.parquet import read_parquet
@@ -96,10 +96,8 @@ def read_rows(
     elif not path.is_file():
         there = path.parent.iterdir() if path.parent.is_dir() else ()
         close = nearest(path.name, (file.name for file in there))
-        hint = (
-            f"; did you mean {path.with_name(close)}?" if close else f"; facts come from {_KINDS}"
-        )
-        raise DataError(f"there is no file {path}{hint}")
+        hint = f"did you mean {path.with_name(close)}?" if close else f"facts come from {_KINDS}"
+        raise missing_file(path, hint)
     elif suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not read; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
