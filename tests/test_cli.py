@@ -294,7 +294,7 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, name) -> None:
+def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signals, name) -> None:
     number = getattr(signal, name)
 
     def stopped(*_: object) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import polars as pl
@@ -89,9 +88,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 def refused(capsys, *words: str) -> str:
-    began = time.process_time()
     assert main(words) == 2
-    assert time.process_time() - began < 5
     text = capsys.readouterr().err.strip()
     assert text.startswith("inweights: ")
     assert "\n" not in text

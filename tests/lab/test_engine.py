@@ -274,15 +274,14 @@ def test_version_is_part_of_the_identity() -> None:
     assert newer.resolve("smoke")[2] != DEMO.resolve("smoke")[2]
 
 
-def test_plans_of_ten_thousand_trials_are_quick_and_small() -> None:
-    """Measured in the processor's time: no world and no model is built to plan."""
+def test_no_world_and_no_model_is_built_to_plan_ten_thousand_trials(monkeypatch) -> None:
     recipe = get_recipe("identity-bridge/fig2")
     settings = recipe.scales["cpu"]
-    began = time.process_time()
     plan = recipe.plan(settings)
+    for kind in {type(part) for trial in plan.trials for part in (trial.world, trial.model)}:
+        monkeypatch.delattr(kind, "build")
     seeds = -(-10_000 // len(plan.trials))
     work = asked_of(plan, range(seeds))
     tasks = tasks_of(work, lambda owner, part: True)
     assert len(work.runs) == seeds * len(plan.trials) >= 10_000
     assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(work.runs)
-    assert time.process_time() - began < 10

@@ -134,7 +134,7 @@ def test_in_chat_a_user_asks(data) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
+def test_an_interrupted_command_goes_on(number, data, tmp_path, signals) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
     done = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections import Counter
 from itertools import pairwise
@@ -148,12 +147,10 @@ def test_bad_settings_are_named(settings: dict[str, Any], names: str) -> None:
         PathStar(**settings)
 
 
-def test_the_largest_world_of_the_paper_is_quick_and_small() -> None:
+def test_the_largest_world_of_the_paper_is_small() -> None:
     tracemalloc.start()
-    start = time.process_time()
     world = PathStar(arms=10_000, nodes=10).build(seed=0)
-    seconds, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(world.vocabulary["node"]) == 90_001
-    assert seconds < 5
     assert peak < 2**30
