@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
         own = [bytecode(value.__code__)] if "<" in name else []
         return [name, *_contents(value), *own, plain(held)]
     if callable(value):
-        raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
+        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):
@@ -143,8 +143,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     now = sources_of(value)
     if changed := differing(planned, now):
         raise ConfigError(
-            f"{', '.join(changed)} is not what it was when this work was planned; nothing was "
-            "stored of it, run the same command again"
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored, run "
+            "the same command again"
         )
 
 
@@ -247,8 +247,8 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
     if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__name__"):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
-        f"{what}, a {type(value).__name__}, whose content cannot be told: a change of it would not "
-        "be noticed. Give it as an option, or put both into a module"
+        f"{what}, a {type(value).__name__}, whose content cannot be identified, so that changes "
+        "would not be noticed. Pass it as an option, or move both into a module"
     )
 
 

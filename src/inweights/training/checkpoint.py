@@ -135,8 +135,8 @@ class StateFile(Generic[S]):
             publish_file(self.path, content)
         except OSError as error:
             raise WriteError(
-                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
-                "before it is kept"
+                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the "
+                "previous one is unchanged"
             ) from error
         if self.saved:
             self.saved()
@@ -158,7 +158,7 @@ class StateFile(Generic[S]):
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
-                raise DamagedError(self.path, "its content is not what was written")
+                raise DamagedError(self.path, "its content was changed")
             named = {name: tensors.pop(name).to(device) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(self.path, str(error)) from None

@@ -25,7 +25,7 @@ def world(
     out: Path | None = None,
     common: Common = Common(),
 ) -> int:
-    """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
+    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class Shown(Common):
     """How a prediction is shown.
 
     Attributes:
-        all: Print every query, not only the first of each outcome.
-        page: Also write one HTML file that opens offline: what surprises first.
+        all: Print all queries instead of the first of each outcome.
+        page: Also write the prediction as one HTML file that opens offline.
     """
 
     all: Flag = False
@@ -84,11 +84,11 @@ def predict(
     replicas: Whole = 8,
     shown: Shown = Shown(),
 ) -> int:
-    """Predict what a model will answer that is trained on these facts, before anything is.
+    """Predict what a model trained on these facts will answer, without training it.
 
-    Says of every question that the facts leave open whether its answer follows, ties or fails, and
-    what the model will assert that nobody told it. Facts that exclude each other are weighed, and
-    those that have to be let go are named.
+    For every query that the facts do not state: whether its answer follows, ties or fails, and what
+    the model will assert without a right answer. If facts exclude each other, those that the
+    prediction drops are listed.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ def predict(
     changes.seed
         Root seed of the world.
     by
-        theory, or training: then small models are also trained on these facts, for a minute or
-        more, and the share of them that answers each question is printed with its interval.
+        theory or training. With training, small models are also trained on these facts, for a
+        minute or more, and the share of them that answers each query is printed with its interval.
     replicas
-        How many of each model are trained.
+        Number of replicas of each model, for --by training.
     """
     from inweights.audit import predict_source
     from inweights.cli import console
@@ -142,7 +142,7 @@ def audit(
     source: Source = Source(),
     common: Common = Common(),
 ) -> int:
-    """Audit facts of your own: what can be composed, what stands in the way, what to add.
+    """Examine a file of facts: what can be composed, what prevents it, what to add.
 
     Parameters
     ----------
@@ -152,13 +152,13 @@ def audit(
         name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
         @people, @chemistry.
     forecast
-        Forecast what follows, from a part where there are more facts than the time allows.
+        Predict which compositions follow; in parts if the time does not allow all facts at once.
     seconds
-        Time limit of the forecast.
+        Time limit of the prediction.
     page
         Also write one HTML file that opens offline.
     fix
-        Also write a mended copy, and a list of what was done to it, into this new folder.
+        Also write a corrected copy and a list of the changes to this new folder.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
@@ -188,19 +188,19 @@ class Added:
             reversals, identities or replay; may be repeated. auto takes those that measurements
             speak for.
         want: What auto is to have answered: recall, reverse, composition, steps; may be repeated.
-            The first and the third if left out.
-        wordings: In how many wordings a strategy says the same.
-        hops: Facts of a chain that derive states the end of, at most.
-        most: Chains of each length that are told, at most.
+            The repeated. By default recall and composition.
+        wordings: Number of wordings per text.
+        hops: Largest number of facts in a derived chain.
+        most: Largest number of chains of each length.
         hold_out: Share of the bridges whose chains are never told, to measure what is more than
             memory.
-        replay: A file of text, a line a text, for the strategy replay.
+        replay: A text file with one text per line, for the strategy replay.
         failing_first: Where --most bounds them, tell first those chains of two facts that the
-            forecast says fail, the surest failure first.
+            forecast says fail, margin.
         paraphraser: A model that says each fact again, for the strategy paraphrases: a folder, a
             GGUF file, @smollm2, or with --download a hub name. Where the fact did not survive, it
             is left out.
-        chat: Ask the paraphraser in its chat template.
+        chat: Use the chat template of the paraphraser.
     """
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
@@ -218,13 +218,13 @@ class Added:
         """Refuse options without the strategy that they go with."""
         given = {*self.strategy}
         if self.want and "auto" not in given:
-            raise ConfigError("--want goes with --strategy auto, which is not given")
+            raise ConfigError("--want requires --strategy auto")
         if self.paraphraser and not {"paraphrases", "auto"} & given:
-            raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
+            raise ConfigError("--paraphraser requires --strategy paraphrases")
         if self.chat and not self.paraphraser:
-            raise ConfigError("--chat goes with --paraphraser, which is not given")
+            raise ConfigError("--chat requires --paraphraser")
         if self.failing_first and not {"derive", "steps", "auto"} & given:
-            raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
+            raise ConfigError("--failing-first requires --strategy derive or steps")
 
 
 @Parameter(name="*")
@@ -235,11 +235,11 @@ class Text:
     Attributes:
         budget: Tokens of the training set, as --tokenizer counts them, else words; 0: each text
             once.
-        curriculum: joint, or sa: facts that make entities alike first, the others second.
+        curriculum: joint, or sa: first facts that make entities similar, then the others.
         wording: A TOML file with [statements] and [phrases] of relations.
         tokenizer: Folder of a model, or of its tokenizer, by which tokens are counted; else words
             are.
-        seed: Decides what is drawn where there is too much.
+        seed: Seed of random selections.
     """
 
     budget: Whole = 0
@@ -260,7 +260,7 @@ def augment(
     source: Source = Source(),
     common: Common = Common(),
 ) -> int:
-    """Write training data from facts of your own, with held-out questions and a control.
+    """Write training data for a file of facts, with held-out questions and a control.
 
     Parameters
     ----------

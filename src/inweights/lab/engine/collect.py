@@ -104,12 +104,15 @@ def choose_executor(
         ConfigError: There is no such place, or it could not find what the tasks name.
     """
     if on and on != "ray" and not on.startswith("ray://"):
-        raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
+        raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
         from inweights.lab.engine.ranks import leader
 
         if on:
-            raise ConfigError("torchrun starts the processes of one task; leave out --on")
+            raise ConfigError(
+                "--on cannot be combined with torchrun, which starts the processes of a task; "
+                "leave it out"
+            )
         if (first := leader()) is not None:
             return first
     if on:
@@ -283,7 +286,7 @@ def kept_models(
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:
         raise FolderError(
-            f"the weights of {lacking} of {len(found)} runs were not kept, or are damaged; run it "
-            "again with --keep-models (in Python, keep_models=True)"
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
+            "it again with --keep-models (in Python, keep_models=True)"
         )
     return found

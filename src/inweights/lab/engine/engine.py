@@ -173,7 +173,7 @@ def _check_writable(*places: str | Path) -> None:
             Path(place).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"runs cannot be kept in {place}: {error.strerror}; name another folder"
+                f"runs cannot be stored in {place}: {error.strerror}; name another folder"
             ) from None
 
 
@@ -188,8 +188,8 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
         if not changes:
             raise
         raise ConfigError(
-            f"{recipe.name} cannot work with {', '.join(changes)}: "
-            f"{type(error).__name__}: {str(error) or 'no more is known'}"
+            f"{recipe.name} cannot run with {', '.join(changes)}: {type(error).__name__}: "
+            f"{str(error) or 'no details'}"
         ) from error
 
 

@@ -161,7 +161,7 @@ class Planned:
 
         Raises:
             FolderError: It is missing or damaged.
-            ConfigError: It names what is neither the library's nor a plugin's.
+            ConfigError: It names what belongs neither to the library nor to a plugin.
         """
         name = part_name(part)
         for line in self._content(name).splitlines():
@@ -201,14 +201,14 @@ class Planned:
         content = self.files.read(name)
         if content is None:
             raise FolderError(
-                f"{self.place} holds no {name}; to make a plan: "
+                f"{self.place} contains no {name}; to create a plan: "
                 f"{shlex.join(['inweights', 'plan', 'RECIPE', '--out', self.place])}"
             )
         return content
 
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
-        return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
+        return FolderError(f"{self.place}/{name} is damaged ({why}); create the plan again")
 
 
 def place_of_results(place: str, store: str) -> str:
@@ -255,8 +255,8 @@ def write_plan(
     files = open_files(place)
     if files.read(ABOUT) is not None:
         raise ConfigError(
-            f"{place} holds a plan already; name another place with --out, or go on with it: "
-            f"{shlex.join(['inweights', 'work', place])}"
+            f"{place} already contains a plan; choose another place with --out, or continue with "
+            f"it: {shlex.join(['inweights', 'work', place])}"
         )
     stored = Store(place_of_results(place, store)).listed()
     work = asked_of(plan, seeds, version)
@@ -301,7 +301,7 @@ def work(
     effort = effort or Effort()
     if planned.about.version != (here := installed_version()):
         raise ConfigError(
-            f"{planned.place} was planned with inweights {planned.about.version}, and this "
+            f"{planned.place} was planned with inweights {planned.about.version}, but this "
             f"machine has {here}; install that version everywhere"
         )
     job = msgspec.structs.replace(

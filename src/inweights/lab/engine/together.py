@@ -104,7 +104,7 @@ def open_model(store: Store, run: Run) -> Model:
     """Return the kept model of a run.
 
     Raises:
-        FolderError: Its weights were not kept, or are damaged.
+        FolderError: Its weights were not stored, or are damaged.
     """
     trial = run.trial
     # A model of one's own need not be registered: the trial has the class of its config.

@@ -133,7 +133,7 @@ class Plan:
         if lacking := sorted({m.name for m in self.measures} - names):
             raise ConfigError(
                 f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
-                "settings is empty, or one names what no trial has"
+                "settings is empty, or a measure names a trial that does not exist"
             )
 
 

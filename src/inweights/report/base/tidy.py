@@ -52,7 +52,7 @@ def as_polars(table: Any) -> pl.DataFrame:
         names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
         if names is None:
             raise DataError(
-                "a table is drawn: a frame of polars or pandas, or a dictionary of columns; not "
+                "expected a polars or pandas data frame or a dictionary of columns, got "
                 f"{type(table).__name__}"
             )
         table = pl.DataFrame(
@@ -157,9 +157,9 @@ def require(
     """
     for option, column in columns.items():
         if column is not None and column not in table.columns:
-            hint = f"The drawing '{drawing}' was told to use it as {option}."
+            hint = f"The drawing '{drawing}' uses it as {option}."
             if column == SEED and option == SEED:
-                hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
+                hint = f"The drawing '{drawing}' identifies replicates by it, or by '{REPLICA}'."
             raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
         if column is None or option not in numbers:
             continue
@@ -171,13 +171,13 @@ def require(
             ]
             raise DataError(
                 f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
-                f"{str(table[column].dtype).lower()}s; with numbers there are: "
+                f"{str(table[column].dtype).lower()}s; numeric columns: "
                 f"{', '.join(fitting) or 'none'}"
             )
     if table.is_empty():
         raise DataError(
-            f"the drawing '{drawing}' was given a table without rows; expected at least one. "
-            "Check the measure that makes it, or leave the figure out"
+            f"the drawing '{drawing}' got a table without rows. Check the measure that writes "
+            "it, or remove the figure"
         )
 
 

@@ -17,7 +17,7 @@ class Solving:
         gap: Relative gap to certify.
         seconds: Time limit of all solutions together; the best so far is then printed as not
             certified.
-        tie: Margins of at most this size are ties (the facts have 1).
+        tie: Margins up to this absolute value are ties (facts have margin 1).
         advise: Look for identities, told reversals and counter-examples that change what goes
             wrong.
         intervals: Prove an interval for each margin that holds at every optimum; the forecast has
