@@ -131,7 +131,7 @@ def test_world_is_shown_and_written(capsys, tmp_path) -> None:
         (["run", "demo/twohop"], "did you mean 'demo/two-hop'"),
         (["run", "demo/two-hop", "--scale", "big"], "unknown scale 'big'"),
         (["run", "demo/two-hop", "--set", "gpt.modle.width=3"], "unknown key"),
-        (["run", "demo/two-hop", "--set", "n=1"], "n is at least 2, not 1"),
+        (["run", "demo/two-hop", "--set", "n=1"], "n must be at least 2, got 1"),
         (["run", "demo/two-hop", "--set", "n=four"], "expected `int`"),
         (["run", "demo/two-hop", "--set", "n"], "key=value"),
         (["run", "demo/two-hop", "--seeds", "0"], "at least one seed"),

@@ -41,7 +41,7 @@ class Ring(Config, tag_field="kind", tag="ring"):
 
     def __post_init__(self) -> None:
         if self.nodes < 3:
-            raise ConfigError(f"ring: nodes is at least 3, not {self.nodes}")
+            raise ConfigError(f"ring: nodes must be at least 3, got {self.nodes}")
 
 
 def test_round_trip() -> None:
@@ -116,7 +116,7 @@ def test_a_configs_own_check_is_a_config_error() -> None:
         lambda: decode(Ring, {"nodes": 2}),
         lambda: apply_overrides(Ring(), ["nodes=2"]),
     ):
-        with pytest.raises(ConfigError, match="ring: nodes is at least 3, not 2"):
+        with pytest.raises(ConfigError, match="ring: nodes must be at least 3, got 2"):
             make()
 
 

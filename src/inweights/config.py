@@ -346,12 +346,12 @@ def check_size(name: str, value: float, *, least: float = 1, most: float = MOST)
         >>> check_size("gpt.width", 0)
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: gpt.width is at least 1, not 0
+        inweights.errors.ConfigError: gpt.width must be at least 1, got 0
     """
     if not value >= least:
-        raise ConfigError(f"{name} is at least {least:g}, not {value}")
+        raise ConfigError(f"{name} must be at least {least:g}, got {value}")
     if not value <= most:
-        raise ConfigError(f"{name} is at most {most:.10g}, not {value}")
+        raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
 
 
 def digest(values: Any, length: int = 12) -> str:

@@ -60,9 +60,9 @@ class Streams:
 
     def __init__(self, root: int) -> None:
         if root < 0:
-            raise ConfigError(f"a seed is an integer from 0 upwards, not {root}")
+            raise ConfigError(f"a seed must be an integer from 0 upwards, got {root}")
         if root >= 2**63:
-            raise ConfigError(f"a seed is below 2^63, not {root}")
+            raise ConfigError(f"a seed must be below 2^63, got {root}")
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:

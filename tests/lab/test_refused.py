@@ -70,8 +70,8 @@ def test_device(folder, capsys, words, device) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((*FIG2, "--threads", "0"), "threads is at least 1, not 0"),
-        ((*FIG2, "--jobs=-2"), "jobs is at least 1, not -2"),
+        ((*FIG2, "--threads", "0"), "threads must be at least 1, got 0"),
+        ((*FIG2, "--jobs=-2"), "jobs must be at least 1, got -2"),
         ((*FIG2, "--seeds=-1"), "seed"),
         (("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"), "no trial"),
         (("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"), "tokens"),

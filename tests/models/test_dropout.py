@@ -142,10 +142,10 @@ def test_unit_normal_start_is_of_the_embeddings_alone(config) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"dropout": 1.0}, "dropout is from 0 to below 1, not 1.0"),
-        ({"dropout": -0.1}, "dropout is from 0 to below 1, not -0.1"),
+        ({"dropout": 1.0}, "dropout must be from 0 to below 1, got 1.0"),
+        ({"dropout": -0.1}, "dropout must be from 0 to below 1, got -0.1"),
         ({"dropout": float("nan")}, "dropout is from 0 to below 1, not nan"),
-        ({"embedding_std": 0.0}, "embedding_std is above 0, not 0.0; leave it out"),
+        ({"embedding_std": 0.0}, "embedding_std must be above 0, got 0.0; leave it out"),
     ],
 )
 def test_what_does_not_fit_is_refused(config, given: dict[str, float], message: str) -> None:

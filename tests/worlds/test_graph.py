@@ -237,7 +237,7 @@ def test_a_broken_file_says_where(tmp_path: Path, name: str, text: str, message:
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="n is at least 3, not 2"):
+    with pytest.raises(ConfigError, match="n must be at least 3, got 2"):
         Graph(shape="cycle", n=2)
     with pytest.raises(ConfigError, match="one node"):
         Graph(shape="grid", rows=1, columns=1)

@@ -137,7 +137,7 @@ def test_moved_edges_are_the_same_graph_over_other_nodes() -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"arms": 1}, "arms is at least 2, not 1"),
+        ({"arms": 1}, "arms must be at least 2, got 1"),
         ({"nodes": 2}, "nodes is at least 3"),
         ({"train": 1.0}, "share of the leaves"),
         ({"pauses": 0}, "task_tokens"),

@@ -231,8 +231,8 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"n": 1}, "n is at least 2, not 1"),
-        ({"complexity": 0}, "complexity is from 1 to n = 20, not 0"),
+        ({"n": 1}, "n must be at least 2, got 1"),
+        ({"complexity": 0}, "complexity must be from 1 to n = 20, got 0"),
         ({"complexity": 21}, "complexity is from 1"),
         ({"first_relations": 0}, "from 1 to 65536"),
         ({"second_relations": 0}, "from 1 to 65536"),

@@ -232,11 +232,11 @@ def _validate(
             "more with --wording"
         )
     if not 2 <= hops <= 6:
-        raise ConfigError(f"hops is from 2 to 6 facts of a chain, not {hops}")
+        raise ConfigError(f"hops must be from 2 to 6 facts of a chain, got {hops}")
     if most < 1 or budget < 0:
         raise ConfigError(f"most is at least 1, budget at least 0, not {most} and {budget}")
     if not 0 <= hold_out <= 1:
-        raise ConfigError(f"hold_out is a share of the bridges from 0 to 1, not {hold_out:g}")
+        raise ConfigError(f"hold_out must be a share of the bridges from 0 to 1, got {hold_out:g}")
 
 
 def _marked(

@@ -61,16 +61,16 @@ class Optimizer(Config):
             decay = 0.01 if self.kind == "adamw" else 0.0
             msgspec.structs.force_setattr(self, "weight_decay", decay)
         if not self.rate > 0:
-            raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
+            raise ConfigError(f"optimizer.rate must be above 0, got {self.rate}")
         check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
         check_size("optimizer.weight_decay", decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
-            raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+            raise ConfigError(f"optimizer.momentum must be from 0 to below 1, got {self.momentum}")
         check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
         if not 0 < self.epsilon <= MAX_RATE:
-            raise ConfigError(f"optimizer.epsilon is above 0, not {self.epsilon}")
+            raise ConfigError(f"optimizer.epsilon must be above 0, got {self.epsilon}")
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
+            raise ConfigError(f"optimizer.betas must be from 0 to below 1, got {self.betas}")
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class Schedule(Config):
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
         if not 0 <= self.hold < 1:
-            raise ConfigError(f"schedule.hold is a share from 0 to below 1, not {self.hold}")
+            raise ConfigError(f"schedule.hold must be a share from 0 to below 1, got {self.hold}")
         if self.hold and self.kind == "constant":
             raise ConfigError(
                 "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "
@@ -147,7 +147,7 @@ class Stop(Config):
     def __post_init__(self) -> None:
         check_size("stop.every", self.every, most=MAX_STEPS)
         if self.loss_below is not None and not self.loss_below >= 0:
-            raise ConfigError(f"stop.loss_below is at least 0, not {self.loss_below}")
+            raise ConfigError(f"stop.loss_below must be at least 0, got {self.loss_below}")
         if self.accuracy is not None:
             check_size("stop.accuracy", self.accuracy, least=0, most=1)
 
@@ -224,7 +224,7 @@ class Phase(Config):
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         for size in sizes.values():
             if size < 0:
-                raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {size}")
+                raise ConfigError(f"phase '{self.name}': batch must be at least 0 (full), got {size}")
         drawn = [role for key in sizes for role in key.split("+") if role]
         for role in drawn:
             if drawn.count(role) > 1:

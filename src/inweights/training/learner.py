@@ -51,7 +51,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
-            raise ConfigError(f"descent.rate is above 0, not {self.rate}")
+            raise ConfigError(f"descent.rate must be above 0, got {self.rate}")
         check_size("descent.rate", self.rate, least=0, most=MAX_RATE)
         check_size("descent.steps", self.steps, least=0, most=MAX_STEPS)
 

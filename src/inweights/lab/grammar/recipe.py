@@ -249,7 +249,7 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     if len(set(chosen)) != len(chosen):
         raise ConfigError("a seed is given twice; each replicate needs its own")
     if min(chosen) < 0 or max(chosen) >= 2**63:
-        raise ConfigError(f"seeds are from 0 to 2^63 - 1, not {min(chosen)} to {max(chosen)}")
+        raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
     return tuple(chosen)
 
 

@@ -75,7 +75,7 @@ def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -
     if not prompt.endswith("{name}") or prompt.count("{name}") != 1:
         raise ConfigError(
             "a prompt ends in {name}, once, since the state is read at the last token of the name; "
-            f"expected one such as '{NAMED}', not '{prompt}'"
+            f"expected one such as '{NAMED}', got '{prompt}'"
         )
     if not names:
         raise DataError("there is no name to ask for")

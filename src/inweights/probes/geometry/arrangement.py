@@ -144,7 +144,7 @@ def agreement(
         True
     """
     if dimensions < 0:
-        raise ConfigError(f"dimensions is at least 0 (all of them), not {dimensions}")
+        raise ConfigError(f"dimensions must be at least 0 (all of them), got {dimensions}")
     if model.replicas < 2:
         raise DataError("one replica agrees with no other; train at least two seeds")
     vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
@@ -225,7 +225,7 @@ def arrange(
             f"{method} takes finite points [N, D], at least {_LEAST[method]}, not {points.shape}"
         )
     if not 1 <= dimensions <= min(points.shape):
-        raise ConfigError(f"dimensions are from 1 to {min(points.shape)}, not {dimensions}")
+        raise ConfigError(f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}")
     if method == "pca":
         where = _leading(points, dimensions)
         largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)

@@ -119,7 +119,7 @@ def curriculum_cosine(
     if not (rho >= 1 and math.isfinite(rho)):
         raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
     if not (noise >= 0 and math.isfinite(noise)):
-        raise ConfigError(f"noise is at least 0, not {noise}")
+        raise ConfigError(f"noise must be at least 0, got {noise}")
     if not isinstance(course, str):
         counts = _counts(course)
     elif course in _COURSES:

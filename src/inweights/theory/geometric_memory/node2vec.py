@@ -162,7 +162,7 @@ def descend(
     _check(start, a, targets)
     wanted = sorted({*record, steps})
     if steps < 0 or wanted[0] < 0 or wanted[-1] > steps:
-        raise DataError(f"steps to record are from 0 to {steps}, not {wanted[0]} to {wanted[-1]}")
+        raise DataError(f"steps to record must be from 0 to {steps}, got {wanted[0]} to {wanted[-1]}")
     eta = np.asarray(rate, start.dtype).reshape(-1, 1, 1)
     if len(eta) not in (1, len(start)):
         raise DataError(

@@ -187,7 +187,7 @@ def one_step_storage(
     """
     _counts(a)
     if width < 1:
-        raise DataError(f"the width is at least 1, not {width}")
+        raise DataError(f"the width must be at least 1, got {width}")
     v = np.random.default_rng(seed).normal(size=(len(a), width)) / math.sqrt(width)
     return v, a.T @ v
 

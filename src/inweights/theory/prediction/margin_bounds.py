@@ -194,7 +194,7 @@ def margin_bounds(
         (True, 'follows')
     """
     if accuracy is not None and not accuracy > 0:
-        raise ConfigError(f"accuracy is above 0, not {accuracy}")
+        raise ConfigError(f"accuracy must be above 0, got {accuracy}")
     world = solution.program.world
     chosen = list(range(len(world.queries)) if queries is None else queries)
     if wrong := [q for q in chosen if not 0 <= q < len(world.queries)]:

@@ -217,7 +217,7 @@ def predict(
         ['c1', 'c2', 'c3']
     """
     if not 0 <= tie < 1:
-        raise ConfigError(f"tie is from 0 to below 1 (the margin of the facts), not {tie}")
+        raise ConfigError(f"tie must be from 0 to below 1 (the margin of the facts), got {tie}")
     check_seconds(seconds)
     if not len(world.facts):
         raise DataError("there are no facts, so that nothing follows")

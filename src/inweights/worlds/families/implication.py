@@ -49,7 +49,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def __post_init__(self) -> None:
         if self.groups < 2:
-            raise ConfigError(f"implication: there are at least 2 groups, not {self.groups}")
+            raise ConfigError(f"implication: there must be at least 2 groups, got {self.groups}")
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
                 f"implication: of {self.members} members at least 1 is told and at least 1 is "

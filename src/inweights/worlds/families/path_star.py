@@ -199,7 +199,7 @@ def check_task(task: _Task, kind: str) -> None:
         ConfigError: Says which.
     """
     if task.pauses < 0:
-        raise ConfigError(f"{kind}: pauses is at least 0, not {task.pauses}")
+        raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
         raise ConfigError(
             f"{kind}: train is a share of the leaves, above 0 and below 1, not {task.train}"

@@ -69,7 +69,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         least = max(2, self.relations)
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
-            raise ConfigError(f"random-facts: hops is from 2 to 8, not {self.hops}")
+            raise ConfigError(f"random-facts: hops must be from 2 to 8, got {self.hops}")
         if not 0 < self.told <= 1 or not 0 <= float(self.identity) <= 1 or self.popularity < 0:
             raise ConfigError(
                 "random-facts: told is a share above 0, identity one from 0, popularity at least "

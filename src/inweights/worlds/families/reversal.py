@@ -44,7 +44,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         check_counts("reversal", self, n=2)
         if not 0 <= self.told < self.n:
             raise ConfigError(
-                f"reversal: told is from 0 to below n = {self.n}, not {self.told}; of {self.n} "
+                f"reversal: told must be from 0 to below n = {self.n}, got {self.told}; of {self.n} "
                 "reversals one at least is asked"
             )
 

@@ -93,7 +93,7 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
             continue
         if len(cells) != len(COLUMNS) or not all(cell.strip() for cell in cells):
             raise DataError(
-                f"{here}: expected {len(COLUMNS)} cells that are not blank, not {cells}"
+                f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
             )
         for cell in cells:
             check_name(cell, here)

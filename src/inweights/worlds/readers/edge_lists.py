@@ -118,7 +118,7 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
         left, *right = (part.strip() for part in line.split("="))
         if len(right) != 1 or not left or "," in left:
             raise DataError(
-                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', not '{line}'"
+                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', got '{line}'"
             )
         steps = tuple(label.strip() for label in right[0].split(","))
         if right == [""]:
@@ -159,7 +159,7 @@ def _csv(file: Path, text: str) -> EdgeList:
             if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
                 hint = "" if wide else "; more columns need a header 'source,target,…'"
                 raise DataError(
-                    f"{file}, line {line}: expected two labels 'u,v'{hint}, not '{','.join(row)}'"
+                    f"{file}, line {line}: expected two labels 'u,v'{hint}, got '{','.join(row)}'"
                 )
             links.append((cells[0], cells[1]))
     except csv.Error as error:
