@@ -114,7 +114,7 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         ([], "give a file of edges or a known graph"),
         (["karateclub"], "did you mean 'karate-club'"),
         (["nowhere.csv"], "there is no file nowhere.csv"),
-        (["grid", "grid"], "two graphs are called 'grid'"),
+        (["grid", "grid"], "two graphs have the name 'grid'"),
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
         (["triangle.csv"], "in graph 'triangle' all nodes that a path joins are neighbours"),
         (["large.csv"], "'large' has 251 nodes; up to 250"),
@@ -136,7 +136,7 @@ def test_bad_input_is_one_clear_line(
 def test_names_of_graphs_are_checked() -> None:
     with pytest.raises(ConfigError, match="give a graph"):
         Settings(graphs=())
-    with pytest.raises(ConfigError, match="two graphs are called karate-club"):
+    with pytest.raises(ConfigError, match="two graphs have the name karate-club"):
         Settings(own={"karate-club": Graph()})
 
 

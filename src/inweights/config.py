@@ -212,7 +212,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"an override is written key=value, not '{override}'")
+            raise ConfigError(f"an override must have the form key=value, got '{override}'")
         _set(values, key.strip(), _value(text.strip()), listed=True)
     return decode(type(config), values)
 
@@ -293,7 +293,7 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
                 raise unknown_name("key", key, [prefix + name for name in inner])
             place = step
         else:
-            raise ConfigError(f"key '{key}': '{where}' holds a value, not keys")
+            raise ConfigError(f"key '{key}': '{where}' is a value and has no keys")
         if depth + 1 < len(steps):
             inner = inner[place]
     now = inner.get(place) if isinstance(inner, dict) else inner[place]
@@ -333,7 +333,7 @@ def load_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except RecursionError:
-        raise ConfigError(f"{path} is not a config file: it is nested too deeply") from None
+        raise ConfigError(f"{path} is not a valid config file: it is nested too deeply") from None
 
 
 def check_size(name: str, value: float, *, least: float = 1, most: float = MOST) -> None:

@@ -268,7 +268,7 @@ def open_run(
             for folder in store.of(whole):
                 if folder.complete and folder.config.get("scale") == scale:
                     raise ConfigError(
-                        f"{whole} has run at scale '{scale}' with other settings or seeds only; "
+                        f"{whole} was only run at scale '{scale}' with other settings or seeds; "
                         f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
                     )
             raise ConfigError(
@@ -284,10 +284,12 @@ def open_run(
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
     folder = matches[0]
     if not folder.complete:
-        raise ConfigError(f"the run {folder.path.name} is not done; the same command goes on")
+        raise ConfigError(
+            f"the run {folder.path.name} is not finished; run the same command again to continue"
+        )
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} does not say of which recipe it is; run it again")
+        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
     return _open(folder, home, again=again)
 
 
@@ -296,7 +298,7 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
     for folder in store:
         if folder.config.get("recipe") == name and folder.complete:
             return _open(folder, name, again=again)
-    raise ConfigError(f"{name} has not run yet; 'inweights sweep FILE.toml' runs a study")
+    raise ConfigError(f"{name} has not been run yet; run a study with 'inweights sweep FILE.toml'")
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:

@@ -91,7 +91,7 @@ def test_seeds_can_be_chosen(tmp_path) -> None:
     for wrong, match in (((), "at least one"), ((1, 1), "twice"), ((-1,), "from 0"), (0, "least")):
         with pytest.raises(ConfigError, match=match):
             execute(DEMO, "smoke", seeds=wrong, store=RunStore(tmp_path))
-    with pytest.raises(ConfigError, match=r"counts down; write 7\.\.9"):
+    with pytest.raises(ConfigError, match=r"is a decreasing range; write 7\.\.9"):
         parse_seeds("9..7")
     with pytest.raises(ConfigError, match="at most"):
         execute(DEMO, "smoke", seeds=10**18, store=RunStore(tmp_path))

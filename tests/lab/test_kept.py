@@ -87,7 +87,7 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
     content = bytearray(first.read_bytes())
     content[len(content) // 2] ^= 1
     first.write_bytes(bytes(content))
-    with pytest.raises(FolderError, match="weights of 1 of 4 runs were not kept, or are damaged"):
+    with pytest.raises(FolderError, match="weights of 1 of 4 runs were not stored, or are damaged"):
         study.models()
     study.run(keep_models=True, **QUIET)
     assert trained == [4, 1]

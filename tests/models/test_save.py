@@ -107,8 +107,8 @@ def refusals(folder: Path) -> dict[str, tuple[Path, str]]:
     pickled.write_bytes(b"\x80\x04\x95\x11\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94")
     return {
         "foreign": (foreign, "holds no model of inweights"),
-        "text": (text, "is no safetensors file, or is damaged"),
-        "pickled": (pickled, "is no safetensors file, or is damaged"),
+        "text": (text, "is not a safetensors file, or is damaged"),
+        "pickled": (pickled, "is not a safetensors file, or is damaged"),
         "missing": (folder / "missing.safetensors", "cannot read the model"),
         "folder": (folder, "cannot read the model"),
     }

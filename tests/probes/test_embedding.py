@@ -133,7 +133,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.pt", "", "is a program and is not run"),
+        ("a.pt", "", "could run code and is not loaded"),
         ("a.npy", "no array", "cannot read"),
         ("a.safetensors", "nothing", "no safetensors file"),
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "promises 3 rows in its first line and has 2"),

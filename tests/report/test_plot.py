@@ -59,7 +59,7 @@ def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
     ],
 )
 def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, str]) -> None:
-    with pytest.raises(DataError, match="'role' holds strings; with numbers there are: step"):
+    with pytest.raises(DataError, match="'role' holds strings; numeric columns: step"):
         plot(
             kind,
             TABLE.select("replica", role=pl.lit("a"), step="step", accuracy="accuracy"),

@@ -74,7 +74,7 @@ def test_inverse_and_symmetric_relations(tmp_path: Path) -> None:
 
 def test_a_stage_is_a_number(tmp_path: Path) -> None:
     path = write(tmp_path / "f.csv", "subject,relation,object,stage", "a,r,x,early")
-    with pytest.raises(DataError, match="line 2: the stage is a whole number, not 'early'"):
+    with pytest.raises(DataError, match="line 2: the stage must be a whole number, got 'early'"):
         read_knowledge(path)
 
 

@@ -122,7 +122,7 @@ def test_models_learn_it_and_probes_see_it(config) -> None:
         ("e.csv", 'u,v\na,"b\nc,d\n', r"e\.csv, line 2: expected two labels .*unexpected end"),
         ("e.csv", 'u,v\na,"b\nc"\nd\n', r"e\.csv, line 4: expected two labels .*not 'd'"),
         ("e.csv", 'u,v\n"a"b,c\n', r"e\.csv, line 2: expected two labels"),
-        ("e.csv", "u,v\n", "has no edge; a line is 'u=v', or 'u,v' in a .csv"),
+        ("e.csv", "u,v\n", "has no edges; expected lines 'u=v', or 'u,v' in a .csv"),
         ("e.graphml", "<graphml><edge source='a'/></graphml>", "is not a GraphML file|no edge"),
     ],
 )

@@ -163,9 +163,9 @@ def augment(
     words = (wording or Wording()).over(knowledge)
     _validate(knowledge, words, wordings, hops, most, hold_out, budget)
     if replay is not None and "replay" not in chosen:
-        raise ConfigError("a file to replay is given, but not the strategy 'replay'; add it")
+        raise ConfigError("a replay file needs the strategy 'replay'; add it")
     if rewrite is not None and "paraphrases" not in chosen:
-        raise ConfigError("a model says texts again for the strategy 'paraphrases'; add it")
+        raise ConfigError("a paraphraser needs the strategy 'paraphrases'; add it")
     tell = watch or (lambda *_: None)
     tell(0, 3, "statements")
     telling = Telling(
@@ -228,15 +228,15 @@ def _validate(
     there = max(len(words.templates(r)) for r in facts.relations)
     if not 1 <= wordings <= there:
         raise ConfigError(
-            f"wordings is from 1 to {there}, which is how many there are, not {wordings}; give "
+            f"wordings must be from 1 to {there}, the number of wordings, got {wordings}; add "
             "more with --wording"
         )
     if not 2 <= hops <= 6:
-        raise ConfigError(f"hops must be from 2 to 6 facts of a chain, got {hops}")
+        raise ConfigError(f"hops must be from 2 to 6, got {hops}")
     if most < 1 or budget < 0:
-        raise ConfigError(f"most is at least 1, budget at least 0, not {most} and {budget}")
+        raise ConfigError(f"most must be at least 1 and budget at least 0, got {most} and {budget}")
     if not 0 <= hold_out <= 1:
-        raise ConfigError(f"hold_out must be a share of the bridges from 0 to 1, got {hold_out:g}")
+        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {hold_out:g}")
 
 
 def _marked(
@@ -283,7 +283,7 @@ def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) 
             starts = set(named(row.prompt))
             if len(starts) == 1 and (starts.pop(), answer) in untold:
                 raise DataError(
-                    f"'{_text(row)}' ({row.role}) gives away the answer to a held-out question and "
+                    f"'{_text(row)}' ({row.role}) states the answer to a held-out question and "
                     "is not marked; if the words of a relation name an entity, give others with "
                     "--wording"
                 )
@@ -334,7 +334,7 @@ def _fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: i
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(
-            f"the facts alone, told once, take {goal - left:,}, more than the budget of {goal:,}"
+            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,}"
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))

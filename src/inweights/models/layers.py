@@ -106,7 +106,9 @@ class Embedding(Layer):
         # Checked where it costs nothing: a replica's table is followed by the next one's.
         checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
         if checked and not _within(ids, tokens):
-            raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
+            raise DataError(
+                f"an id is outside 0 to {tokens - 1}: a token or position is out of range"
+            )
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)

@@ -203,8 +203,8 @@ class RunFolder:
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
-                f"{self.work} was removed or changed while the run was at work, and nothing was "
-                "published; start it again"
+                f"{self.work} was removed or changed during the run, and nothing was published; "
+                "start it again"
             )
 
     def discard(self) -> None:
@@ -284,7 +284,7 @@ def _verify(path: Path) -> None:
         if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
         if hash_of(path / name) != expected:
-            raise FolderError(f"{path} was edited: {name} is not what was written; {again}")
+            raise FolderError(f"{path} was edited: {name} differs from what was written; {again}")
 
 
 def _files(path: Path) -> list[str]:
@@ -305,8 +305,8 @@ def _files(path: Path) -> list[str]:
 def _refuse_link(place: Path) -> None:
     if place.is_symlink():
         raise FolderError(
-            f"{place} is a link, and in runs links are not followed; put what it points to in its "
-            "place, or keep all runs there and name that folder with --runs"
+            f"{place} is a link, and links among runs are not followed; replace it by its "
+            "target, or give that folder with --runs"
         )
 
 

@@ -64,7 +64,7 @@ def parse_bytes(text: str) -> int:
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper())
     size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not size:
-        raise ConfigError(f"a size of memory is written 8GB or 500MB, not '{text}'")
+        raise ConfigError(f"a memory size must have the form 8GB or 500MB, got '{text}'")
     return size
 
 
@@ -153,7 +153,7 @@ def check_memory(
     limit = memory_limit()
     if needed > limit:
         raise error(
-            f"{what} takes about {written(needed)} of memory, and the limit is {written(limit)}; "
+            f"{what} takes about {written(needed)} of memory, but the limit is {written(limit)}; "
             f"{hint + ', or ' if hint else ''}allow more with --max-memory"
         )
 
@@ -193,8 +193,8 @@ def check_file(
         raise error(f"cannot read {path}: it is {kind}; expected a file")
     if not found.st_size and _has_something(path):
         raise error(
-            f"cannot read {path}: it is of the system, has no size and may have no end; "
-            "copy what you need into a file"
+            f"cannot read {path}: it is a system file without a size; copy its content to an "
+            "ordinary file"
         )
     check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
 

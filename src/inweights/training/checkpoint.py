@@ -143,8 +143,8 @@ class StateFile(Generic[S]):
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise WriteError(
-                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
-                "before it is kept"
+                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the "
+                "previous one is unchanged"
             ) from error
         if self.saved:
             self.saved()
@@ -166,7 +166,7 @@ class StateFile(Generic[S]):
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
-                raise DamagedError(self.path, "its content is not what was written")
+                raise DamagedError(self.path, "its content was changed")
             named = {name: tensors.pop(name) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(self.path, str(error)) from None

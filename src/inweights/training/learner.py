@@ -94,8 +94,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         if every and not model.tied:
             raise ConfigError(
-                "a descent keeps the targets of its last step only, so that an untied model is "
-                "looked at in its end alone; leave 'every' out, or descend for fewer steps"
+                "only the targets of the last step are stored, so an untied model can be "
+                "measured at its end only; leave out 'every', or use fewer steps"
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)

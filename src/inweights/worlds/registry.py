@@ -109,7 +109,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         return cast(WorldConfig, config).build(seed)
     if Path(name).is_dir():
         if overrides:
-            raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
+            raise DataError(f"{name} is a stored world, whose settings cannot be changed")
         return load_world(name)
     if is_source(str(name)):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)

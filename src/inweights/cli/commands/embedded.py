@@ -36,7 +36,7 @@ def refuse_training(**given: Any) -> None:
     for name, value in given.items():
         if value:
             raise ConfigError(
-                f"--{name} is about training, and --embedding and --model train nothing; leave "
+                f"--{name} has no effect with --embedding or --model, which train nothing; leave "
                 "it out"
             )
 
@@ -64,11 +64,13 @@ def show(
     from inweights.report.living.atlas import page
 
     if embedding is not None and model is not None:
-        raise ConfigError("give --embedding or --model, one of them")
+        raise ConfigError("give either --embedding or --model")
     if embedding is not None and prompt is not None:
-        raise ConfigError("--prompt is what a --model reads; an embedding is asked nothing")
+        raise ConfigError("--prompt requires --model; it has no effect on an --embedding")
     if model is not None and (names or tensor):
-        raise ConfigError("--names and --tensor say how to read an --embedding, not a --model")
+        raise ConfigError(
+            "--names and --tensor require --embedding; they have no effect on a --model"
+        )
     worlds = {name: graph.build() for name, graph in graphs.items()}
     label = model if embedding is None else embedding.stem
     assert label is not None

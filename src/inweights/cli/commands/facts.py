@@ -293,13 +293,13 @@ def augment(
     from inweights.worlds import Wording, read_knowledge
 
     if want and "auto" not in strategy:
-        raise ConfigError("--want goes with --strategy auto, which is not given")
+        raise ConfigError("--want requires --strategy auto")
     if paraphraser and not {"paraphrases", "auto"} & {*strategy}:
-        raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
+        raise ConfigError("--paraphraser requires --strategy paraphrases")
     if chat and not paraphraser:
-        raise ConfigError("--chat goes with --paraphraser, which is not given")
+        raise ConfigError("--chat requires --paraphraser")
     if failing_first and not {"derive", "steps", "auto"} & {*strategy}:
-        raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
+        raise ConfigError("--failing-first requires --strategy derive or steps")
     load_plugins(plugin)
     knowledge = read_knowledge(facts, query=query, download=download)
     first: list[tuple[int, int]] = []

@@ -100,12 +100,12 @@ def atlas(
     load_plugins(plugin)
     asked = {"names": names, "tensor": tensor, "prompt": prompt, "out": out}
     if held_out is not None and paths is None:
-        raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
+        raise ConfigError("--held-out requires --paths, the file of training paths")
     found: dict[str, Graph] = {}
     for given in graphs if paths is None else ():
         name, graph = _graph(given)
         if name in found:
-            raise ConfigError(f"two graphs are called '{name}'; rename a file")
+            raise ConfigError(f"two graphs have the name '{name}'; rename a file")
         found[name] = graph
     if not found and paths is None:
         raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
@@ -128,7 +128,7 @@ def atlas(
             json=json,
         )
     if needless := [name for name, value in asked.items() if value is not None]:
-        raise ConfigError(f"--{needless[0]} goes with --embedding or --model, and neither is given")
+        raise ConfigError(f"--{needless[0]} requires --embedding or --model")
     words = ["atlas", *graphs, "--scale", scale]
     if paths is None:
         recipe, changes = "beyond/real-graphs", _settings(found)
@@ -230,7 +230,7 @@ def _path_star(
     from inweights.worlds import read_path_star
 
     if len(edges) > 1:
-        raise ConfigError(f"--paths takes the edges of one file, not of {len(edges)}")
+        raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
     own = read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
     own.build()  # which says what is wrong before anything is trained
     settings: Settings = RECIPE.resolve(scale)[0]

@@ -160,8 +160,8 @@ def evaluate(
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch scores epochs by candidates, against the model that the training began "
-                f"from, as that was told; leave out {' and '.join(given)}"
+                "--watch scores epochs by candidates, against the original model, in the format "
+                f"of the training; leave out {' and '.join(given)}"
             )
         load_plugins(plugin)
         with console.progress() as progress:

@@ -145,7 +145,7 @@ def export(
     from inweights.lab.grammar.plugins import load_plugins
 
     if not (pdf or latex or csv):
-        raise ConfigError("say what to write: --pdf, --latex, --csv, or several of them")
+        raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
     load_plugins(plugin)
     outcome = laboratory.open_run(run, scale, runs=runs)
     from inweights.report.pages.export import write_export

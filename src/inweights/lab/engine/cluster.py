@@ -86,7 +86,7 @@ class _Connection:
         except Exception as error:  # Ray raises bare ones, too
             why = str(error).partition("\n")[0]
             raise RunError(
-                f"no Ray cluster answers at '{self.address or 'this machine'}': {why}"
+                f"no Ray cluster responds at '{self.address or 'this machine'}': {why}"
             ) from error
 
     def __exit__(self, *_: object) -> None:
@@ -188,7 +188,9 @@ def _import() -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError("work on a cluster needs Ray: pip install 'inweights[cluster]'") from None
+        raise ConfigError(
+            "running on a cluster requires Ray: pip install 'inweights[cluster]'"
+        ) from None
     return ray
 
 

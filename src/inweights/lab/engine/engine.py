@@ -76,7 +76,7 @@ class Outcome:
             where: Values of labels, and ``seed``; all models if left out.
 
         Raises:
-            FolderError: The weights were not kept, or are damaged.
+            FolderError: The weights were not stored, or are damaged.
             ConfigError: No trial has such a label.
         """
         from inweights.lab.engine.kept import kept_models
@@ -220,7 +220,7 @@ def _check_writable(*places: str | Path) -> None:
             Path(place).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                f"runs cannot be kept in {place}: {error.strerror}; name another folder"
+                f"runs cannot be stored in {place}: {error.strerror}; name another folder"
             ) from None
 
 
@@ -235,8 +235,8 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
         if not changes:
             raise
         raise ConfigError(
-            f"{recipe.name} cannot work with {', '.join(changes)}: "
-            f"{type(error).__name__}: {str(error) or 'no more is known'}"
+            f"{recipe.name} cannot run with {', '.join(changes)}: {type(error).__name__}: "
+            f"{str(error) or 'no details'}"
         ) from error
 
 

@@ -95,12 +95,15 @@ def choose_executor(
     from inweights.lab.engine.serialization import check_sendable, sendable
 
     if on and on != "ray" and not on.startswith("ray://"):
-        raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
+        raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
         from inweights.lab.engine.ranks import leader
 
         if on:
-            raise ConfigError("torchrun starts the processes of one task; leave out --on")
+            raise ConfigError(
+                "--on cannot be combined with torchrun, which starts the processes of a task; "
+                "leave it out"
+            )
         if (first := leader()) is not None:
             return first
     if on:

@@ -56,7 +56,7 @@ def open_model(store: Store, run: Run) -> Model:
     """Return the kept model of a run.
 
     Raises:
-        FolderError: Its weights were not kept, or are damaged.
+        FolderError: Its weights were not stored, or are damaged.
     """
     from inweights.models.save import decode_model
 
@@ -100,7 +100,7 @@ def kept_models(
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:
         raise FolderError(
-            f"the weights of {lacking} of {len(found)} runs were not kept, or are damaged; run it "
-            "again with --keep-models (in Python, keep_models=True)"
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
+            "it again with --keep-models (in Python, keep_models=True)"
         )
     return found

@@ -371,7 +371,7 @@ def plain(value: Any) -> Any:
         own = [bytecode(value.__code__)] if "<" in name else []
         return [name, *_contents(value), *own, plain(held)]
     if callable(value):
-        raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
+        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):

@@ -146,7 +146,7 @@ class Planned:
 
         Raises:
             FolderError: It is missing or damaged.
-            ConfigError: It names what is neither the library's nor a plugin's.
+            ConfigError: It names what belongs neither to the library nor to a plugin.
         """
         name = part_name(part)
         for line in self._content(name).splitlines():

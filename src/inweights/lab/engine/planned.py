@@ -61,8 +61,8 @@ def write_plan(
     files = open_files(place)
     if files.read(ABOUT) is not None:
         raise ConfigError(
-            f"{place} holds a plan already; name another place with --out, or go on with it: "
-            f"{shlex.join(['inweights', 'work', place])}"
+            f"{place} already contains a plan; choose another place with --out, or continue with "
+            f"it: {shlex.join(['inweights', 'work', place])}"
         )
     stored = Store(store or f"{place}/store").listed()
     work = asked_of(plan, seeds, version)
@@ -122,7 +122,7 @@ def work(
     Effort(device=device, jobs=jobs, threads=threads)  # refuses what cannot be
     if planned.about.version != (here := installed_version()):
         raise ConfigError(
-            f"{planned.place} was planned with inweights {planned.about.version}, and this "
+            f"{planned.place} was planned with inweights {planned.about.version}, but this "
             f"machine has {here}; install that version everywhere"
         )
     job = msgspec.structs.replace(

@@ -63,7 +63,9 @@ class Leader:
             ConfigError: Other processes would not find what the runs name.
         """
         if self.apart:
-            raise RunError("not trained, as an error left the processes of torchrun at two places")
+            raise RunError(
+                "not trained, as the processes of torchrun are out of step after an error"
+            )
         task = LearnTask(tuple(runs), (), ((),) * len(runs))
         job = self._job
         check_sendable([task], job.plugins)

@@ -169,7 +169,7 @@ class Schedule:
             lines.append(f"and {count - _SHOWN} more")
         raise kind(
             f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
-            f"command again tries these alone. {'; '.join(lines)}"
+            f"command tries only these again. {'; '.join(lines)}"
         )
 
     def _again(self, task: Task) -> bool:

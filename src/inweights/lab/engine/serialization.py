@@ -52,8 +52,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
     for task in tasks:
         if not sendable(task, plugins):
             raise ConfigError(
-                f"{task.title}: other machines do not find what a script or a notebook defines; "
-                "put it into a module and name that with --plugin"
+                f"{task.title}: other machines cannot import what a script or a notebook "
+                "defines; move it to a module and give that with --plugin"
             )
 
 
@@ -110,12 +110,12 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
             if _CONFIG in value:
                 kind = _find(value[_CONFIG], plugins)
                 if not (isinstance(kind, type) and issubclass(kind, Config)):
-                    raise ConfigError(f"{value[_CONFIG]} is no config")
+                    raise ConfigError(f"{value[_CONFIG]} is not a config")
                 return decode(kind, value["values"])
             if _FUNCTION in value:
                 function = _find(value[_FUNCTION], plugins)
                 if not isfunction(function):
-                    raise ConfigError(f"{value[_FUNCTION]} is no function")
+                    raise ConfigError(f"{value[_FUNCTION]} is not a function")
                 return function
             return {key: read(one) for key, one in value.items()}
         return [read(one) for one in value] if isinstance(value, list) else value
@@ -168,7 +168,7 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
     module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(
-            f"{name} is neither the library's nor a plugin's; name its module with --plugin"
+            f"{name} belongs neither to the library nor to a plugin; name its module with --plugin"
         )
     try:
         found: Any = importlib.import_module(module)
@@ -178,5 +178,5 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
         raise ConfigError(f"{name} is not there: {error}") from None
     # What a module imported, such as 'subprocess.run', is not its own.
     if str(getattr(found, "__module__", "")).partition(".")[0] not in _homes(plugins):
-        raise ConfigError(f"{name} is neither the library's nor a plugin's")
+        raise ConfigError(f"{name} belongs neither to the library nor to a plugin")
     return found

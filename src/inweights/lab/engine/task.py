@@ -89,7 +89,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
     try:
         if job.version != (here := installed_version()):
             raise ConfigError(
-                f"this machine has inweights {here}, and the work was sent by {job.version}; "
+                f"this machine has inweights {here}, but the task was sent by {job.version}; "
                 "install that version everywhere"
             )
         load_plugins(job.plugins)
@@ -237,7 +237,7 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
         if all(values.isfinite().all() for values in model.parameters()):
             raise
         raise RunError(
-            f"runs diverged, and '{measure.name}' cannot look at weights that are not numbers "
+            f"runs diverged, and '{measure.name}' cannot measure weights that are not finite "
             f"({error}); lower the rate"
         ) from error
     return table

@@ -214,7 +214,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         if dots:
             low, high = int(first), int(last)
             if high < low:
-                raise ConfigError(f"'{text}' counts down; write {last}..{first}")
+                raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
             if high - low >= MAX_SEEDS:
                 raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
             return tuple(range(low, high + 1))
@@ -225,7 +225,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"seeds are a number (8), a range (900..907) or a list (7,8,9), not '{text}'"
+            f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
         ) from None
 
 
@@ -243,11 +243,11 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
         range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
     )
     if not chosen:
-        raise ConfigError(f"a run needs at least one seed, not {seeds}")
+        raise ConfigError(f"a run needs at least one seed, got {seeds}")
     if len(chosen) > MAX_SEEDS:
-        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, not {seeds}")
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got {seeds}")
     if len(set(chosen)) != len(chosen):
-        raise ConfigError("a seed is given twice; each replicate needs its own")
+        raise ConfigError("a seed is given twice; seeds must be different")
     if min(chosen) < 0 or max(chosen) >= 2**63:
         raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
     return tuple(chosen)

@@ -31,7 +31,7 @@ class Target(Config):
         if self.least is None and self.most is None:
             raise ConfigError("a target needs a least or a most value")
         if self.least is not None and self.most is not None and self.least > self.most:
-            raise ConfigError(f"a target from {self.least:g} to {self.most:g} holds no number")
+            raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
 
     @property
     def text(self) -> str:
@@ -103,7 +103,9 @@ class Score(Config):
                 narrowed, so that nothing would be left.
         """
         if self.minus or other.minus:
-            raise ConfigError("a difference of differences is not judged; derive a column for it")
+            raise ConfigError(
+                "a difference of differences cannot be judged; derive a column for it"
+            )
         if (self.table, self.column) != (other.table, other.column):
             raise ConfigError(
                 f"{self.table}.{self.column} minus {other.table}.{other.column}: a difference is "

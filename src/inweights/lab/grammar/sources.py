@@ -60,8 +60,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     now = sources_of(value)
     if changed := differing(planned, now):
         raise ConfigError(
-            f"{', '.join(changed)} is not what it was when this work was planned; nothing was "
-            "stored of it, run the same command again"
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored, run "
+            "the same command again"
         )
 
 
@@ -159,8 +159,8 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
     if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__name__"):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
-        f"{what}, a {type(value).__name__}, whose content cannot be told: a change of it would not "
-        "be noticed. Give it as an option, or put both into a module"
+        f"{what}, a {type(value).__name__}, whose content cannot be identified, so that changes "
+        "would not be noticed. Pass it as an option, or move both into a module"
     )
 
 

@@ -38,9 +38,11 @@ def read_board(file: str | Path, scale: str) -> dict[str, ClaimResult]:
     try:
         board = msgspec.json.decode(read_bytes(path), type=_Board)
     except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
-        raise DataError(f"{path} is no board as 'verify --json' prints it: {error}") from None
+        raise DataError(
+            f"{path} is not a results table written by 'verify --json': {error}"
+        ) from None
     if board.scale != scale:
-        raise DataError(f"{path} is a board of the scale '{board.scale}', not '{scale}'")
+        raise DataError(f"{path} is a results table of the scale '{board.scale}', not '{scale}'")
     return {claim.id: claim for claim in board.claims}
 
 

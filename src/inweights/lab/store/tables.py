@@ -82,7 +82,7 @@ class Store:
         if content is None:
             raise FolderError(
                 f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
-                "the same command again makes it"
+                "run the same command again to compute it"
             )
         return pl.read_parquet(BytesIO(content))
 

@@ -58,7 +58,9 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
     if "claims" not in folder.config:
         return recipe
     if not folder.claims:
-        raise ConfigError(f"{folder.path} is a part of a recipe, and does not say of which claims")
+        raise ConfigError(
+            f"{folder.path} has a part of a recipe's claims, but does not state which"
+        )
     return narrowed(recipe, folder.claims)
 
 

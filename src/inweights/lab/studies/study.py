@@ -206,7 +206,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
         found: Any = learners[kind]
     elif kind is None:
         example = "two-hop" if part == "world" else "gpt"
-        raise ConfigError(f'the {part} has no kind; write kind = "{example}" into its table')
+        raise ConfigError(f'the {part} has no kind; add kind = "{example}" to its table')
     else:
         found = world_kind(str(kind)) if part == "world" else model_kind(str(kind))
     try:

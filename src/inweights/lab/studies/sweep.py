@@ -90,7 +90,9 @@ class Study:
 
             measures = [accuracy]
         if not measures:
-            raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
+            raise ConfigError(
+                "a sweep needs at least one measure; give a probe, such as probes.accuracy"
+            )
         return Plan(trials=self.trials, measures=measures)
 
     @property

@@ -118,7 +118,7 @@ def predict_by_training(
     """
     check_size("replicas", replicas)
     if not len(world.facts):
-        raise DataError("there are no facts, so that nothing can be trained")
+        raise DataError("there are no facts to train on")
     for kind, part in (("fact", world.facts), ("query", world.queries)):
         if len(part.answers) != len(part):
             raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
@@ -194,7 +194,7 @@ def _trained(
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
-        f"a replica diverges at 1/{2**HALVED} of the rate, too; give a curriculum of a lower rate"
+        f"a replica diverges at 1/{2**HALVED} of the rate too; give a curriculum with a lower rate"
     )
 
 

@@ -66,7 +66,9 @@ def ask_with_thought(
     """
     chained = [q for q in questions if q.steps]
     if not chained:
-        raise DataError("no question has steps; a chain of thought needs the prompts of both hops")
+        raise DataError(
+            "no question has steps; a chain of thought requires the prompts of both hops"
+        )
     firsts = [q.steps[0] for q in chained]
     tell = (lambda d, n: progress(d, n, "thinking")) if progress else None
     bridges = list(dict.fromkeys(q.bridge for q in chained))
@@ -120,7 +122,7 @@ def _table(
     what: str,
 ) -> pl.DataFrame:
     if not questions:
-        raise DataError("there are no questions to ask")
+        raise DataError("there are no questions to evaluate")
     tell = (lambda d, n: progress(d, n, what)) if progress else None
     candidates = [[f" {name}" for name in q.candidates] for q in questions]
     rows = []

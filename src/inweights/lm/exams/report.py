@@ -61,7 +61,7 @@ def evaluation(
         ['answers', 'general', 'summary']
     """
     if not questions:
-        raise DataError("there are no questions to ask")
+        raise DataError("there are no questions to evaluate")
     after = _all_of(lm, questions, progress)
     tables: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
     table = summary(after)

@@ -78,7 +78,7 @@ def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -
             f"expected one such as '{NAMED}', got '{prompt}'"
         )
     if not names:
-        raise DataError("there is no name to ask for")
+        raise DataError("no name was given")
     texts = [prompt.replace("{name}", name) for name in names]
     states = hidden_states(lm, texts)  # [N, L + 1, D]
     return Embedding(tuple(names), states.swapaxes(0, 1), lm.name)
@@ -105,10 +105,10 @@ def resemblance_by_layer(
         DataError: The lists differ in length, or all pairs are the same.
     """
     if len(one) != len(other):
-        raise DataError(f"texts come in pairs, not {len(one)} and {len(other)}")
+        raise DataError(f"texts must come in pairs, got {len(one)} and {len(other)}")
     different = np.array([[a != b for b in other] for a in other])
     if not different.any():
-        raise DataError("all pairs have the same second text; expected at least two")
+        raise DataError("all pairs have the same second text; expected at least two different ones")
     first, second = hidden_states(lm, one), hidden_states(lm, other)
     rows = []
     for layer in range(first.shape[1]):

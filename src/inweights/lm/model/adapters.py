@@ -45,7 +45,7 @@ def adapted(
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError:
-        raise ConfigError("lora needs peft: pip install peft; or take the method 'full'") from None
+        raise ConfigError("lora requires peft: pip install peft; or use method 'full'") from None
     # It draws its own start from the global stream, which is left as it was.
     with torch.random.fork_rng(devices=[]), _quiet():
         wrapped = get_peft_model(
@@ -84,12 +84,12 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
     """Let a model answer with adapters that were kept; it has its own modules again after.
 
     Raises:
-        DataError: The folder holds no adapters, or damaged ones.
+        DataError: The folder contains no adapters, or damaged ones.
     """
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle
-        raise DataError(f"{folder} holds no adapters; expected adapter_model.safetensors")
+        raise DataError(f"{folder} contains no adapters; expected adapter_model.safetensors")
     try:
         with _quiet():
             wrapped = PeftModel.from_pretrained(model, folder)

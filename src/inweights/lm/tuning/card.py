@@ -146,4 +146,4 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise DataError(f"cannot write {card}: {reason(error)}; it is as it was") from None
+        raise DataError(f"cannot write {card}: {reason(error)}; the card is unchanged") from None

@@ -106,7 +106,7 @@ def random_vectors(draws: int, like: Float[Floats, "*R N D"], seed: int) -> Floa
         DataError: There are no draws.
     """
     if draws < 1:
-        raise DataError(f"a null distribution has at least one draw, not {draws}")
+        raise DataError(f"draws must be at least 1, got {draws}")
     return Streams(seed).numpy(EVALUATION, "null").normal(size=(draws, *like.shape[-2:]))
 
 

@@ -55,8 +55,8 @@ def read_embedding(
     kind = file.suffix.lower()
     if kind in _PICKLES:
         raise DataError(
-            f"{file} is a pickle, which is a program and is not run, or binary; save the matrix as "
-            ".npy or .safetensors, or as word2vec text"
+            f"{file} is a pickle, which could run code and is not loaded, or binary; save the "
+            "matrix as .npy or .safetensors, or as word2vec text"
         )
     if kind == ".npy":
         matrix, found = _numpy(file), None
@@ -64,14 +64,14 @@ def read_embedding(
         matrix, found = _safetensors(file, tensor)
     else:
         if names is not None:
-            raise DataError(f"{file} has a name in each line; leave the file of names out")
+            raise DataError(f"{file} already has a name in each line; leave out the file of names")
         return _text(file, only)
     if names is not None:
         found = tuple(line.strip() for line in _lines(Path(names)))
     if found is None:
         raise DataError(
-            f"{file} does not say which row is whose; give a text file with a name for each of "
-            f"its {matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, a line each "
+            f"{file} does not name its rows; give a text file with a name for each of its "
+            f"{matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, one per line "
             "(--names)"
         )
     return Embedding(found, matrix, str(file))
@@ -102,7 +102,7 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
             matrix = opened.get_tensor(tensor or known[0]).double().numpy()
             written = (opened.metadata() or {}).get("names")
     except SafetensorError as error:
-        raise DataError(f"{file} is no safetensors file, or is damaged: {error}") from None
+        raise DataError(f"{file} is not a safetensors file, or is damaged: {error}") from None
     if written is None:
         return matrix, None
     try:
@@ -110,13 +110,13 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
     except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{file}: its metadata 'names' should be a JSON list of texts")
+        raise DataError(f"{file}: its metadata 'names' must be a JSON list of strings")
     return matrix, tuple(names)
 
 
 def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
     if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
-        raise DataError(f"{source} holds {matrix.dtype}, not real numbers")
+        raise DataError(f"{source} holds {matrix.dtype}; expected real numbers")
     return matrix
 
 
@@ -126,10 +126,10 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     counted = len(first) == 2 and all(part.isdecimal() for part in first)
     body = lines[1:] if counted else lines
     if not body:
-        raise DataError(f"{file} has no row; a line is 'name x1 x2 …'")
+        raise DataError(f"{file} has no rows; expected lines 'name x1 x2 …'")
     width = int(first[1]) if counted else _trailing(body[0].split())
     if counted and int(first[0]) != len(body):
-        raise DataError(f"{file} promises {first[0]} rows in its first line and has {len(body)}")
+        raise DataError(f"{file} states {first[0]} rows in its first line but has {len(body)}")
     names, rows = [], []
     for number, line in enumerate(body, 2 if counted else 1):
         name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]
@@ -148,7 +148,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         names.append(name)
     if not rows:
         raise DataError(
-            f"none of the {len(body):,} names in {file} is asked for; its first is "
+            f"none of the {len(body):,} names in {file} is a node; its first name is "
             f"'{body[0].rsplit(maxsplit=width)[0]}'"
         )
     return Embedding(tuple(names), np.array(rows), str(file))

@@ -213,9 +213,13 @@ def write_page(text: str, file: Path) -> None:
         DataError: It cannot be written (no such right, a full disk), or what is there is no page.
     """
     if file.exists() and not file.is_file():
-        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
+        raise DataError(
+            f"the page {file} cannot be written: the path is not a file; choose another name"
+        )
     if not _is_page(file):
-        raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
+        raise DataError(
+            f"refusing to overwrite {file}: it was not written by inweights; choose another name"
+        )
     partial = file.with_name(f"{file.name}.partial")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ def as_polars(table: Any) -> pl.DataFrame:
         names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
         if names is None:
             raise DataError(
-                "a table is drawn: a frame of polars or pandas, or a dictionary of columns; not "
+                "expected a polars or pandas data frame or a dictionary of columns, got "
                 f"{type(table).__name__}"
             )
         table = pl.DataFrame(
@@ -138,13 +138,13 @@ def require(
             ]
             raise DataError(
                 f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
-                f"{str(table[column].dtype).lower()}s; with numbers there are: "
+                f"{str(table[column].dtype).lower()}s; numeric columns: "
                 f"{', '.join(fitting) or 'none'}"
             )
     if table.is_empty():
         raise DataError(
-            f"the drawing '{drawing}' was given a table without rows; expected at least one. "
-            "Check the measure that makes it, or leave the figure out"
+            f"the drawing '{drawing}' got a table without rows. Check the measure that writes "
+            "it, or remove the figure"
         )
 
 

@@ -116,7 +116,7 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         return draw(figure, named)  # type: ignore[arg-type]
     find(figure)  # type: ignore[arg-type]
     if kind != "lines":
-        raise ConfigError(f"'{kind}' lays out a figure of its own; only 'lines' draws into axes")
+        raise ConfigError(f"'{kind}' creates its own figure; only 'lines' draws into axes")
     figure.options = {**options, "axes": axes}
     return _drawn(lines.into, figure, named)
 

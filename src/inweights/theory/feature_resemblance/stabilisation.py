@@ -179,7 +179,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
-            f"the propositions are of one tied model; this run has {run.frames.shape[1]} replicas"
-            + ("" if run.targets is None else " of an untied one")
+            f"the propositions are about one tied model; this run has {run.frames.shape[1]} "
+            "replicas" + ("" if run.targets is None else " of an untied one")
         )
     return eigenspaces(operator(a))

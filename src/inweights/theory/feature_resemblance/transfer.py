@@ -30,5 +30,5 @@ def transfer_margin(members: int, told: int) -> float:
         (1.0, 0.3333)
     """
     if not 1 <= told < members:
-        raise ConfigError(f"told must be from 1 to below members = {members}, got {told}")
+        raise ConfigError(f"told must be at least 1 and below members = {members}, got {told}")
     return min(1.0, math.sqrt(told / (members - told)))

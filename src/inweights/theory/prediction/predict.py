@@ -138,8 +138,8 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals are proved for program (2); this forecast is of the soft program "
-                "(no decay, and facts that do not exclude each other, give the other one)"
+                "intervals are proved for program (2); this prediction is by the soft program "
+                "(program (2) needs no decay and facts that do not exclude each other)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []
@@ -217,10 +217,12 @@ def predict(
         ['c1', 'c2', 'c3']
     """
     if not 0 <= tie < 1:
-        raise ConfigError(f"tie must be from 0 to below 1 (the margin of the facts), got {tie}")
+        raise ConfigError(
+            f"tie must be at least 0 and below 1 (the margin of the facts), got {tie}"
+        )
     check_seconds(seconds)
     if not len(world.facts):
-        raise DataError("there are no facts, so that nothing follows")
+        raise DataError("there are no facts to predict from")
     now = time.perf_counter()
     late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)

@@ -302,10 +302,10 @@ def check_limits(
         ConfigError: Says what.
     """
     if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap must be from 1e-7 to below 1, got {gap}")
+        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
     if iterations < 1:
         raise ConfigError(f"iterations must be at least 1, got {iterations}")
     if seconds is not None and not seconds >= 0:
         raise ConfigError(f"seconds must be at least 0, got {seconds}")
     if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")
+        raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")

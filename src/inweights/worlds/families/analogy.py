@@ -67,8 +67,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         check_counts("analogy", self, n=2, similarity_relations=1, attribution_relations=1)
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
-                f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label that "
-                "no tuple has is never trained"
+                f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label "
+                "without a tuple would never be trained"
             )
 
     @property

@@ -35,9 +35,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
-            raise ConfigError(
-                f"hops: there must be at least 2 chains of 2 hops, got {self.n} of {self.hops}"
-            )
+            raise ConfigError(f"hops: n and hops must be at least 2, got {self.n} and {self.hops}")
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(f"hops: identity must be a fraction from 0 to 1, got {self.identity}")
 

@@ -49,11 +49,11 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def __post_init__(self) -> None:
         if self.groups < 2:
-            raise ConfigError(f"implication: there must be at least 2 groups, got {self.groups}")
+            raise ConfigError(f"implication: groups must be at least 2, got {self.groups}")
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
-                f"implication: of {self.members} members at least 1 is told and at least 1 is "
-                f"asked, so that told = {self.told} and denied = {self.denied} do not fit"
+                f"implication: of {self.members} members at least 1 is trained and at least 1 is "
+                f"a query, so that told = {self.told} and denied = {self.denied} do not fit"
             )
 
     def build(self, seed: int = 0) -> World:

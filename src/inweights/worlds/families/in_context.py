@@ -110,8 +110,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
                 break
         else:
             raise ConfigError(
-                f"in-context-star: with {self.labels} labels there are not {wanted} different "
-                "graphs to be found; give more labels, or ask for fewer"
+                f"in-context-star: with {self.labels} labels {wanted} different graphs were not "
+                "found; give more labels, or use fewer graphs"
             )
         found = found[:wanted]
         order = rng.random((wanted, len(pairs))).argsort(1)

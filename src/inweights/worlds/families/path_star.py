@@ -206,13 +206,12 @@ def check_task(task: _Task, kind: str) -> None:
         )
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
-            f"{kind}: without a pause and without task tokens a leaf would be the prompt of "
-            "an edge and of a path; give pauses or task_tokens"
+            f"{kind}: without a pause and without task tokens a leaf would be the prompt of both "
+            "an edge and a path; give pauses or task_tokens"
         )
     if task.reverse and task.answer == "first":
         raise ConfigError(
-            f"{kind}: a reverse path has no hardest token that could be said alone; leave "
-            "reverse or answer = 'first' out"
+            f"{kind}: answer = 'first' is not defined for reverse paths; leave out one of the two"
         )
 
 

@@ -44,8 +44,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         check_counts("reversal", self, n=2)
         if not 0 <= self.told < self.n:
             raise ConfigError(
-                f"reversal: told must be from 0 to below n = {self.n}, got {self.told}; of {self.n} "
-                "reversals one at least is asked"
+                f"reversal: told must be at least 0 and below n = {self.n}, got {self.told}; of "
+                f"{self.n} reversals at least one must be a query"
             )
 
     def build(self, seed: int = 0) -> World:

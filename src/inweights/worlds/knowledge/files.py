@@ -87,7 +87,7 @@ def read_rows(
     if is_database(name):
         yield from _query(name, *database_rows(name, query))
     elif query:
-        raise ConfigError(f"--query goes with a database, such as sqlite:///facts.db, not {name}")
+        raise ConfigError(f"--query requires a database, such as sqlite:///facts.db, got {name}")
     elif path.is_dir():
         yield from _folder(path, edited=edited)
     elif not path.is_file() and is_hub_name(name):
@@ -101,7 +101,7 @@ def read_rows(
         )
         raise DataError(f"there is no file {path}{hint}")
     elif suffix in _REFUSED:
-        raise DataError(f"{path}: {suffix} is not read; give {_REFUSED[suffix]}")
+        raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
         yield from _table(path)
     elif suffix in FORMATS:
@@ -109,7 +109,7 @@ def read_rows(
     elif is_wikidata(path):
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
-        raise DataError(f"{path} is no dump of Wikidata; unpack other files first")
+        raise DataError(f"{path} is not a dump of Wikidata; unpack other files first")
     else:
         yield from _text(path, edited=edited)
 
@@ -172,7 +172,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
-            raise DataError(f"{path} names the part '{name}', which does not lie in it")
+            raise DataError(f"{path} names the part '{name}', which is not in it")
     return [path / name for name in names]
 
 
@@ -229,7 +229,9 @@ def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
     except RecursionError:
         raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
     if not isinstance(cases, list):
-        raise DataError(f"{path} holds no list; expected the cases of MQuAKE, or objects of facts")
+        raise DataError(
+            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+        )
     for number, record in enumerate(cases, start=1):
         yield from _record(record, number, f"{path}, case {number}", edited=edited)
 
@@ -250,7 +252,7 @@ def _record(record: Any, number: int, where: str, *, edited: bool) -> Iterator[R
     for names in _COLUMNS:
         value = next((lower[name] for name in names if name in lower), None)
         if isinstance(value, Mapping | list | bool):
-            raise DataError(f"{where}: {names[0]} is no name but {json.dumps(value)[:40]}")
+            raise DataError(f"{where}: {names[0]} must be a string, got {json.dumps(value)[:40]}")
         fields.append("" if value is None else str(value))
     stage = next((lower[name] for name in _STAGE if name in lower), None)
     yield _row(fields, "" if stage is None else str(stage), number, where)
@@ -310,7 +312,7 @@ def _row(fields: list[str], stage: str, line: int, where: str) -> Row:
             "subject, relation, object"
         )
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
-        raise DataError(f"{where}: the stage is a whole number, not '{stage}'")
+        raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
     subject, relation, thing = (" ".join(field.split()) for field in fields)
     return Row(line, Fact((subject, relation, thing)), int(stage.strip() or 0))
 

@@ -145,7 +145,7 @@ def read_knowledge(
         for name in triple:
             check_name(name, f"{path}, line {line}")
         if len(first) == MAX_ROWS:
-            raise DataError(f"{path} has more than {MAX_ROWS:,} facts, as many as are read")
+            raise DataError(f"{path} has more than {MAX_ROWS:,} facts, the limit")
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
         if fact.aliases:
@@ -158,7 +158,7 @@ def read_knowledge(
             text = f"line {line} repeats line {first[triple]}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (first[triple], line), text))
     if not first:
-        raise DataError(f"{path} holds no facts; a line is 'subject,relation,object'")
+        raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
     entities = dict.fromkeys(name for s, _, o in first for name in (s, o))
     relations = dict.fromkeys(r for _, r, _ in first)
     number = {name: i for i, name in enumerate(entities)}

@@ -63,7 +63,9 @@ class Triples(Config, tag_field="kind", tag="triples"):
             if kind not in KINDS:
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
         if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"triples: identity must be a fraction from 0 to 1, got {self.identity}")
+            raise ConfigError(
+                f"triples: identity must be a fraction from 0 to 1, got {self.identity}"
+            )
 
     @property
     def contents(self) -> dict[str, str]:

@@ -90,8 +90,8 @@ class Wording(Config):
             for template in templates:
                 if not re.fullmatch(r"[^{}]*\{subject\}[^{}]*\{object\}[.!]?", template):
                     raise ConfigError(
-                        f"wording of '{relation}': '{template}' should hold {{subject}} once and "
-                        "end with {object}, so that the object can be the completion"
+                        f"wording of '{relation}': '{template}' must contain {{subject}} once and "
+                        "end with {object}, since the object is the completion"
                     )
 
     @classmethod

@@ -48,7 +48,7 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     try:
         from rdflib import BNode, Graph, Literal
     except ImportError:
-        raise ConfigError(f"reading {path} needs rdflib: pip install 'inweights[rdf]'") from None
+        raise ConfigError(f"reading {path} requires rdflib: pip install 'inweights[rdf]'") from None
     check_file(path, factor=_MEMORY)
     kind = FORMATS[path.suffix.lower()]
     found: list[tuple[Any, Any, Any]] = []
@@ -68,7 +68,7 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
         raise
     except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
         what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
-        raise DataError(f"{path} is no {_CALLED[kind]}: {what}") from None
+        raise DataError(f"{path} is not {_CALLED[kind]}: {what}") from None
     finally:
         logger.disabled = before
     names: dict[str, str] = {}

@@ -43,7 +43,7 @@ class Analogies(Config):
         if self.condition not in CONDITIONS:
             raise unknown_name("condition", self.condition, CONDITIONS)
         if self.rows == 1 or self.rows < 0:
-            raise ConfigError(f"rows should be 2 or more, or 0 for all, not {self.rows}")
+            raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
 
     @property
     def drawn(self) -> bool:
