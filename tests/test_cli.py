@@ -232,7 +232,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
     made = json.loads(text)
     assert made["facts"] == 90
     assert {row["chains"] for row in made["compositions"]} == {35}
-    assert made["why_no_forecast"] == "not asked for"
+    assert made["why_no_forecast"] == "not requested"
 
 
 def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:

@@ -94,7 +94,7 @@ def test_shortcuts(tmp_path: Path) -> None:
 def test_no_chain_no_forecast(tmp_path: Path) -> None:
     made = audit(facts(tmp_path, "a,r,b", "c,r,d"))
     assert made.forecast is None
-    assert made.why_no_forecast == "no two facts chain"
+    assert made.why_no_forecast == "no two facts form a chain"
     assert made.compositions.height == 0
 
 

@@ -96,7 +96,7 @@ def test_other_frames(kind: str) -> None:
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(DataError, match=r"frame of polars or pandas, .* not list"):
         plot("lines", [1, 2], x="step", y="accuracy")
-    with pytest.raises(DataError, match="tells replicates apart by it, or by 'replica'"):
+    with pytest.raises(DataError, match="identifies replicates by it, or by 'replica'"):
         plot("lines", TABLE.drop("replica"), x="step", y="accuracy")
 
 

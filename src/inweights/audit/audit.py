@@ -123,9 +123,9 @@ def audit(
     leaks, transfers = _leaks(facts, chains), _transfers(facts)
     begin(3)
     relations, overlap = _relations(facts), _name_overlap(facts)
-    prediction, why = None, "not asked for"
+    prediction, why = None, "not requested"
     if forecast and not counts.height:
-        why = "no two facts chain"
+        why = "no two facts form a chain"
     elif forecast:
         begin(4)
         try:

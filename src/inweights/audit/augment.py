@@ -345,7 +345,7 @@ def _fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: i
     once = np.array(kept)
     check_memory(
         f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
-        hint="take a smaller budget",
+        hint="use a smaller budget",
     )  # fmt: skip
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():

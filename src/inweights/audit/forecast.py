@@ -62,13 +62,15 @@ def forecast(
     if len(kept) < len(knowledge):
         why.insert(
             0,
-            f"a program of all {len(knowledge):,} facts does not fit the time; this is that of "
-            f"{len(kept):,}, whole components of them where one fits.",
+            f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
+            f"covers {len(kept):,}, in whole components if one fits.",
         )
     stated = identities_of(part)
     total = spread_chains(part.triples[~stated], 0)[1] if "composition" in config.kinds else 0
     if total > COMPOSITIONS:
-        why.append(f"Of {total:,} chains of two facts {COMPOSITIONS:,} are asked, spread evenly.")
+        why.append(
+            f"Of {total:,} chains of two facts {COMPOSITIONS:,} are evaluated, spread evenly."
+        )
     # The world has identities after all other facts.
     looped = np.unique(part.triples[stated, 0], return_index=True)[1]
     numbers = np.concatenate([kept[~stated], kept[stated][np.sort(looped)]])

@@ -84,10 +84,10 @@ def mend(knowledge: Knowledge) -> Mended:
     kept = first[place.reshape(-1)] == np.arange(len(triples))
     for i in np.flatnonzero(~kept).tolist():
         earlier = int(facts.lines[first[place.reshape(-1)[i]]])
-        text = f"repeats line {earlier}, as the names now are"
+        text = f"repeats line {earlier}, with the corrected names"
         changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", text))
     why = {
-        i: "a name that stands for nothing"
+        i: "a placeholder instead of a name"
         for i in np.flatnonzero(kept).tolist()
         if any(is_nothing(facts.entities[triples[i, k]]) for k in (0, 2))
     }

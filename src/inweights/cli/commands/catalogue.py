@@ -9,7 +9,7 @@ __all__ = ["cite", "describe", "list_recipes"]
 
 @app.command(name="list")
 def list_recipes(part: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
-    """List recipes, a line each.
+    """List recipes, one line each.
 
     Parameters
     ----------
@@ -36,16 +36,16 @@ def describe(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Describe a recipe: what it shows, what it takes, and every setting by scale.
+    """Describe a recipe: what it shows, its cost, and every setting by scale.
 
     Parameters
     ----------
     recipe
-        Its name, or the last part of it.
+        Its name, or the last part of its name.
     part
-        Only the settings below this, such as gpt.model.
+        Only settings within this one, such as gpt.model.
     full
-        List every setting, with all of its meaning.
+        List every setting with its full description.
     """
     from inweights.cli import console
     from inweights.errors import unknown_name
@@ -64,7 +64,7 @@ def describe(
 
 @app.command
 def cite(recipe: str = "", /, *, json: Json = False, plugin: Plugins = ()) -> int:
-    """Print BibTeX of the project, and of the paper that a recipe is from.
+    """Print BibTeX entries of the project and of a recipe's paper.
 
     Parameters
     ----------

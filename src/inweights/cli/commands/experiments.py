@@ -54,7 +54,7 @@ def run(
     Parameters
     ----------
     recipe
-        Its name, as in 'inweights list'; the last part is enough where only one has it.
+        Its name, as in 'inweights list'; the last part is enough if it is unique.
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
     set
@@ -62,9 +62,10 @@ def run(
     config
         A TOML file with settings.
     store
-        Where single runs are kept, if not below that folder; also an address, s3://bucket/folder.
+        Folder or address (s3://bucket/folder) of the tables of single runs; by default in the
+        folder of all runs.
     jobs
-        Processes that train side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     threads
         Threads of each process.
     fresh
@@ -115,7 +116,7 @@ def run(
 def demo(
     *, runs: Runs = None, fresh: Fresh = False, json: Json = False, plugin: Plugins = ()
 ) -> int:
-    """Show in a minute what identity does to two-hop reasoning.
+    """Show the effect of identities on two-hop reasoning, in about a minute.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def world(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
+    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def predict(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Predict what a model will answer that is trained on these facts, before anything is.
+    """Predict what a model trained on these facts will answer, without training it.
 
-    Says of every question that the facts leave open whether its answer follows, ties or fails, and
-    what the model will assert that nobody told it. Facts that exclude each other are weighed, and
-    those that have to be let go are named.
+    For every query that the facts do not state: whether its answer follows, ties or fails, and what
+    the model will assert without a right answer. If facts exclude each other, those that the
+    prediction drops are listed.
 
     Parameters
     ----------
@@ -98,29 +98,30 @@ def predict(
     seed
         Root seed of the world.
     answers
-        several, or one: whether a prompt may have several right answers, or these contradict.
+        several or one: whether a prompt may have several right answers, or they contradict each
+        other.
     decay
-        Weight decay of the training that is forecast; else the limit of long training without.
+        Weight decay of the training; if left out, the limit of long training without decay.
     gap
         Relative gap to certify.
     seconds
-        Time limit of all solutions together; the best so far is then printed as not certified.
+        Time limit for all programs together; solutions not finished are marked as not certified.
     tie
-        Margins of at most this size are ties (the facts have 1).
+        Margins up to this absolute value are ties (facts have margin 1).
     advise
-        Look for identities, told reversals and counter-examples that change what goes wrong.
+        Search for identities, reversals and counter-examples that correct failing queries.
     by
-        theory, or training: then small models are also trained on these facts, for a minute or
-        more, and the share of them that answers each question is printed with its interval.
+        theory or training. With training, small models are also trained on these facts, for a
+        minute or more, and the share of them that answers each query is printed with its interval.
     replicas
-        How many of each model are trained.
+        Number of replicas of each model, for --by training.
     intervals
-        Prove an interval for each margin that holds at every optimum; the forecast has half of
-        --seconds then.
+        Prove an interval for each margin that holds at every optimum; the prediction then gets half
+        of --seconds.
     all
-        Print every query, not only the first of each outcome.
+        Print all queries instead of the first of each outcome.
     page
-        Also write one HTML file that opens offline: what surprises first.
+        Also write the prediction as one HTML file that opens offline.
     """
     from inweights.audit import forecast as forecast_facts
     from inweights.cli import console
@@ -179,7 +180,7 @@ def audit(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Audit facts of your own: what can be composed, what stands in the way, what to add.
+    """Examine a file of facts: what can be composed, what prevents it, what to add.
 
     Parameters
     ----------
@@ -189,13 +190,13 @@ def audit(
         name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
         @people, @chemistry.
     forecast
-        Forecast what follows, from a part where there are more facts than the time allows.
+        Predict which compositions follow; in parts if the time does not allow all facts at once.
     seconds
-        Time limit of the forecast.
+        Time limit of the prediction.
     page
         Also write one HTML file that opens offline.
     fix
-        Also write a mended copy, and a list of what was done to it, into this new folder.
+        Also write a corrected copy and a list of the changes to this new folder.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
@@ -242,7 +243,7 @@ def augment(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Write training data from facts of your own, with held-out questions and a control.
+    """Write training data for a file of facts, with held-out questions and a control.
 
     Parameters
     ----------
@@ -251,39 +252,40 @@ def augment(
     out
         Folder to write.
     strategy
-        What is told besides each fact: derive, steps, paraphrases, qa, passages, reversals,
-        identities or replay; may be repeated. auto takes those that measurements speak for.
+        Texts added to the facts: derive, steps, paraphrases, qa, passages, reversals, identities or
+        replay; may be repeated. auto selects by measured effects.
     want
-        What auto is to have answered: recall, reverse, composition, steps; may be repeated. The
-        first and the third if left out.
+        Kinds of questions for which auto selects: recall, reverse, composition, steps; may be
+        repeated. By default recall and composition.
     wordings
-        In how many wordings a strategy says the same.
+        Number of wordings per text.
     hops
-        Facts of a chain that derive states the end of, at most.
+        Largest number of facts in a derived chain.
     most
-        Chains of each length that are told, at most.
+        Largest number of chains of each length.
     hold_out
-        Share of the bridges whose chains are never told, to measure what is more than memory.
+        Share of the bridges whose chains are left out, to measure generalisation.
     replay
-        A file of text, a line a text, for the strategy replay.
+        A text file with one text per line, for the strategy replay.
     failing_first
-        Where --most bounds them, tell first those chains of two facts that the forecast says fail,
-        the surest failure first.
+        If --most limits the chains, take those first that are predicted to fail, in order of their
+        margin.
     paraphraser
-        A model that says each fact again, for the strategy paraphrases: a folder, a GGUF file,
-        @smollm2, or with --download a hub name. Where the fact did not survive, it is left out.
+        A model that rewrites each fact, for the strategy paraphrases: a folder, a GGUF file,
+        @smollm2, or with --download a hub name. Sentences that do not state the fact are left out.
     chat
-        Ask the paraphraser in its chat template.
+        Use the chat template of the paraphraser.
     budget
-        Tokens of the training set, as --tokenizer counts them, else words; 0: each text once.
+        Size of the training set in tokens of --tokenizer, or in words without one; 0 means each
+        text once.
     curriculum
-        joint, or sa: facts that make entities alike first, the others second.
+        joint, or sa: first facts that make entities similar, then the others.
     wording
         A TOML file with [statements] and [phrases] of relations.
     tokenizer
-        Folder of a model, or of its tokenizer, by which tokens are counted; else words are.
+        Folder of a model or tokenizer that counts tokens; without it words are counted.
     seed
-        Decides what is drawn where there is too much.
+        Seed of random selections.
     """
     from inweights.audit import augment as make
     from inweights.audit import failing_chains, token_counter, write_augmented

@@ -48,48 +48,48 @@ def atlas(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
+    """Show how models store graphs: writes an interactive 3-D page, and a verdict.
 
-    Five architectures learn the edges, and are asked whether their embeddings lie as the graph
-    does. It is the recipe beyond/real-graphs, for other graphs.
+    Trains five architectures on the edges and compares their embeddings with the graph. This is the
+    recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained: the page shows vectors that are there already,
-    and numbers beside those of shuffled names.
+    With --embedding or --model nothing is trained: the page shows existing vectors, and measures
+    compared with those of shuffled names.
 
-    With --paths a Transformer learns edges and paths of a path-star of your own and is asked for
-    paths that it never saw: it is the recipe geometric-memory/fig3, controls included.
+    With --paths a transformer is trained on edges and paths of a path-star and evaluated on
+    held-out paths. This is the recipe geometric-memory/fig3 with its controls.
 
     Parameters
     ----------
     graphs
-        Files of edges (.csv with two columns, .graphml, or lines u=v), or known graphs, such as
+        Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs such as
         karate-club, europe-borders or periodic-table. Up to 250 nodes each.
     scale
         smoke (seconds), cpu (minutes) or paper.
     set
         Change a setting, as in --set steps=1000; may be repeated.
     jobs
-        Processes that train side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     fresh
         Discard an earlier run of the same graphs.
     embedding
         Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
     names
-        Text file with the name of each row of a .npy or .safetensors, a line each.
+        Text file with the name of each row of a .npy or .safetensors file, one per line.
     tensor
-        Which tensor of a .safetensors file.
+        Name of the tensor in a .safetensors file.
     model
-        A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for its
-        hidden states at the nodes' names, layer by layer.
+        A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), whose hidden
+        states at the nodes' names are shown for each layer.
     prompt
-        What the model reads; ends in {name}. "This is {name}" if left out.
+        Prompt of the model, ending in {name}; by default "This is {name}".
     paths
-        File of paths that are trained, a line leaf=root,...,leaf each; edges are their steps, its
-        lines u=v, or those of one graph that is named beside it.
+        File of training paths, one line leaf=root,...,leaf each. Edges are the steps of the paths,
+        lines u=v of the file, or the edges of one given graph.
     held_out
-        File of paths that are asked for; a quarter of --paths, by seed, if left out.
+        File of held-out paths; by default a quarter of --paths, selected by seed.
     out
-        Page of --embedding or --model; atlas.html if left out.
+        Page for --embedding or --model; by default atlas.html.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -157,16 +157,16 @@ def atlas(
 def explore(
     which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: Json = False
 ) -> None:
-    """Write a living picture: a page on which a model learns under your hand, offline.
+    """Write an interactive page that trains a small model in the browser, offline.
 
     Parameters
     ----------
     which
         geometry (draw a graph and train on its edges) or bridge (switch identities on and off).
     out
-        The file; explore-<which>.html if left out.
+        The file; by default explore-<which>.html.
     seed
-        Seed of the start that the page draws.
+        Seed of the initialisation.
     """
     from typing import cast
 

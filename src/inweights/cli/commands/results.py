@@ -21,14 +21,14 @@ def list_runs(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """List the runs on this disk, newest first: what was changed, and when.
+    """List finished runs, newest first, with changed settings and dates.
 
     Parameters
     ----------
     part
         Only runs of recipes whose name contains this.
     full
-        List all of them, and every change in full.
+        List all runs, with every change in full.
     """
     from inweights.cli import console
     from inweights.lab.grammar.plugins import load_plugins
@@ -53,16 +53,16 @@ def show(
     strict: Strict = False,
     plugin: Plugins = (),
 ) -> int:
-    """Show the claims of a finished run, and where its page is.
+    """Show the claims of a finished run, and the path of its page.
 
     Parameters
     ----------
     run
         A recipe, or the first letters of a run's hash.
     scale
-        Which run of a recipe.
+        Scale of the run, if a recipe is given.
     again
-        Judge and draw it again with the claims and figures of this version; nothing is trained.
+        Judge and draw the run again with the claims and figures of this version, without training.
     full
         Show intervals, seeds and deciding cases.
     """
@@ -87,16 +87,16 @@ def compare(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Lay two runs side by side: verdicts, scores, and the settings in which they differ.
+    """Compare two runs: verdicts, scores, and different settings.
 
     Parameters
     ----------
     first
         A recipe, or the first letters of a run's hash.
     second
-        Another one.
+        The other run.
     scale
-        Which run, where a recipe is named.
+        Scale of the runs, if recipes are given.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -122,14 +122,14 @@ def export(
     json: Json = False,
     plugin: Plugins = (),
 ) -> int:
-    """Write what a paper needs of a run: figures as PDF, claims as LaTeX, tables as CSV.
+    """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
     Parameters
     ----------
     run
         A recipe, or the first letters of a run's hash.
     out
-        Folder to write; what is there of the same name is replaced.
+        Folder to write; files of the same name are replaced.
     pdf
         Write the figures as PDF.
     latex
@@ -137,7 +137,7 @@ def export(
     csv
         Write claims and tables as CSV.
     scale
-        Which run of a recipe.
+        Scale of the run, if a recipe is given.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -174,7 +174,7 @@ def verify(
     strict: Strict = False,
     plugin: Plugins = (),
 ) -> int:
-    """Show the board: every recipe with its verdicts so far, or the claims of one.
+    """Show the results table: verdicts of every recipe, or the claims of one.
 
     Parameters
     ----------
@@ -183,15 +183,15 @@ def verify(
     scale
         smoke, cpu or paper.
     settle
-        First run more seeds for claims that are undecided, until they are settled.
+        First add seeds to undecided claims until they are decided.
     minutes
-        Time that this may take.
+        Time limit of --settle.
     store
-        Where single runs are kept, if not below the folder of all runs.
+        Folder or address of the tables of single runs; by default in the folder of all runs.
     jobs
-        Processes that work side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     onto
-        An earlier board (--json): what it says of recipes without a run on this disk is kept.
+        An earlier results table (--json), used for recipes without a run on this disk.
     full
         Show every claim with intervals, seeds and deciding cases.
     markdown

@@ -147,7 +147,7 @@ def solving(gap: float) -> Iterator[SolverProgress]:
         def tell(what: str, _step: int, now: float) -> None:
             nonlocal first
             if not math.isfinite(now):
-                report(0, 1000, f"{what}: looking for a feasible point")
+                report(0, 1000, f"{what}: searching for a feasible point")
                 return
             first = max(first, now)
             share = math.log(max(now, gap) / first) / math.log(gap / first)

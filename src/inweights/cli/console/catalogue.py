@@ -99,7 +99,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     _, sentences = split_ours(recipe.ours)
     if sentences:
-        out.print(line(("\nOurs, not the paper's", "bold")))
+        out.print(line(("\nOur choices, not the paper's", "bold")))
         whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
         for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
@@ -113,7 +113,7 @@ def _scales(recipe: Recipe) -> None:
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
         time = cost_of(recipe.name) if scale == "cpu" else ""
-        time = time or ("seconds" if scale == "smoke" else "run --dry-run says")
+        time = time or ("seconds" if scale == "smoke" else "see run --dry-run")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
         listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
     out.print(listed)
@@ -140,8 +140,8 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
         listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
     out.print(listed)
     if any(one.ours for one in found):
-        paper = "; others are the paper's at the scale 'paper'" * ("paper" in scales)
-        out.print(line((f"* ours, as the paper gives none{paper}", "dim")))
+        paper = "; the others are the paper's at scale 'paper'" * ("paper" in scales)
+        out.print(line((f"* our choice, as the paper states none{paper}", "dim")))
 
 
 Row = tuple[str, str, str, str]

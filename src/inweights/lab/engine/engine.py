@@ -140,7 +140,7 @@ def execute(
 
     def waiting() -> None:
         if effort.progress:
-            effort.progress(0, 1, "waiting for another process that makes this run")
+            effort.progress(0, 1, "waiting for another process with the same run")
 
     with folder.held(waiting):
         if fresh:

@@ -264,7 +264,7 @@ def check_plan(plan: Plan) -> None:
     if lacking:
         raise ConfigError(
             f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
-            "settings is empty, or one names what no trial has"
+            "settings is empty, or a measure names a trial that does not exist"
         )
 
 

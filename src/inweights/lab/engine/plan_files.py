@@ -186,14 +186,14 @@ class Planned:
         content = self.files.read(name)
         if content is None:
             raise FolderError(
-                f"{self.place} holds no {name}; to make a plan: "
+                f"{self.place} contains no {name}; to create a plan: "
                 f"{shlex.join(['inweights', 'plan', 'RECIPE', '--out', self.place])}"
             )
         return content
 
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
-        return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
+        return FolderError(f"{self.place}/{name} is damaged ({why}); create the plan again")
 
 
 def part_name(number: int) -> str:

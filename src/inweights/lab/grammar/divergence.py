@@ -25,8 +25,8 @@ def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
     whole = tables["losses"].n_unique(runs.columns)
     first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
     warnings.warn(
-        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and what "
-        f"is measured of them means nothing; lower the rate. The first: {first}",
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and "
+        f"their measurements are meaningless; lower the rate. The first: {first}",
         stacklevel=3,
     )
 

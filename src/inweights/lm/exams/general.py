@@ -100,7 +100,7 @@ def general_knowledge(
         Question(f"general {i}", "general", prompt, tuple(answers), 0)
         for i, (prompt, *answers) in enumerate(GENERAL)
     ]
-    tell = (lambda d, n: progress(d, n, "what it knew before")) if progress else None
+    tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
     said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
     told = tuple(name for name in names if name)
     asked = ask(lm, questions).with_columns(
@@ -165,7 +165,7 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         )
     was, now = shares["repeats"]
     if now - was >= _REPEATED:
-        damage.append(f"answers that repeat themselves rose from {was:.0%} to {now:.0%}")
+        damage.append(f"repetitive answers rose from {was:.0%} to {now:.0%}")
     was, now = shares["spilled"]
     if now - was >= _LOST:
         damage.append(

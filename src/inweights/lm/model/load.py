@@ -200,8 +200,8 @@ def _check_files(place: Path) -> None:
     pickles = sorted(path.name for kind in _PICKLES for path in place.glob(kind))
     if pickles:
         raise DataError(
-            f"{place} has its weights only as a pickle ({pickles[0]}), which is a program and is "
-            "not run; convert it to safetensors first"
+            f"{place} has its weights only as a pickle ({pickles[0]}), which could run code and "
+            "is not loaded; convert it to safetensors first"
         )
     raise DataError(f"{place} contains no weights; expected *.safetensors beside config.json")
 

@@ -84,7 +84,7 @@ def model_card(
 
 def _told(data: Path | None, part: str) -> str:
     if data is None:
-        return "Examples that were given from Python."
+        return "Examples given from Python."
     counts = data / "counts.json"
     try:
         about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
@@ -132,7 +132,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
         )
     lost = made.get("kept")
     if lost:
-        lines += ["", "What it knew before, 24 plain questions and four texts:", ""]
+        lines += ["", "Earlier knowledge, 24 plain questions and four texts:", ""]
         lines += [
             f"- {name}: {lost[name][0]:.2f} before, {lost[name][1]:.2f} after"
             for name in ("accuracy", "perplexity", "repeats", "spilled")

@@ -124,9 +124,9 @@ def require(
     """
     for option, column in columns.items():
         if column is not None and column not in table.columns:
-            hint = f"The drawing '{drawing}' was told to use it as {option}."
+            hint = f"The drawing '{drawing}' uses it as {option}."
             if column == SEED and option == SEED:
-                hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
+                hint = f"The drawing '{drawing}' identifies replicates by it, or by '{REPLICA}'."
             raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
         if column is None or option not in numbers:
             continue

@@ -105,7 +105,7 @@ def _numbers(table: pl.DataFrame) -> str:
     floats = [name for name in after if table[name].dtype.is_float()]
     numbers = [name for name in after if table[name].dtype.is_numeric() and name != "step"]
     if not (floats or numbers):
-        raise DataError("the drawing 'auto' finds no column of numbers after 'seed'; name one as y")
+        raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
     return (floats or numbers)[0]
 
 

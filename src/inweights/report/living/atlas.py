@@ -30,7 +30,7 @@ def page(
     films: Mapping[str, Mapping[str, pl.DataFrame]],
     worlds: Mapping[str, World],
     *,
-    title: str = "How a graph comes to lie in the weights",
+    title: str = "How a graph is stored in the weights",
     summary: str = "",
     order: Sequence[str] | None = None,
     numbers: pl.DataFrame | None = None,

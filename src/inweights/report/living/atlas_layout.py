@@ -168,7 +168,7 @@ def _choice(group: str, value: str, picture: str, *more: str) -> str:
 
 
 def _stage(name: str) -> str:
-    said = "Embedding in three dimensions. Arrow keys turn it, plus and minus zoom, 0 resets."
+    said = "Embedding in three dimensions. Arrow keys rotate it, plus and minus zoom, 0 resets."
     numbers = tag(
         "div",
         tag("div", tag("b", class_="atlas-recall recall"), "recall"),
@@ -217,8 +217,8 @@ def _bar() -> str:
                  class_="atlas-slider", aria_label="training step")  # fmt: skip
     play = tag("button", "Play", type="button", class_="atlas-play")
     hint = (
-        "Drag to turn, double-click to turn back. Click a node to count hops from it. Every frame "
-        "shows its own three leading directions, turned to lie on the next one."
+        "Drag to rotate, double-click to reset. Click a node to count hops from it. Every frame "
+        "shows its own three leading directions, aligned with the next one."
     )
     bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
     return bar + tag("p", hint, class_="atlas-hint")

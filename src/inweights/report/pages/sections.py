@@ -44,7 +44,7 @@ def header(content: PageContent) -> str:
     if not content.figures:
         links.remove(("figures", "Figures"))
     names = " and ".join(f"`{name}`" for name in content.part)
-    part = f"This is a part of it: more seeds of the trials behind {names}."
+    part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
         "header",
         tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
@@ -117,7 +117,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     """Return the resolved settings, and before them those that the paper does not give."""
     choices = ""
     if ours:
-        text = "The paper does not give these; they are our choice."
+        text = "The paper does not state these; they are our choice."
         names, sentences = split_ours(ours)
         items = [prose(text) for text in sentences]
         if names:

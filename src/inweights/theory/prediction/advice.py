@@ -258,7 +258,7 @@ def _tell_reversals(
             )
         elif not lacking:
             continue
-        solution, table, _ = forecast(more, f"with {number} told reversals")
+        solution, table, _ = forecast(more, f"with {number} reversals")
         after = _with(table, "follows")
         gained = len(after & set(rest))
         texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
@@ -307,7 +307,7 @@ def _counter_examples(
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
             yield Remedy(
-                "counter-examples", f"'{name}' is {said}, which nobody told",
+                "counter-examples", f"'{name}' is {said}, which is not stated",
                 tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
                 len(rest) - still, len(rest), len(follows - _with(table, "follows")),
                 solution.status,

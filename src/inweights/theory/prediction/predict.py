@@ -244,7 +244,7 @@ def predict(
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
         part, asked = next(pieces)
-        what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        what = "given facts" if len(found) == 1 else f"part {number + 1} of {len(found)}"
         share = max(1 / (len(found) - number), MOST_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
         placed = table.with_columns(part=pl.lit(number), query=asked)
@@ -266,9 +266,9 @@ def _put_together(
     why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
     if parts > 1:
         why = (
-            f"A program of all {len(out):,} facts does not fit the time or memory; these are "
-            f"{len(solved)} of {parts} parts of them, {int((~out).sum()):,} facts, whole "
-            f"components where one fits, each forecast by itself. {why}"
+            f"One program for all {len(out):,} facts would exceed the time limit or memory; this "
+            f"covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in whole "
+            f"components if one fits, each solved separately. {why}"
         ).strip()
     lost = [outvoted(solution, rows) for solution, rows in zip(solutions, facts, strict=True)]
     return Prediction(
@@ -296,8 +296,8 @@ def _forecast(
     if decay is None and has_phrased(world.facts):
         usual = PHRASED
         why = (
-            "Identities are phrased, of which the limit of long training expects less than a "
-            f"model has learnt by then; this is the soft program with a decay of {PHRASED:g}."
+            "Identities are phrased, and the limit of long training underestimates their "
+            f"effect; this is the soft program with a decay of {PHRASED:g}."
         )
     elif decay is None:
         try:

@@ -40,14 +40,14 @@ def trust(prediction: Prediction) -> str:
     besides = ""
     if (prediction.queries["role"] == "chain").any():
         besides = (
-            "It does not apply to single chains of three facts or more: of these networks answered "
-            f"{CHAINS[0]:.2f} to {CHAINS[1]:.2f} as forecast; try --by training. "
+            "It does not apply to individual chains of three facts or more, of which networks "
+            f"answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
         )
     if has_phrased(prediction.world.facts):
         besides += (
-            "It does not apply to what phrased identities bring about, if training has no decay: "
-            f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as forecast, and more than "
-            "it says where few reversals are told; try --by training. "
+            "It does not apply to effects of phrased identities without decay in training: "
+            f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
+            "predicted if few reversals are stated; try --by training. "
         )
     return (
         f"expected error: trained networks were off by {emb_mlp[0]:.2f} to {emb_mlp[1]:.2f} "
