@@ -41,8 +41,8 @@ class Vectors:
         embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
         names: Text file with the name of each row of a .npy or .safetensors file, one per line.
         tensor: Name of the tensor in a .safetensors file.
-        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for
-            its states at the nodes' names are shown for each layer.
+        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), whose
+            hidden states at the nodes' names are shown for each layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
         out: Page for --embedding or --model; by default atlas.html.
     """

@@ -184,22 +184,20 @@ class Added:
     """What is told besides each fact.
 
     Attributes:
-        strategy: What is told besides each fact: derive, steps, paraphrases, qa, passages,
-            reversals, identities or replay; may be repeated. auto takes those that measurements
-            speak for.
-        want: What auto is to have answered: recall, reverse, composition, steps; may be repeated.
-            The repeated. By default recall and composition.
+        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, reversals,
+            identities or replay; may be repeated. auto selects by measured effects.
+        want: Kinds of questions for which auto selects: recall, reverse, composition, steps; may be
+            repeated. By default recall and composition.
         wordings: Number of wordings per text.
         hops: Largest number of facts in a derived chain.
         most: Largest number of chains of each length.
-        hold_out: Share of the bridges whose chains are never told, to measure what is more than
-            memory.
+        hold_out: Share of the bridges whose chains are left out, to measure generalisation.
         replay: A text file with one text per line, for the strategy replay.
-        failing_first: Where --most bounds them, tell first those chains of two facts that the
-            forecast says fail, margin.
-        paraphraser: A model that says each fact again, for the strategy paraphrases: a folder, a
-            GGUF file, @smollm2, or with --download a hub name. Where the fact did not survive, it
-            is left out.
+        failing_first: If --most limits the chains, take those first that are predicted to fail, in
+            order of their margin.
+        paraphraser: A model that rewrites each fact, for the strategy paraphrases: a folder, a GGUF
+            file, @smollm2, or with --download a hub name. Sentences that do not state the fact are
+            left out.
         chat: Use the chat template of the paraphraser.
     """
 
@@ -233,12 +231,11 @@ class Text:
     """How the training set is written.
 
     Attributes:
-        budget: Tokens of the training set, as --tokenizer counts them, else words; 0: each text
-            once.
+        budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
+            each text once.
         curriculum: joint, or sa: first facts that make entities similar, then the others.
         wording: A TOML file with [statements] and [phrases] of relations.
-        tokenizer: Folder of a model, or of its tokenizer, by which tokens are counted; else words
-            are.
+        tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
         seed: Seed of random selections.
     """
 

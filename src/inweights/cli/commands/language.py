@@ -35,8 +35,8 @@ class Tuning(Changes):
         seed: Root seed.
         dtype: Data type of the weights: float32, bfloat16 or float16.
         tracker: Also log losses to tensorboard, wandb, trackio or mlflow.
-        keep_epochs: Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA
-            --watch'.
+        keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights evaluate OUT
+            DATA --watch'.
     """
 
     part: str = "train"
@@ -53,8 +53,8 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
-        forecast: Put the forecast of the same questions beside the answers, where the set is small
-            enough; it does if left out.
+        forecast: Also print the prediction for the same questions, if the set is small enough; on
+            by default.
         seconds: Time limit of the prediction; 60 if left out.
         card: Write the scores to the model card, README.md in its folder.
     """
