@@ -156,8 +156,7 @@ class Store:
         self.files.write(f"{folder}/wanted.json", msgspec.json.encode(wanted))
         with self.files.near(f"{folder}/state") as near:
             yield near
-        with suppress(OSError):
-            self.files.remove_folder(folder)
+        self._remove_unfinished(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
@@ -166,7 +165,13 @@ class Store:
                 with suppress(OSError, ValueError, RecursionError):  # a damaged file stays
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
-                        self.files.remove_folder(name.removesuffix("/wanted.json"))
+                        self._remove_unfinished(name.removesuffix("/wanted.json"))
+
+    def _remove_unfinished(self, folder: str) -> None:
+        """What it waited for goes last: whoever is killed here leaves what is tidied up later."""
+        with suppress(OSError):
+            self.files.remove(f"{folder}/state")
+            self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
