@@ -214,7 +214,7 @@ def main(faults: str, seed: str = "0", *hows: str) -> None:
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     moto.start()
-    port = moto._server.server_address[1]  # type: ignore[union-attr]
+    port = moto._server.server_address[1]
     proxy = Proxy(port, random.Random(seed))
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         os.environ.pop(name, None)
