@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics mutants check format bench coverage docs records release clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,13 @@ fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 
 	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \
 	  $(BIN)/python -m tests.theory.limits_kept
+
+faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks and buckets
+	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
+	  $(BIN)/python -m tests.runs.command_kills $$place/commands 40 $(SEED) && \
+	  $(BIN)/python -m tests.runs.store_faults $$place/disks 20 $(SEED) && \
+	  $(BIN)/python -m tests.lab.bucket_faults 40 $(SEED) && \
+	  $(BIN)/python -m tests.lab.cluster_kills $$place/cluster 20 $(SEED)
 
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics

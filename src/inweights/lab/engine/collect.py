@@ -172,6 +172,7 @@ def _forget(work: Work, store: Store) -> None:
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
     if not tasks:
+        store.tidy()  # whoever did the last of them may have been killed before it could
         return
     total = sum(r.trial.learner.steps for r in work.runs.values())
     total += sum(c.steps for c in work.computations.values())

@@ -159,8 +159,7 @@ class Store:
         self.files.write(f"{folder}/{_LIST}", msgspec.json.encode(wanted))
         with self.files.near(f"{folder}/state") as near:
             yield near
-        with suppress(OSError):
-            self.files.remove_folder(folder)
+        self._remove_unfinished(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
@@ -171,7 +170,13 @@ class Store:
                 with suppress(OSError, ValueError, RecursionError):
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
-                        self.files.remove_folder(folder)
+                        self._remove_unfinished(folder)
+
+    def _remove_unfinished(self, folder: str) -> None:
+        """What it waited for goes last: whoever is killed here leaves what is tidied up later."""
+        with suppress(OSError):
+            self.files.remove(f"{folder}/state")
+            self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
