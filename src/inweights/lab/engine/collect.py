@@ -18,9 +18,8 @@ from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, t
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.lab.grammar.verdict import tell_divergence
-from inweights.lab.store.tables import MODEL_PART, Store
+from inweights.lab.store.tables import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
-from inweights.support.links import within
 from inweights.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Effort:
         Args:
             runs: Folder of all runs.
         """
-        return Store(self.store or within(runs, "store"))
+        return Store(self.store or store_below(runs))
 
     def say(self, what: str) -> None:
         """Tell the progress what is waited for."""

@@ -25,7 +25,6 @@ from inweights.runs import (
 )
 from inweights.support.intervals import ALPHA, alpha_of
 from inweights.support.limits import check_file, read_bytes
-from inweights.support.links import within
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel
@@ -81,11 +80,11 @@ class Outcome:
             ConfigError: No trial has such a label.
         """
         from inweights.lab.engine.collect import kept_models
-        from inweights.lab.store.tables import Store
+        from inweights.lab.store.tables import Store, store_below
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         trials = self.recipe.plan(settings).trials
-        store = Store(self.store or within(self.folder.root, "store"))
+        store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 

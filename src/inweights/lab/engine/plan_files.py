@@ -36,8 +36,7 @@ from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.files import open_files
-from inweights.lab.store.tables import LEASE, Store
-from inweights.support.links import within
+from inweights.lab.store.tables import LEASE, Store, store_below
 
 __all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
 
@@ -125,7 +124,7 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=place_of_results(self.place, self.about.store), lease=lease)
+        self.job = Job(store=self.about.store or store_below(self.place), lease=lease)
         self.store = open_store(self.job)
 
     def status(self) -> Status:
@@ -211,17 +210,6 @@ class Planned:
         return FolderError(f"{self.place}/{name} is damaged ({why}); create the plan again")
 
 
-def place_of_results(place: str, store: str) -> str:
-    """Return where the results of a plan go: its store, or below the plan where it names none.
-
-    Raises:
-        FolderError: A link stands there.
-    """
-    if store:
-        return store
-    return f"{place}/store" if "://" in place else str(within(place, "store"))
-
-
 def part_name(number: int) -> str:
     """Return the name of a file of tasks."""
     return f"tasks/{number:05d}.jsonl"
@@ -258,7 +246,7 @@ def write_plan(
             f"{place} already contains a plan; choose another place with --out, or continue with "
             f"it: {shlex.join(['inweights', 'work', place])}"
         )
-    stored = Store(place_of_results(place, store)).listed()
+    stored = Store(store or store_below(place)).listed()
     work = asked_of(plan, seeds, version)
     tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
     check_sendable(tasks)

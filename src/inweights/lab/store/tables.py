@@ -27,7 +27,7 @@ from inweights.lab.store.lease import Hold, Leases
 from inweights.runs import told
 from inweights.support.links import within
 
-__all__ = ["MODEL_PART", "Store"]
+__all__ = ["MODEL_PART", "Store", "store_below"]
 
 #: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
 LEASE = 60.0
@@ -38,6 +38,11 @@ _UNFINISHED, _LIST = "unfinished", "wanted.json"
 #: What an unfinished training waits for: owner and part of each table, and there is one at least.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]
 _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
+
+
+def store_below(place: str | Path) -> str:
+    """Return the store of a plan, or of all runs, at a folder or address; a link is refused."""
+    return f"{place}/store" if "://" in str(place) else str(within(place, "store"))
 
 
 class Store:

@@ -17,11 +17,10 @@ from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.store.tables import Store
+from inweights.lab.store.tables import Store, store_below
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
 from inweights.support.limits import usable_cores
-from inweights.support.links import within
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.worlds.world import World
@@ -98,7 +97,7 @@ class Study:
     @property
     def store(self) -> Store:
         """Where the runs are kept, one by one."""
-        return Store(self.place or within(self.runs or default_root(), "store"))
+        return Store(self.place or store_below(self.runs or default_root()))
 
     def run(
         self,
