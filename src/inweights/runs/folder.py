@@ -162,7 +162,9 @@ class RunFolder:
                     remove(self.path)
                     os.replace(whole, self.path)
             if self.complete:
-                self._tidy()
+                for stale in (self.work, self.old):
+                    with suppress(OSError):  # what cannot be removed does no harm
+                        remove(stale)
             else:
                 remove(self.old)
                 (self.work / _MANIFEST).unlink(missing_ok=True)
@@ -265,12 +267,6 @@ class RunFolder:
     def _refuse_links(self) -> None:
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
             within(self.root, place.relative_to(self.root).as_posix())
-
-    def _tidy(self) -> None:
-        """Remove what a complete run needs no more. What cannot be removed does no harm."""
-        for stale in (self.work, self.old):
-            with suppress(OSError):
-                remove(stale)
 
 
 def _verify(path: Path) -> None:

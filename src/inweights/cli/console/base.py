@@ -49,7 +49,7 @@ WIDTH = 80
 _LINE, _TENTH = 10.0, 0.1
 
 #: All that a terminal may act on, but the end of a line.
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class _Plain(Console):

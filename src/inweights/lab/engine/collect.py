@@ -10,13 +10,12 @@ import polars as pl
 
 from inweights.config import check_size
 from inweights.lab.engine.executors import Executor, choose_executor
-from inweights.lab.engine.job import Job, open_store
+from inweights.lab.engine.job import Job, open_store, store_below
 from inweights.lab.engine.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.divergence import tell_divergence
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.tables import MODEL_PART, Store
-from inweights.support.links import within
 from inweights.support.progress import Progress
 
 __all__ = ["Effort", "collect"]
@@ -57,7 +56,7 @@ class Effort:
         Args:
             runs: Folder of all runs.
         """
-        return Store(self.store or within(runs, "store"))
+        return Store(self.store or store_below(runs))
 
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)

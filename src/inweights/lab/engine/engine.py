@@ -31,7 +31,6 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
-from inweights.support.links import within
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
@@ -80,12 +79,13 @@ class Outcome:
             FolderError: The weights were not kept, or are damaged.
             ConfigError: No trial has such a label.
         """
+        from inweights.lab.engine.job import store_below
         from inweights.lab.engine.kept import kept_models
         from inweights.lab.store.tables import Store
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         trials = self.recipe.plan(settings).trials
-        store = Store(self.store or within(self.folder.root, "store"))
+        store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from pathlib import Path
 
 import msgspec
 
 from inweights.lab.store.tables import Store
 from inweights.runs import environment
+from inweights.support.links import within
 
-__all__ = ["Job", "installed_version", "open_store"]
+__all__ = ["Job", "installed_version", "open_store", "store_below"]
 
 
 def installed_version() -> str:
@@ -44,3 +46,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 def open_store(job: Job) -> Store:
     """Return the store that a job fills."""
     return Store(job.store, lease=job.lease, owner=job.owner)
+
+
+def store_below(place: str | Path) -> str:
+    """Return the store of a plan, or of all runs, at a folder or address; a link is refused."""
+    return f"{place}/store" if "://" in str(place) else str(within(place, "store"))

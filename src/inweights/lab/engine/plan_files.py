@@ -19,25 +19,14 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import FolderError, InweightsError
-from inweights.lab.engine.job import Job, open_store
+from inweights.lab.engine.job import Job, open_store, store_below
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import Failure
 from inweights.lab.engine.serialization import from_wire
 from inweights.lab.store.files import open_files
 from inweights.lab.store.tables import LEASE
-from inweights.support.links import within
 
-__all__ = [
-    "ABOUT",
-    "INDEX",
-    "About",
-    "Entry",
-    "Failed",
-    "Planned",
-    "Status",
-    "part_name",
-    "place_of_results",
-]
+__all__ = ["ABOUT", "INDEX", "About", "Entry", "Failed", "Planned", "Status", "part_name"]
 
 ABOUT, INDEX = "plan.json", "index.json"
 T = TypeVar("T")
@@ -121,7 +110,7 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=place_of_results(self.place, self.about.store), lease=lease)
+        self.job = Job(store=self.about.store or store_below(self.place), lease=lease)
         self.store = open_store(self.job)
 
     def status(self) -> Status:
@@ -205,17 +194,6 @@ class Planned:
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
         return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
-
-
-def place_of_results(place: str, store: str) -> str:
-    """Return where the results of a plan go: its store, or below the plan where it names none.
-
-    Raises:
-        FolderError: A link stands there.
-    """
-    if store:
-        return store
-    return f"{place}/store" if "://" in place else str(within(place, "store"))
 
 
 def part_name(number: int) -> str:

@@ -17,18 +17,9 @@ import msgspec
 from inweights.errors import ConfigError, InweightsError
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.executors import choose_executor
-from inweights.lab.engine.job import installed_version
+from inweights.lab.engine.job import installed_version, store_below
 from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
-from inweights.lab.engine.plan_files import (
-    ABOUT,
-    INDEX,
-    About,
-    Entry,
-    Planned,
-    Status,
-    part_name,
-    place_of_results,
-)
+from inweights.lab.engine.plan_files import ABOUT, INDEX, About, Entry, Planned, Status, part_name
 from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.engine.serialization import check_sendable, from_wire, to_wire
 from inweights.lab.grammar.trial import Plan
@@ -73,7 +64,7 @@ def write_plan(
             f"{place} holds a plan already; name another place with --out, or go on with it: "
             f"{shlex.join(['inweights', 'work', place])}"
         )
-    stored = Store(place_of_results(place, store)).listed()
+    stored = Store(store or store_below(place)).listed()
     work = asked_of(plan, seeds, version)
     tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
     check_sendable(tasks)

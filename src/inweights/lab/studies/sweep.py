@@ -13,6 +13,7 @@ import polars as pl
 
 from inweights.errors import ConfigError
 from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.engine.job import store_below
 from inweights.lab.engine.kept import KeptModel, kept_models
 from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.recipe import choose_seeds
@@ -22,7 +23,6 @@ from inweights.lab.store.tables import Store
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
 from inweights.support.limits import usable_cores
-from inweights.support.links import within
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.worlds.world import World
@@ -97,7 +97,7 @@ class Study:
     @property
     def store(self) -> Store:
         """Where the runs are kept, one by one."""
-        return Store(self.place or within(self.runs or default_root(), "store"))
+        return Store(self.place or store_below(self.runs or default_root()))
 
     def run(
         self,
