@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
 
 from inweights.config import decode, to_dict
 from inweights.errors import DataError, FolderError, InweightsError
@@ -27,6 +26,8 @@ from inweights.support.intervals import ALPHA, alpha_of
 from inweights.support.limits import check_file, read_bytes
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from inweights.lab.engine.collect import KeptModel
 
 __all__ = [
@@ -121,13 +122,15 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
     Raises:
         FolderError: The run is damaged.
     """
+    from polars.exceptions import PolarsError
+
     outcome = _read(recipe, folder)
     tell_divergence(outcome.tables)
     try:
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     except InweightsError:
         raise
-    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
+    except (LookupError, TypeError, ValueError, PolarsError) as error:
         raise FolderError(
             f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
             "--fresh"

@@ -19,7 +19,7 @@ from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 
-__all__ = ["Over", "grid", "trials_over"]
+__all__ = ["Over", "grid"]
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
@@ -56,11 +56,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         >>> [t.labels for t in grid(*parts, [{"world.n": 3}, {"world.n": 4}])]
         [{'n': 3}, {'n': 4}]
     """
-    return trials_over({"world": world, "model": model, "learner": learner}, over)
-
-
-def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
-    """Return the trials of :func:`grid` from parts by name."""
+    whole = {"world": world, "model": model, "learner": learner}
     points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
     columns = _columns([path for path, _, _ in points[0]])
     trials: list[Trial] = []
