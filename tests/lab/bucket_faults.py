@@ -29,12 +29,12 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from inweights.lab.engine.planned import open_plan, work, write_plan
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.errors import WriteError
 from inweights.lab import Plan
 from inweights.lab.engine.collect import collect
+from inweights.lab.engine.plan_files import open_plan, work, write_plan
 from inweights.lab.store import files
 from inweights.lab.store.tables import Store
 

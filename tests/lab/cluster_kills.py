@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from inweights.lab.engine.bare_cluster import bare
 from tests.forks import Child, Forks
 from tests.lab.small import TRAININGS, Trainings
 from tests.lab.test_cluster import LEASE, PLUGINS, ROOT, at_work
 
 from inweights.lab import Plan
+from inweights.lab.engine.cluster import bare
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.store.tables import Store
 

@@ -27,13 +27,14 @@ from types import FrameType
 from typing import Any
 
 import torch._dynamo  # noqa: F401  # what a training imports late, so that forks need not
-from inweights.lab.engine.planned import write_plan
 from tests.forks import forked
 from tests.lab.small import Trainings, recipe, trainings
 
 from inweights import cli
+from inweights.audit import trained_prediction
 from inweights.lab import Paper, share
-from inweights.lab.studies import settle, trained_prediction
+from inweights.lab.engine.plan_files import write_plan
+from inweights.lab.studies import settle
 from inweights.recipes import register
 from inweights.training.checkpoint import StateFile
 
