@@ -80,6 +80,7 @@ def test_shortcuts(tmp_path: Path) -> None:
         facts(
             tmp_path, "a,in,asia", "b,in,asia", "c,in,africa", "new york,state,york",
             "k,symbol,potassium", "zn,sign,zinn", "ann,short for,annette",
+            "oslo city,called,slo",
         ),
         forecast=False,
     )  # fmt: skip
@@ -88,7 +89,7 @@ def test_shortcuts(tmp_path: Path) -> None:
     named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
     assert named["symbol"] == named["sign"] == 0.0  # one or two letters are in many names
-    assert named["short for"] == 1.0
+    assert named["short for"] == named["called"] == 1.0
 
 
 def test_no_chain_no_forecast(tmp_path: Path) -> None:

@@ -57,9 +57,10 @@ from inweights.worlds import (
 FILE = Path(__file__).parents[1] / "data" / "golden.toml"
 #: Roundings on the way to a number of float32. A logit of these models (two layers, widths up to
 #: 16, ten products with sums of 8 to 64 terms each, norms and a softmax) is behind fewer than
-#: 1,000; a step of training goes forwards, backwards and through the optimizer, and six follow
-#: each other. Each rounding is 2**-24 of what it rounds, whatever the order of the sums.
-FORWARD, TRAINING = 1_000, 6 * 3 * 1_000
+#: 1,000, one of an Emb-MLP (two sums of 16 terms, a softmax over 12 answers) behind fewer than 100;
+#: a step of training goes forwards, backwards and through the optimizer. Each rounding is 2**-24 of
+#: what it rounds, whatever the order of the sums.
+FORWARD, SMALL, STEPS = 1_000, 100, 6
 #: Certified gap of programs that are solved, which another order of sums may use up.
 GAP = 1e-4
 TWO_HOP = TwoHop(n=4, complexity=2)
@@ -71,10 +72,9 @@ GPT = GPTConfig(layers=2, width=16, heads=2, context=16, tied=False, init=Init(s
 MLP = EmbMLPConfig(width=16, init=Init(std=0.3))
 N2V = Node2VecConfig(width=8, init=Init(std=0.5))
 LINEAR = DeepLinearConfig(width=12, layers=2, init=Init(std=0.3))
-#: Forty steps after which all facts are answered, as some probes ask for: a step of this model is a
-#: product with sums of 16 terms, a softmax over at most 12 answers and their gradients.
+#: After forty steps all facts are answered, as some probes ask for.
 LEARNT = ("learnt", EmbMLPConfig(width=16, init=Init(std=0.1)))
-LEARNING = 40 * 3 * 100
+LEARNING = 40 * 3 * SMALL
 Numbers = dict[str, float | int | str]
 
 
@@ -212,20 +212,25 @@ MODELS: Mapping[str, Any] = {
 }
 _SGD = Optimizer(kind="sgd", rate=0.5, momentum=0.9, weight_decay=0.01)
 OPTIMIZERS = {
-    "sgd": Phase(steps=6, optimizer=_SGD),
-    "adam": Phase(steps=6, optimizer=Optimizer(kind="adam", rate=0.02, weight_decay=0.01)),
-    "adamw": Phase(steps=6, optimizer=Optimizer(rate=0.02, weight_decay=0.1)),
-    "noise": Phase(steps=6, optimizer=Optimizer(rate=0.02, noise=0.5)),
+    "sgd": Phase(steps=STEPS, optimizer=_SGD),
+    "adam": Phase(
+        steps=STEPS,
+        optimizer=Optimizer(
+            kind="adam", rate=0.05, weight_decay=0.01, betas=(0.5, 0.9), epsilon=1e-3
+        ),
+    ),
+    "adamw": Phase(steps=STEPS, optimizer=Optimizer(rate=0.05, weight_decay=0.1)),
+    "noise": Phase(steps=STEPS, optimizer=Optimizer(rate=0.05, noise=0.5)),
 }
 CURRICULA = {
-    "minibatches": (Phase(steps=6, batch=5, optimizer=_SGD), MLP),
-    "every position": (Phase(steps=6, loss="every", random_offset=True), GPT),
+    "minibatches": (Phase(steps=STEPS, batch=5, optimizer=_SGD), MLP),
+    "every position": (Phase(steps=STEPS, loss="every", random_offset=True), GPT),
     "by role, pooled": (
-        Phase(steps=6, pooled=True, roles={"first_hop": 2.0, "identity": 1.0}),
+        Phase(steps=STEPS, pooled=True, roles={"first_hop": 2.0, "identity": 1.0}),
         MLP,
     ),
-    "cosine": (Phase(steps=6, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)), MLP),
-    "linear": (Phase(steps=6, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)), MLP),
+    "cosine": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)), MLP),
+    "linear": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)), MLP),
 }
 #: Probes: those that ask a graph, and those that ask more of model or world; else two hops.
 ON_GRAPHS = (
@@ -268,10 +273,13 @@ def items() -> dict[str, Item]:
     found = {f"world {n}": Item(type(c).__name__, partial(of_world, c)) for n, c in WORLDS.items()}
     found |= {f"model {n}": Item(type(c).__name__, partial(of_model, c)) for n, c in MODELS.items()}
     for name, phase in OPTIMIZERS.items():
-        found[f"optimizer {name}"] = Item("Optimizer", partial(of_training, phase), TRAINING)
+        found[f"optimizer {name}"] = Item(
+            "Optimizer", partial(of_training, phase), STEPS * 3 * SMALL
+        )
     for name, (phase, config) in CURRICULA.items():
         make = partial(of_training, phase, config)
-        found[f"curriculum {name}"] = Item("Curriculum", make, TRAINING)
+        roundings = STEPS * 3 * (SMALL if config is MLP else FORWARD)
+        found[f"curriculum {name}"] = Item("Curriculum", make, roundings)
     found["learner descent"] = Item("Descent", descended)
     found["learner optimum"] = Item("Optimum", solved, GAP * 2**24)
     looks: dict[str, Any] = {p.__name__: (p, N2V, GRID, FORWARD) for p in ON_GRAPHS}

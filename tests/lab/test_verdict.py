@@ -45,6 +45,7 @@ def test_a_verdict_says_under_which_condition() -> None:
     ):
         claim = told("c", "It works.", judged)
         assert unjudged(claim, "").condition == claim.condition == condition
+        assert unjudged(claim, "").replicates == 0
     assert told("c", "It works.", ACCURACY >= 0.5, condition="").condition == ""
     assert result(ACCURACY >= 0.5).condition == ""
 
@@ -108,6 +109,19 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
     assert found.needed is not None
     assert first <= found.needed <= 1.06 * first
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
+
+
+@pytest.mark.parametrize(
+    ("judged", "values"),
+    [(ACCURACY <= 0.0, [0.0, 0.1, 0.3]), (ACCURACY >= 1.0, [1.0, 0.9, 0.7])],
+)
+def test_an_interval_that_ends_at_the_edge_is_undecided(
+    judged: Judged, values: list[float]
+) -> None:
+    """The edge belongs to the target, so that not all of the interval lies outside."""
+    found = result(judged, pl.DataFrame({"seed": [0, 1, 2], "accuracy": values}))
+    assert values[0] in (found.low, found.high)
+    assert found.verdict == "undecided"
 
 
 def test_several_rows_of_a_seed_count_as_their_mean() -> None:
