@@ -104,6 +104,8 @@ def smoke(tmp_path_factory):
 
 #: Miniatures that take longer: claims that name many conditions, and language models.
 LONG = (
+    "beyond/curriculum-map",
+    "beyond/predicted-composition",
     "beyond/where-the-bridge-holds",
     "beyond/does-the-bridge-help",
     "beyond/which-diet-teaches",
@@ -114,9 +116,13 @@ LONG = (
     "feature-resemblance/table2",
     "geometric-memory/b5",
     "geometric-memory/c3",
+    "geometric-memory/fig1",
+    "geometric-memory/fig17-20",
     "geometric-memory/fig23-24",
+    "geometric-memory/fig32",
     "identity-bridge/fig1",
     "identity-bridge/fig6",
+    "identity-bridge/fig7",
     "identity-bridge/fig8",
 )
 
