@@ -105,7 +105,7 @@ faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks 
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics
 
-check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
+check: $(VENV)/.stamp ## format, lint, types and words; exactly what CI runs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy

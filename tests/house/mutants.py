@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 #: Modules, as a pattern below ``src/inweights``, and the folders or files of their tests.
@@ -100,7 +100,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         yield node.value, "None"
 
 
-def _swap(operator: ast.AST) -> ast.AST:  # type: ignore[return]
+def _swap(operator: ast.AST) -> Any:
     return _SWAPS[type(operator)]()
 
 

@@ -34,7 +34,7 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 from inweights.errors import WriteError
 from inweights.lab import Plan
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.plan_files import open_plan, work, write_plan
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.store import files
 from inweights.lab.store.tables import Store
 
@@ -163,7 +163,7 @@ def two_workers(place: str) -> list[str]:
 
     def one() -> None:
         try:
-            work(open_plan(place, LEASE))
+            work(Planned(str(place), LEASE))
         except WriteError as error:
             said.append(str(error))
 
@@ -177,7 +177,7 @@ def two_workers(place: str) -> list[str]:
 
 def check(place: str, alone: dict[str, Any]) -> None:
     """Compare what is stored with what one process makes; each table is there once."""
-    store = open_plan(place).store
+    store = Planned(str(place)).store
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     stored = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
     assert set(stored.values()) == {1}, "a table is stored twice"

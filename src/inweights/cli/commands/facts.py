@@ -181,7 +181,7 @@ def audit(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What is told besides each fact.
+    """Texts that are added to the facts.
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, reversals,

@@ -48,7 +48,7 @@ class Tuning(Changes):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What is asked beside the questions by candidates, and where it goes.
+    """What is evaluated besides answers by candidates, and where the scores go.
 
     Attributes:
         before: The original model, for paired tests and changes of probability.

@@ -151,7 +151,7 @@ def export(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Settling:
-    """How undecided claims are settled.
+    """Which undecided claims get more seeds, and for how long.
 
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
