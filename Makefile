@@ -91,9 +91,10 @@ fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics
 
-check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
+check: $(VENV)/.stamp ## format, lint, types and words; exactly what CI runs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/python -m tests.house.words
 	@$(BIN)/mypy
 
 format: $(VENV)/.stamp ## mend what ruff can mend

@@ -132,7 +132,7 @@ def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -
 def test_told_reversals_are_advised() -> None:
     forecast = predict(Reversal(n=8, told=0, identity="none").build())
     (remedy,) = forecast.remedies
-    assert remedy.kind == "told reversals"
+    assert remedy.kind == "reversals"
     assert remedy.flipped == remedy.of
     assert len(remedy.statements) > 16  # identities of both ends, and some told
 

@@ -270,7 +270,7 @@ def _shortcuts(audit: Audit) -> list[Finding]:
 def _theory(audit: Audit) -> list[Finding]:
     if audit.forecast is None:
         text = f"There is none: {audit.why_no_forecast}."
-        return [Finding("note", "No forecast", text)]
+        return [Finding("note", "No prediction", text)]
     worst = max(audit.forecast.parts, key=lambda part: part.gap)
     lost = audit.forecast.let_go.filter(pl.col("why") == "not stored")
     found = [

@@ -227,7 +227,7 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
-                "(nobody told)" if row["role"] == "unstated" else row["answer"],
+                "(not stated)" if row["role"] == "unstated" else row["answer"],
                 row["predicted"] + rivals,
                 f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
                 *(_share(row, m) for m in models),

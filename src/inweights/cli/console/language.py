@@ -104,7 +104,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     if made.get("forecast") is not None:
         _forecast(made["forecast"])
     elif why:
-        out.print(line(("no forecast", "bold"), f": {why}"))
+        out.print(line(("no prediction", "bold"), f": {why}"))
     gap = made.get("gap")
     if gap:
         known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"

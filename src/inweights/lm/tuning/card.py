@@ -24,15 +24,15 @@ _CARD = """---
 base_model: {quoted}
 library_name: transformers
 ---
-# A model that was told facts
+# A model fine-tuned on facts
 
 Fine-tuned by `inweights finetune` from `{base}`{chat}.
 
-## What it was told
+## Training data
 
 {told}
 
-## How
+## Method
 
 {settings}
 

@@ -30,5 +30,7 @@ def transfer_margin(members: int, told: int) -> float:
         (1.0, 0.3333)
     """
     if not 1 <= told < members:
-        raise ConfigError(f"told must be at least 1 and below members = {members}, got {told}")
+        raise ConfigError(
+            f"transfer_margin.told must be at least 1 and below members = {members}, got {told}"
+        )
     return min(1.0, math.sqrt(told / (members - told)))

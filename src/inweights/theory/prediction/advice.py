@@ -76,7 +76,7 @@ class Remedy:
     """The least of some kind that was found to flip what it is against, verified by solving again.
 
     Attributes:
-        kind: ``told reversals`` or ``counter-examples``.
+        kind: ``reversals`` or ``counter-examples``.
         against: What is flipped, in words.
         statements: What to add.
         flipped: Queries that come out otherwise, of those that are not told themselves.
@@ -85,7 +85,7 @@ class Remedy:
         status: Status of the solution that verified it.
     """
 
-    kind: Literal["told reversals", "counter-examples"]
+    kind: Literal["reversals", "counter-examples"]
     against: str
     statements: tuple[str, ...]
     flipped: int
@@ -265,7 +265,7 @@ def _tell_reversals(
         texts += [in_words(world, asked, q) for q in told]
         if gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
-                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                "reversals", "reversals that do not follow", tuple(texts), gained,
                 len(rest), len(follows - after), solution.status,
             )  # fmt: skip
         if gained == len(rest):

@@ -53,7 +53,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
                 f"implication: of {self.members} members at least 1 is trained and at least 1 is "
-                f"a query, so that told = {self.told} and denied = {self.denied} do not fit"
+                f"a query, got implication.told = {self.told} and implication.denied = "
+                f"{self.denied}"
             )
 
     def build(self, seed: int = 0) -> World:
@@ -101,7 +102,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             ),
             settings=to_dict(self),
             seed=seed,
-            why_out_of_distribution="nothing of the kind is told of this member",
+            why_out_of_distribution="no such fact of this member is trained",
         )
 
 

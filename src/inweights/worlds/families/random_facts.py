@@ -72,7 +72,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             raise ConfigError(f"random-facts: hops must be from 2 to 8, got {self.hops}")
         if not 0 < self.told <= 1 or not 0 <= float(self.identity) <= 1 or self.popularity < 0:
             raise ConfigError(
-                "random-facts: told must be above 0, identity a fraction from 0 to 1 and "
+                "random-facts.told must be above 0, identity a fraction from 0 to 1 and "
                 f"popularity at least 0; got {self.told}, {self.identity}, {self.popularity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])

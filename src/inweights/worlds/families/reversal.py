@@ -44,7 +44,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         check_counts("reversal", self, n=2)
         if not 0 <= self.told < self.n:
             raise ConfigError(
-                f"reversal: told must be at least 0 and below n = {self.n}, got {self.told}; of "
+                f"reversal.told must be at least 0 and below n = {self.n}, got {self.told}; of "
                 f"{self.n} reversals at least one must be a query"
             )
 
@@ -80,7 +80,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             ),
             settings=to_dict(self),
             seed=seed,
-            why_out_of_distribution="the reversal of this pair is not told",
+            why_out_of_distribution="the reversal of this pair is not trained",
         )
 
 

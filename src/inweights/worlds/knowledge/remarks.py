@@ -318,6 +318,7 @@ def _inverses(
             else:
                 text = (
                     f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
-                    f"{max(size[a], size[b]) - count} of {large} are told one way only"
+                    f"{max(size[a], size[b]) - count} of {large} are stated in one direction "
+                    "only"
                 )
             yield Remark("inverse", where, text)
