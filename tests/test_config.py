@@ -60,7 +60,7 @@ def test_round_trip() -> None:
         ("inner.width.x=1", "is a value and has no keys"),
         ("inner=3", "inner: expected `object`"),
         ("names=[1]", "expected `str`"),
-        ("width", "key=value, not 'width'"),
+        ("width", "key=value, got 'width'"),
         ("=3", "key=value"),
     ],
 )

@@ -31,7 +31,7 @@ def test_without_a_forecast(tmp_path: Path) -> None:
     assert headline(made) == "3 chains of two facts; 3 bridges have no identity"
     row = outlook(made).row(0, named=True)
     assert (row["chains"], row["questions"], row["expected"]) == (3, None, 1.0)
-    assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts chain")
+    assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts form a chain")
 
 
 def test_the_outlook_adds_up(tmp_path: Path) -> None:

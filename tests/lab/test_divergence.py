@@ -84,7 +84,9 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
 
 def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
     phase = Phase(steps=3, optimizer=Optimizer(rate=1e30))
-    with pytest.raises(RunError, match=r"runs diverged, and 'picky' cannot look.*lower the rate"):
+    with pytest.raises(
+        RunError, match=r"runs diverged, and 'picky' cannot measure.*lower the rate"
+    ):
         iw.sweep(
             TwoHop(n=3),
             EmbMLPConfig(width=4),

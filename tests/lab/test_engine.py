@@ -234,7 +234,7 @@ def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch)
 
 def test_bad_settings_leave_no_folder(tmp_path) -> None:
     store = RunStore(tmp_path)
-    with pytest.raises(ConfigError, match="n is at least 2"):
+    with pytest.raises(ConfigError, match="n must be at least 2"):
         execute(DEMO, "smoke", store=store, overrides=["n=1"])
     with pytest.raises(DataError, match="Known: first_hop, identity, second_hop"):
         execute(DEMO, "smoke", store=store, overrides=["gpt.phase.roles={firsthop=1.0}"])

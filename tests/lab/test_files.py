@@ -100,7 +100,7 @@ def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
 
 def test_an_address_that_cannot_be_is_refused() -> None:
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
-    with pytest.raises(ConfigError, match="no address of an object store"):
+    with pytest.raises(ConfigError, match="not an address of an object store"):
         ObjectStore("gopher://x/y")
     assert isinstance(Store("memory:///").files, ObjectStore)
 

@@ -97,7 +97,7 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
 def test_weights_that_were_not_kept_are_an_error(tmp_path) -> None:
     study = iw.Study(**STUDY, runs=tmp_path)
     study.run(**QUIET)
-    with pytest.raises(FolderError, match=r"4 of 4 runs were not kept.*keep_models=True"):
+    with pytest.raises(FolderError, match=r"4 of 4 runs were not stored.*keep_models=True"):
         study.models()
 
 

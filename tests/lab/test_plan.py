@@ -202,13 +202,13 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("os:system", "neither the library's nor a plugin's"),
-        ("subprocess:run", "neither the library's nor a plugin's"),
-        ("inweights.runs.store:os", "neither the library's nor a plugin's"),
-        ("inweights.lab.engine.executors:os.popen", "neither the library's nor a plugin's"),
+        ("os:system", "neither to the library nor to a plugin"),
+        ("subprocess:run", "neither to the library nor to a plugin"),
+        ("inweights.runs.store:os", "neither to the library nor to a plugin"),
+        ("inweights.lab.engine.executors:os.popen", "neither to the library nor to a plugin"),
         (
             "inweights.lab.engine.executors:subprocess.getoutput",
-            "neither the library's nor a plugin's",
+            "neither to the library nor to a plugin",
         ),
         ("inweights.lab.engine.plan:Run", "is not a function"),
         ("inweights.lab.engine.plan:nothing", "is not there"),

@@ -148,9 +148,9 @@ def test_commands(tmp_path, capsys, known) -> None:
         main(["plan", "tests/draws", "--out", place, "--seeds", "4", "--plugin", "tests.lab.small"])
         == 0
     )
-    assert "as many machines" in capsys.readouterr().out
+    assert "any number of machines" in capsys.readouterr().out
     assert main(["plan", "tests/draws", "--out", place]) == 2
-    assert "holds a plan already" in capsys.readouterr().err
+    assert "already contains a plan" in capsys.readouterr().err
     assert main(["status", place, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["waiting"] == 4
     assert main(["work", place]) == 0
@@ -162,7 +162,7 @@ def test_commands(tmp_path, capsys, known) -> None:
     assert main([*command[1:], "--runs", str(tmp_path / "runs")]) == 0
     assert set(Path(place).rglob("*.parquet")) == before
     assert main(["status", str(tmp_path / "none")]) == 2
-    assert "to make a plan" in capsys.readouterr().err
+    assert "to create a plan" in capsys.readouterr().err
     bad = str(tmp_path / "bad")
     words = ["plan", "tests/draws", "--out", bad, "--seeds", "2", "--set", "poison=101"]
     assert main(words) == 2

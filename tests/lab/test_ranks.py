@@ -47,7 +47,7 @@ def test_a_command_trains_on_two_processes_what_it_trains_on_one(
     monkeypatch.undo()
     alone = collect(plan, range(2), Store(tmp_path / "alone"))
     assert [process.wait() for process in processes] == [0, 0]
-    assert "all is stored" in processes[0].output
+    assert "all tasks are done" in processes[0].output
     assert processes[1].output == "", "the others say nothing"
     assert made.status().done == 1
     together = collect(plan, range(2), made.store)  # all of it is stored, and nothing is trained

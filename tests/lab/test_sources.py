@@ -276,7 +276,7 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     facts(tmp_path / "f.csv", 4)
     store = Store(tmp_path / "store")
     for one in (task, sent):
-        with pytest.raises(ConfigError, match="is not what it was when this work was planned"):
+        with pytest.raises(ConfigError, match="changed after this work was planned"):
             work_on(one, store, "cpu", lambda _: None)
     assert not store.listed()
 

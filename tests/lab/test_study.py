@@ -162,7 +162,7 @@ WRONG = {
     "no probe": ('measures = ["os:system"]\n' + BRIEF, "there is no probe os:system"),
     "function": ('measures = ["shutil:rmtree"]\n' + BRIEF, "there is no probe shutil:rmtree"),
     "own probe": ('measures = ["mine:look"]\n' + BRIEF, "load its module with --plugin mine"),
-    "no measure": ("measures = []\n" + BRIEF, "a sweep measures something"),
+    "no measure": ("measures = []\n" + BRIEF, "a sweep needs at least one measure"),
     "figure": (
         '[[figures]]\ntable = "acuracy"\n' + BRIEF,
         "unknown table 'acuracy'; did you mean 'accuracy'",

@@ -130,9 +130,9 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
     for texts in stages:
         assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once  # of both epochs
     assert replayed(lm, facts, FineTune(), 5) == []
-    with pytest.raises(ConfigError, match="replay is a share"):
+    with pytest.raises(ConfigError, match="replay must be from 0 to 4"):
         FineTune(replay=-1.0)
-    with pytest.raises(ConfigError, match="until is a share"):
+    with pytest.raises(ConfigError, match="until must be a fraction"):
         FineTune(until=1.5)
 
 

@@ -115,7 +115,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     said = capsys.readouterr().out
     assert "by steps" in said
     words = " ".join(said.split())
-    assert "of a network that is trained on these facts alone, not of this model" in words
+    assert "for a network trained on these facts alone, not for this model" in words
     assert "perplexity of the texts" in said
     assert "Compositionality gap" in said
     language.evaluated(made, json=True)

@@ -39,7 +39,7 @@ def test_a_pickle_is_refused(lm, tmp_path) -> None:
     [
         (lambda p: p / "missing", "no folder"),
         (lambda p: (p / "empty").mkdir() or p / "empty", "contains no weights"),
-        (lambda p: (p / "a.txt").write_text("a") and p / "a.txt", "is no model"),
+        (lambda p: (p / "a.txt").write_text("a") and p / "a.txt", "is not a model"),
         (lambda p: "@smollm", "did you mean '@smollm2'"),
     ],
 )

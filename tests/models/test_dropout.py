@@ -144,7 +144,7 @@ def test_unit_normal_start_is_of_the_embeddings_alone(config) -> None:
     [
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
-        ({"dropout": float("nan")}, "dropout is from 0 to below 1, not nan"),
+        ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
         ({"embedding_std": 0.0}, "embedding_std must be above 0, got 0.0; leave it out"),
     ],
 )

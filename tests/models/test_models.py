@@ -173,7 +173,7 @@ def test_what_does_not_fit_is_refused() -> None:
             Init(std=wrong)
         with pytest.raises(ConfigError, match="above 0"):
             Init(gamma=wrong)
-    with pytest.raises(ConfigError, match="twice among the candidates"):
+    with pytest.raises(ConfigError, match="twice in the candidates"):
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
     with pytest.raises(DataError, match="outside 0 to 8"):  # not the next replica's first row
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(torch.tensor([[[9]], [[1]]]))
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 @torch.no_grad()
 def test_a_gpt_without_attention_has_no_patterns() -> None:
-    with pytest.raises(ConfigError, match="attention = 'none' has no patterns"):
+    with pytest.raises(ConfigError, match="attention = 'none' has no attention patterns"):
         gpt(attention="none").attention_patterns(TOKENS)
 
 

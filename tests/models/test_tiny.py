@@ -86,5 +86,5 @@ def test_what_does_not_fit_is_refused() -> None:
         with pytest.raises(ConfigError, match="width must be at least 1, got 0"):
             kind(width=0)
     for wrong in (0.0, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="embedding_std is above 0"):
+        with pytest.raises(ConfigError, match="embedding_std must be above 0"):
             TinyNNConfig(embedding_std=wrong)

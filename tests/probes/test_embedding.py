@@ -135,8 +135,8 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
     [
         ("a.pt", "", "could run code and is not loaded"),
         ("a.npy", "no array", "cannot read"),
-        ("a.safetensors", "nothing", "no safetensors file"),
-        ("a.vec", "3 2\na 1 2\nb 1 2\n", "promises 3 rows in its first line and has 2"),
+        ("a.safetensors", "nothing", "not a safetensors file"),
+        ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows in its first line but has 2"),
         ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
         ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
         ("a.vec", "", "has no row"),
@@ -159,7 +159,7 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))  # NumPy parses such a header
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
-    with pytest.raises(DataError, match="which row is whose"):
+    with pytest.raises(DataError, match="does not name its rows"):
         read_embedding(tmp_path / "n.npy")
     save_file({"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors")
     with pytest.raises(DataError, match="2 matrices"):

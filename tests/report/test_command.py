@@ -103,10 +103,10 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
     assert words(capsys.readouterr().out.partition("with\n")[2]) == ["HIT", f"--set={name}"]
     with pytest.raises(ConfigError) as told:
         write_plan(demo.plan(demo.scales["smoke"]), [0], place)
-    assert words(str(told.value).partition("go on with it: ")[2]) == ["work", place]
+    assert words(str(told.value).partition("continue with it: ")[2]) == ["work", place]
     with pytest.raises(FolderError) as none:
         Planned(f"{place}.none")
-    assert words(str(none.value).partition("to make a plan: ")[2])[-1] == f"{place}.none"
+    assert words(str(none.value).partition("to create a plan: ")[2])[-1] == f"{place}.none"
 
 
 def test_plugins_are_remembered(tmp_path) -> None:

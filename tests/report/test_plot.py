@@ -124,7 +124,7 @@ def test_axes_of_ones_own() -> None:
     for wrong, match in (({"facet": "model"}, "unknown option 'facet'"), ({"w": 1}, "option 'w'")):
         with pytest.raises(ConfigError, match=match):
             plot("lines", table, axes=left, **options, **wrong)
-    with pytest.raises(ConfigError, match="'sweeps' lays out a figure of its own; only 'lines'"):
+    with pytest.raises(ConfigError, match="'sweeps' creates its own figure; only 'lines'"):
         plot("sweeps", table, axes=left)
     with pytest.raises(ConfigError, match="did you mean 'lines'"):
         plot("line", table, axes=left)

@@ -89,7 +89,7 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, 
             SameProcess()(job, schedule)
             damage(files(store)[0])
 
-    with pytest.raises(FolderError, match="is missing or damaged; the same command again"):
+    with pytest.raises(FolderError, match="is missing or damaged; run the same command again"):
         make(store=store, effort=Effort(executor=Loses()))
     assert not next(iter(store)).complete
 
@@ -137,7 +137,7 @@ def test_a_folder_that_another_took_over_is_not_sealed(store) -> None:
         shutil.rmtree(folder.work)
         os.replace(folder.work.with_name("copy"), folder.work)
 
-    with pytest.raises(RunError, match="was removed or changed while"):
+    with pytest.raises(RunError, match="was removed or changed during"):
         make(store=store, publish=taken)
 
 
@@ -151,7 +151,7 @@ def test_the_command_line_says_it_in_one_line(store, capsys, monkeypatch) -> Non
     assert cli.main(words) == 1
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
-    assert "was removed or changed while the run was at work" in lines[0]
+    assert "was removed or changed during the run" in lines[0]
 
 
 def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> None:

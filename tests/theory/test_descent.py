@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(DataError, match="floating-point numbers, not int64"):
         descend_large(np.zeros((15, 3), dtype=np.int64), a)
     for wrong in ({"steps": -1}, {"entries": 0}, {"rate": 0.0}):
-        with pytest.raises(ConfigError, match="steps are at least 0, entries at least 1"):
+        with pytest.raises(ConfigError, match="steps must be at least 0, entries at least 1"):
             descend_large(np.zeros((15, 3)), a, **wrong)
     start = np.random.default_rng(5).normal(size=(15, 3))
     refused = pytest.raises(SolverError, match=r"diverged by step \d+; lower the rate")

@@ -144,9 +144,9 @@ def test_no_queries_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"gap": 0.0}, "gap is from 1e-7"),
-        ({"iterations": 0}, "iterations is at least 1"),
-        ({"seconds": -1.0}, "seconds is at least 0"),
+        ({"gap": 0.0}, "gap must be at least 1e-7"),
+        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"seconds": -1.0}, "seconds must be at least 0"),
         ({"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
     ],
 )

@@ -155,5 +155,5 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="n must be at least 2, got 1"):
         AnalogicalTwoHop(n=1)
     for fraction in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ConfigError, match="identity is a fraction from 0 to 1"):
+        with pytest.raises(ConfigError, match="identity must be a fraction from 0 to 1"):
             AnalogicalTwoHop(identity=fraction)

@@ -129,14 +129,14 @@ def test_chains_end_where_their_facts_lead() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Reversal(n=1), "n is at least 2"),
+        (lambda: Reversal(n=1), "n must be at least 2"),
         (lambda: Reversal(n=3, told=3), "below n = 3"),
         (lambda: Implication(groups=1), "at least 2 groups"),
         (lambda: Implication(members=3, told=2, denied=1), "do not fit"),
         (lambda: Hops(hops=1), "at least 2 chains of 2 hops"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
-        (lambda: RandomFacts(hops=1), "hops is from 2 to 8"),
-        (lambda: RandomFacts(told=0.0), "told is a share"),
+        (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
+        (lambda: RandomFacts(told=0.0), "told must be above 0"),
         (lambda: RandomFacts(pairs=9), "8 pairs fit"),
         (lambda: RandomFacts(several=17), "at most 8 entities"),
     ],

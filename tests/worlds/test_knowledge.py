@@ -123,8 +123,8 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
         ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
         ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
         ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),
-        ("f.json", "{}", "holds no list"),
-        ("f.csv", "\n\n", "holds no facts"),
+        ("f.json", "{}", "contains no list"),
+        ("f.csv", "\n\n", "contains no facts"),
         ("f.csv", "e1.value,e2.value,e3.value\na,b,c\n", "line 2: the relation has no name"),
     ],
 )

@@ -120,7 +120,7 @@ def test_the_hardest_token_alone() -> None:
     assert np.array_equal(
         matrix(first, "path", "queries")[1], matrix(whole, "path", "queries")[1][:, :2]
     )
-    with pytest.raises(ConfigError, match="leave reverse"):
+    with pytest.raises(ConfigError, match="leave out one of the two"):
         PathStar(answer="first", reverse=True)
 
 
