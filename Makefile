@@ -108,6 +108,7 @@ metrics: $(VENV)/.base ## sizes of the code, against their bars
 check: $(VENV)/.stamp ## format, lint, types and words; exactly what CI runs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/python -m tests.house.words
 	@$(BIN)/mypy
 
 format: $(VENV)/.stamp ## mend what ruff can mend

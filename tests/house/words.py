@@ -91,9 +91,9 @@ def _docstring(node: ast.AST) -> ast.AST | None:
 
 
 def _plain(text: str) -> str:
-    """The text without inline code, roles, addresses, options, dotted names and names alone."""
+    """The text without inline code, roles, addresses, options, dotted names and names of options."""
     text = re.sub(r"\{\w[\w:.-]*\}`[^`]*`|`+[^`]*`+|\]\([^)]*\)|\$[^$]*\$", " ", text)
-    return re.sub(r"--[\w-]+|\w+(?:[-_/.]\w+)+|(?m:^ +\w+$)|\{\w+\}", " ", text)
+    return re.sub(r"--[\w-]+|\w+(?:[-_/.]\w+)+|(?m:^ +\w+(?:$|:))|\{\w+\}", " ", text)
 
 
 if __name__ == "__main__":
