@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz metrics check format bench coverage docs clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu fuzz mutants metrics check format bench coverage docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -87,6 +87,9 @@ fuzz: $(VENV)/.stamp ## 10,000 mutated commands and 10,000 files, 220 kills, 200
 	  $(BIN)/python -m tests.runs.random_kills $$place/jobs tests/trainings 50 $(SEED) 2 && \
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \
 	  $(BIN)/python -m tests.theory.limits_kept
+
+mutants: $(VENV)/.stamp ## 60 small changes of the code, drawn by SEED, that the tests have to notice
+	@$(BIN)/python -m tests.house.mutants --seed $(SEED)
 
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics

@@ -24,7 +24,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 #: Modules, as a pattern below ``src/inweights``, and the folders or files of their tests.
 AREAS = {
-    "lab/grammar/verdict.py": ["tests/lab/test_verdict.py", "tests/lab/test_looks.py"],
+    "lab/grammar/verdict.py": [
+        "tests/lab/test_verdict.py", "tests/lab/test_divergence.py", "tests/lab/test_looks.py",
+    ],
     "lab/grammar/score.py": ["tests/lab/test_verdict.py", "tests/lab/test_divergence.py"],
     "audit/**/*.py": ["tests/audit"],
     "probes/**/*.py": ["tests/probes", "tests/test_golden.py"],
