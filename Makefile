@@ -102,6 +102,9 @@ faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks 
 	  $(BIN)/python -m tests.lab.bucket_faults 40 $(SEED) && \
 	  $(BIN)/python -m tests.lab.cluster_kills $$place/cluster 20 $(SEED)
 
+mutants: $(VENV)/.stamp ## 60 small changes of the code, drawn by SEED, that the tests have to notice
+	@$(BIN)/python -m tests.house.mutants --seed $(SEED)
+
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics
 

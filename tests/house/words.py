@@ -91,7 +91,7 @@ def _docstring(node: ast.AST) -> ast.AST | None:
 
 
 def _plain(text: str) -> str:
-    """The text without inline code, roles, addresses, options, dotted names and names of options."""
+    """The text without inline code, roles, addresses, options, dotted and named options."""
     text = re.sub(r"\{\w[\w:.-]*\}`[^`]*`|`+[^`]*`+|\]\([^)]*\)|\$[^$]*\$", " ", text)
     return re.sub(r"--[\w-]+|\w+(?:[-_/.]\w+)+|(?m:^ +\w+(?:$|:))|\{\w+\}", " ", text)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from inweights.errors import ConfigError, DataError
-from inweights.lab import Judged, Stating, computed, interval, judge, number, share
+from inweights.lab import Judged, Stating, computed, cosine, interval, judge, number, share
 from inweights.lab.grammar.verdict import tally, unjudged
 from inweights.support.intervals import alpha_of
 
@@ -57,6 +57,7 @@ def test_interval_is_students() -> None:
     assert mean == pytest.approx(0.5)
     assert (low, high) == pytest.approx(expected)
     assert interval([0.3]) == (0.3, 0.3, 0.3)
+    assert interval([0.2, 0.4])[1:] == pytest.approx(stats.t.interval(0.95, 1, 0.3, 0.1))
     assert interval(values, 0.01)[1] == pytest.approx(
         stats.t.interval(0.99, 3, np.mean(values), stats.sem(values))[0]
     )
@@ -148,6 +149,13 @@ def test_a_tight_case_beyond_the_edge_decides_over_a_wide_one_further_off() -> N
     assert (found.verdict, found.case) == ("not reproduced", "model = a")
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_a_result_says_the_level_of_its_interval(alpha: float) -> None:
+    found = result(ACCURACY.at(model="a") >= 0.5, alpha=alpha)
+    assert found.level == pytest.approx(1 - alpha)
+    assert found.low == pytest.approx(interval([0.6, 0.7, 0.8, 0.9], alpha)[1])
+
+
 def test_differences_are_paired_by_seed() -> None:
     shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=0)
     found = result(ACCURACY.at(model="a") - ACCURACY.at(model="b") >= 0.0, shuffled)
@@ -207,6 +215,10 @@ def test_scores_refuse_what_cannot_be_judged() -> None:
 
 def test_bounds_of_differences_follow() -> None:
     assert (ACCURACY.at(model="a") - ACCURACY.at(model="b")).bounds == (-1.0, 1.0)
+    near = cosine("t", "x", model="a")
+    assert (near.table, near.column, near.where, near.exact) == ("t", "x", {"model": "a"}, False)
+    assert near.bounds == (-1.0, 1.0)
+    assert (near - near.at(model="b")).bounds == (-2.0, 2.0)
     assert (number("t", "loss", model="a") - number("t", "loss", model="b")).bounds is None
 
 
