@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 #: Modules, as a pattern below ``src/inweights``, and patterns of their tests.
 AREAS = {
     "lab/grammar/verdict.py": "lab/test_verdict.py lab/test_divergence.py lab/test_looks.py",
-    "lab/grammar/score.py": "lab/test_verdict.py lab/test_divergence.py",
+    "lab/grammar/claim.py": "lab/test_verdict.py lab/test_divergence.py",
     "audit/**/*.py": "audit/test_*",
     "probes/**/*.py": "probes/test_* test_golden.py",
     "theory/prediction/*.py": "theory/test_*pre* theory/test_[aklm]* audit/test_*",
