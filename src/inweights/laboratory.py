@@ -111,13 +111,13 @@ def forecast(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    device: str = "cpu",
-    jobs: int = 1,
     keep_models: bool = False,
-    progress: Progress | None = None,
-    store: str = "",
+    **effort: Any,
 ) -> Forecast:
     """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+
+    ``effort`` says who would do the work: fields of
+    :class:`~inweights.lab.engine.collect.Effort`.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -126,15 +126,15 @@ def forecast(
     from inweights.lab.engine.plan import check_plan
     from inweights.lab.studies.cost import forecast as look_ahead
 
-    effort = Effort(device=device, jobs=jobs, store=store)  # refuses what there is not
+    asked = Effort(**effort)  # refuses what there is not
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
     check_plan(plan)
     return look_ahead(
-        plan, numbers, effort.open_store(RunStore(runs).root), version=chosen.version,
-        device=device, jobs=jobs, keep_models=keep_models, progress=progress,
+        plan, numbers, asked.open_store(RunStore(runs).root), version=chosen.version,
+        device=asked.device, jobs=asked.jobs, keep_models=keep_models, progress=asked.progress,
     )  # fmt: skip
 
 
