@@ -110,13 +110,12 @@ def forecast(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    device: str = "cpu",
-    jobs: int = 1,
-    keep_models: bool = False,
-    progress: Progress | None = None,
-    store: str = "",
+    **effort: Any,
 ) -> Forecast:
     """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+
+    ``effort`` says who would do the work: fields of
+    :class:`~inweights.lab.engine.collect.Effort`.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -124,16 +123,14 @@ def forecast(
     from inweights.lab.engine.collect import Effort
     from inweights.lab.studies.cost import forecast as look_ahead
 
-    effort = Effort(
-        device=device, jobs=jobs, store=store, keep_models=keep_models, progress=progress
-    )
+    asked = Effort(**effort)  # rejects what this machine lacks
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
     plan.check()
-    place = effort.open_store(RunStore(runs).root)
-    return look_ahead(plan, numbers, place, effort, version=chosen.version)
+    place = asked.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, asked, version=chosen.version)
 
 
 def _publish(outcome: Outcome, folder: Path) -> None:

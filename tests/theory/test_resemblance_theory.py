@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
 from inweights.probes.resemblance import entity_pairs, resemblance
+from inweights.theory.feature_resemblance.gradients import gradients
 from inweights.theory.feature_resemblance.resemblance import (
     curriculum_cosine,
-    gradients,
     linear_cosines,
     noise,
 )

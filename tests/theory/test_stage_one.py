@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from inweights.models import OneLayerConfig
 from inweights.models.model_config import Init
-from inweights.theory.feature_resemblance import resemblance
+from inweights.theory.feature_resemblance import gradients as closed_form
 from inweights.theory.feature_resemblance import stage_one as module
 from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 from inweights.worlds import AnalogicalTwoHop, Analogy
@@ -160,7 +160,7 @@ def test_lemma_1_would_notice_an_error(
     field: str, errors: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gradient that is 1% too long is 1% off at its largest entry."""
-    right = resemblance.gradients
+    right = closed_form.gradients
 
     def wrong(*arguments: Any, **settings: Any) -> Any:
         found = right(*arguments, **settings)
@@ -171,7 +171,7 @@ def test_lemma_1_would_notice_an_error(
 
 
 def test_lemma_1_has_relu_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = resemblance.gradients
+    right = closed_form.gradients
 
     def swapped(*arguments: Any, relu: bool, **settings: Any) -> Any:
         return right(*arguments, relu=not relu, **settings)

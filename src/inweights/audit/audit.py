@@ -11,22 +11,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from inweights.audit import counts
 from inweights.audit.forecast import forecast as forecast_of
 from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
 from inweights.theory.prediction.parts_in_time import check_seconds
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.remarks import literals
 from inweights.worlds.knowledge.triples import identities_of
 
 __all__ = ["Audit", "audit"]
 
-#: Chains that are listed at most. Beyond, those of some subjects stand for all.
-LISTED = 1_000_000
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
-#: Seed of the choice of subjects.
-_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,17 +111,17 @@ def audit(
 
     begin(0)
     identities = facts.filter(pl.Series(identities_of(knowledge)))["subject"].unique()
-    bridges, counts = _bridges(facts, identities), _counts(facts)
-    chains, listed = _chains(facts)
+    bridges, each = counts.bridges(facts, identities), counts.chain_counts(facts)
+    chains, listed = counts.chains_in(facts)
     begin(1)
-    compositions = _compositions(facts, chains, counts)
+    compositions = counts.compositions(facts, chains, each)
     begin(2)
-    leaks, transfers = _leaks(facts, chains), _transfers(facts)
+    leaks, transfers = counts.leaks(facts, chains), counts.transfers(facts)
     begin(3)
-    relations, overlap = _relations(facts), _name_overlap(facts)
-    prediction, why = None, "not requested"
-    if forecast and not counts.height:
-        why = "no two facts form a chain"
+    relations, overlap = counts.relations(facts), counts.name_overlap(facts)
+    prediction, why = None, "not asked for"
+    if forecast and not each.height:
+        why = "no two facts chain"
     elif forecast:
         begin(4)
         try:
@@ -142,194 +138,8 @@ def audit(
         transfers=transfers,
         leaks=leaks,
         name_overlap=overlap,
-        entity_positions=_entity_positions(knowledge),
+        entity_positions=counts.entity_positions(knowledge),
         forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
-    )
-
-
-def _relations(facts: pl.DataFrame) -> pl.DataFrame:
-    counts = facts.group_by("relation", "object").len()
-    common = counts.sort("len", "object", descending=[True, False]).group_by(
-        "relation", maintain_order=True
-    )
-    most = common.agg(pl.col("object").first().alias("most_common"), pl.col("len").first())
-    return (
-        facts.group_by("relation", maintain_order=True)
-        .agg(
-            triples=pl.len(),
-            subjects=pl.col("subject").n_unique(),
-            objects=pl.col("object").n_unique(),
-        )
-        .with_columns(values=pl.col("triples") / pl.col("subjects"))
-        .join(most, on="relation", how="left", maintain_order="left")
-        .with_columns(share=pl.col("len") / pl.col("subjects"))
-        .drop("len")
-    )
-
-
-def _counts(facts: pl.DataFrame) -> pl.DataFrame:
-    """How many chains each pair of relations has: products of counts, so that no chain is made."""
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    into = real.group_by("object", first="relation").agg(into=pl.len())
-    out = real.group_by("subject", second="relation").agg(out=pl.len())
-    return (
-        into.join(out, left_on="object", right_on="subject")
-        .group_by("first", "second")
-        .agg(chains=(pl.col("into").cast(pl.Int64) * pl.col("out")).sum())
-        .sort("chains", "first", "second", descending=[True, False, False])
-    )
-
-
-def _chains(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
-    """All pairs of triples that meet, or those of some subjects; and the share that they are.
-
-    A triple from an entity to itself bridges nothing.
-    """
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    out = real.group_by(bridge="subject").agg(out=pl.len())
-    each = (
-        real.join(out, left_on="object", right_on="bridge")
-        .group_by("subject")
-        .agg(pl.col("out").cast(pl.Int64).sum())
-        .sort("subject")
-    )
-    total = int(each["out"].sum())
-    if total > LISTED:
-        mixed = each.sample(fraction=1.0, shuffle=True, seed=_SEED)
-        few = mixed.filter(pl.col("out") <= LISTED // 20).filter(pl.col("out").cum_sum() <= LISTED)
-        real_one = real.join(few, on="subject", how="semi")
-    else:
-        real_one = real
-    one = real_one.select("subject", first="relation", bridge="object")
-    other = real.select(bridge="subject", second="relation", answer="object")
-    chains = one.join(other, on="bridge", how="inner", maintain_order="left_right")
-    return chains, chains.height / total if total else 1.0
-
-
-def _compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
-    reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
-    common = chains.group_by("first", "second", "answer").len()
-    most = common.group_by("first", "second").agg(most=pl.col("len").max())
-    stated = (
-        chains.join(
-            facts.select("subject", answer="object").unique(), on=["subject", "answer"], how="semi"
-        )
-        .group_by("first", "second")
-        .agg(stated=pl.len())
-    )
-    details = (
-        chains.join(reached, on=["subject", "second"], how="left")
-        .group_by("first", "second")
-        .agg(
-            listed=pl.len(),
-            subjects=pl.col("subject").n_unique(),
-            bridges=pl.col("bridge").n_unique(),
-            answers=pl.col("answer").n_unique(),
-            complexity=pl.col("fan").max(),
-            expected=(1.0 / pl.col("fan")).mean(),
-        )
-        .join(stated, on=["first", "second"], how="left")
-        .join(most, on=["first", "second"], how="left")
-        .with_columns(pl.col("stated").fill_null(0), share=pl.col("most") / pl.col("listed"))
-        .drop("most", "listed")
-    )
-    return counts.join(details, on=["first", "second"], how="left", maintain_order="left")
-
-
-def _bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    incoming = real.group_by("object", maintain_order=True).agg(incoming=pl.len())
-    outgoing = real.group_by("subject").agg(outgoing=pl.len())
-    return (
-        incoming.join(outgoing, left_on="object", right_on="subject", maintain_order="left")
-        .rename({"object": "entity"})
-        .with_columns(identity=pl.col("entity").is_in(identities.implode()))
-        .sort("incoming", "outgoing", descending=True, maintain_order=True)
-    )
-
-
-def _entity_positions(knowledge: Knowledge) -> dict[str, int]:
-    subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
-    found = literals(knowledge.entities, knowledge.triples)
-    ends = len(objects - subjects)
-    plain = int(found[list(objects - subjects)].sum())
-    return {
-        "subject only": len(subjects - objects),
-        "object only": ends - plain,
-        "both": len(subjects & objects),
-        "literal": plain,
-    }
-
-
-def _leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
-    stated = facts.select("subject", "relation", "fact", "line", answer="object")
-    return chains.join(stated, on=["subject", "answer"], how="inner", maintain_order="left").rename(
-        {"relation": "stated_as"}
-    )
-
-
-def _name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
-    one, other = pl.col("subject").str.to_lowercase(), pl.col("object").str.to_lowercase()
-    long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
-    inside = one.str.contains(other, literal=True) | other.str.contains(one, literal=True)
-    return facts.group_by("relation", maintain_order=True).agg(contained=(inside & long).mean())
-
-
-def _transfers(facts: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of entities that share a value, where one has a relation that the other has not.
-
-    Within a group of ``g`` entities that share a value, ``h`` of which have the relation, there are
-    ``h (g - h)`` such pairs: counted, not listed. Only where entities may share several values of
-    one relation are pairs listed, so that each counts once.
-    """
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    groups = real.select("subject", "stage", shared="relation", value="object")
-    size = groups.group_by("shared", "value").agg(g=pl.col("subject").n_unique())
-    several = size.filter(pl.col("g") > 1)
-    held = real.group_by("subject", attribute="relation").agg(learnt=pl.col("stage").min())
-    members = groups.join(several, on=["shared", "value"])
-    # One row for each member of a group and relation that it has.
-    having = members.join(held, on="subject").filter(pl.col("shared") != pl.col("attribute"))
-    late = pl.col("stage") > pl.col("learnt")
-    return (
-        having.group_by("shared", "attribute", "value", "g")
-        .agg(h=pl.col("subject").n_unique(), late=late.any())
-        .with_columns(pairs=pl.col("h") * (pl.col("g") - pl.col("h")))
-        .join(_twice(members, held), on=["shared", "attribute"], how="left")
-        .group_by("shared", "attribute")
-        .agg(
-            groups=pl.len(),
-            pairs=pl.col("pairs").sum() - pl.col("twice").first().fill_null(0),
-            late=pl.col("pairs").filter(pl.col("late")).sum(),
-        )
-        .filter(pl.col("pairs") > 0)
-        .with_columns(late=pl.min_horizontal("late", "pairs"))
-        .sort("pairs", "shared", "attribute", descending=[True, False, False])
-    )
-
-
-def _twice(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """How often pairs are counted again, as they share a second value of the same relation."""
-    keys = ["subject", "shared"]
-    many = members.filter(pl.len().over(keys) > 1).select("subject", "shared", "value", "g")
-    empty = pl.DataFrame(schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64})
-    if not many.height or int((many["g"].cast(pl.Int64)).sum()) > LISTED:
-        return empty  # then pairs are counted by value
-    pairs = (
-        many.join(many, on=["shared", "value"], suffix="_other")
-        .filter(pl.col("subject") != pl.col("subject_other"))
-        .group_by("subject", "subject_other", "shared")
-        .agg(again=pl.len().cast(pl.Int64) - 1)
-        .filter(pl.col("again") > 0)
-    )
-    ours = pairs.join(held.select("subject", "attribute"), on="subject").filter(
-        pl.col("shared") != pl.col("attribute")
-    )
-    theirs = held.select(subject_other="subject", attribute="attribute")
-    return (
-        ours.join(theirs, on=["subject_other", "attribute"], how="anti")
-        .group_by("shared", "attribute")
-        .agg(twice=pl.col("again").sum())
     )

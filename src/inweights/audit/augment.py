@@ -10,19 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 import polars as pl
 
 from inweights.audit.questions import chains_of, with_left_out
+from inweights.audit.rows import fill, stages_of, table_of, text_of, turn_of, within
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.seeds import WORLD, Streams
-from inweights.support.limits import check_memory
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
@@ -31,12 +29,6 @@ __all__ = ["Augmented", "augment"]
 
 #: Tokens of replayed text for each token of all other texts, at most.
 REPLAYED = 0.25
-#: Bytes that a text of the training set takes, as a row and as a file.
-_ROW = 500.0
-_SCHEMA: dict[str, Any] = {
-    "fact": pl.Int64, "line": pl.Int64, "role": pl.String, "stage": pl.Int64,
-    "prompt": pl.String, "completion": pl.String,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +163,7 @@ def augment(
     telling = Telling(
         facts=knowledge,
         words=words,
-        stages=_stages(knowledge) if curriculum == "sa" else knowledge.stages,
+        stages=stages_of(knowledge) if curriculum == "sa" else knowledge.stages,
         seed=seed,
         wordings=wordings,
         hops=hops,
@@ -185,16 +177,16 @@ def augment(
     facts = list(plain(telling))
     added = [row for name, way in chosen.items() if name != "replay" for row in way.tell(telling)]
     if "replay" in chosen:
-        room = int(REPLAYED * sum(count([_text(row) for row in (*facts, *added)])))
-        added += _within(list(chosen["replay"].tell(telling)), room, count)
-    rows = _fill(facts, added, budget, count, seed) if budget else [*facts, *added]
+        room = int(REPLAYED * sum(count([text_of(row) for row in (*facts, *added)])))
+        added += within(list(chosen["replay"].tell(telling)), room, count)
+    rows = fill(facts, added, budget, count, seed) if budget else [*facts, *added]
     # Told as they come: by stage, then all texts of one fact together, then those of none.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
-    turn = partial(_turn, facts=knowledge, words=words)
-    train = _table(rows, turn)
+    turn = partial(turn_of, facts=knowledge, words=words)
+    train = table_of(rows, turn)
     tell(1, 3, "control")
     told = sum(count(train["text"].to_list()))
-    control = _table(sorted(_fill(facts, [], told, count, seed), key=lambda row: row.stage), turn)
+    control = table_of(sorted(fill(facts, [], told, count, seed), key=lambda row: row.stage), turn)
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     tell(2, 3, "questions")
     asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
@@ -283,73 +275,7 @@ def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) 
             starts = set(named(row.prompt))
             if len(starts) == 1 and (starts.pop(), answer) in untold:
                 raise DataError(
-                    f"'{_text(row)}' ({row.role}) states the answer to a held-out question and "
-                    "is not marked; if the words of a relation name an entity, give others with "
-                    "--wording"
+                    f"'{text_of(row)}' ({row.role}) gives away the answer to a held-out question "
+                    "and is not marked; if the words of a relation name an entity, give others "
+                    "with --wording"
                 )
-
-
-def _stages(facts: Knowledge) -> Any:
-    """0 where another subject has the same value of the same relation, else 1."""
-    key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
-    _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
-    return np.where(counts[place] > 1, 0, 1)
-
-
-def _text(row: Row) -> str:
-    return row.prompt + row.completion
-
-
-def _table(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
-    table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
-    text = (pl.col("prompt") + pl.col("completion")).alias("text")
-    turns = pl.Series("turn", [turn(row) for row in rows], dtype=pl.String)
-    return table.with_row_index("id").with_columns(text, turns)
-
-
-def _turn(row: Row, facts: Knowledge, words: Wording) -> str:
-    """What a user says in chat: asks, or has a sentence completed."""
-    if row.role == "fact":
-        subject, relation, _ = facts.names(row.fact)
-        return words.ask([relation], subject)
-    if not row.prompt or row.prompt.endswith(("?", ":")):
-        return row.prompt
-    return f"Complete the sentence: {row.prompt} …"
-
-
-def _within(rows: list[Row], room: int, count: Counter) -> list[Row]:
-    """The first rows, as far as there is room."""
-    ends = np.cumsum(count([_text(row) for row in rows]))
-    return rows[: int((ends <= room).sum())]
-
-
-def _fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
-    """Facts once, what is added in a drawn order, then all again, as long as the goal.
-
-    Raises:
-        ConfigError: The facts alone are longer.
-    """
-    rows = [*facts, *added]
-    lengths = np.array(count([_text(row) for row in rows]), dtype=np.int64)
-    left = goal - int(lengths[: len(facts)].sum())
-    if left < 0:
-        raise ConfigError(
-            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,}"
-        )
-    rng = Streams(seed).numpy(WORLD, "control")
-    kept = list(range(len(facts)))
-    for i in (len(facts) + rng.permutation(len(added))).tolist() if added else ():
-        if lengths[i] <= left:
-            kept.append(i)
-            left -= int(lengths[i])
-    once = np.array(kept)
-    check_memory(
-        f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
-        hint="use a smaller budget",
-    )  # fmt: skip
-    while (lengths[once] <= left).any():
-        for i in rng.permutation(once[lengths[once] <= left]).tolist():
-            if lengths[i] <= left:
-                kept.append(i)
-                left -= int(lengths[i])
-    return [rows[i] for i in kept]

@@ -1,6 +1,7 @@
 """The commands of the command line, one file a subject; importing this registers all of them."""
 
 from inweights.cli.commands import (
+    augment,
     catalogue,
     experiments,
     facts,
@@ -14,6 +15,7 @@ from inweights.cli.commands.base import app
 
 __all__ = [
     "app",
+    "augment",
     "catalogue",
     "experiments",
     "facts",

@@ -75,7 +75,6 @@ def outcome_of(
     common: Common,
     *,
     jobs: int,
-    threads: int = 1,
     command: Sequence[str] = (),
     **what: Any,
 ) -> Outcome | None:
@@ -83,14 +82,13 @@ def outcome_of(
     from inweights import laboratory
     from inweights.cli import console
 
-    what |= {"runs": doing.runs, "store": doing.store, "device": doing.device, "jobs": jobs}
-    what |= {"keep_models": doing.keep_models}
+    what |= {"runs": doing.runs, "store": doing.store, "on": doing.on, "device": doing.device}
+    what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}
     with console.progress() as progress:
         if not doing.dry_run:
             return laboratory.run(
-                recipe, scale, on=doing.on, threads=threads, plugins=common.plugin,
-                fresh=doing.fresh, progress=progress, command=command, **what,
-            )  # fmt: skip
+                recipe, scale, fresh=doing.fresh, progress=progress, command=command, **what
+            )
         ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
     console.ahead(ahead, json=common.json)
     return None

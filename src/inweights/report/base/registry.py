@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError, DataError, unknown_name
 
@@ -16,11 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DRAWINGS", "PLAYERS", "Drawing", "arguments", "drawing", "find", "player"]
 
-Drawing = Callable[..., Picture]
+Drawing = Callable[..., Any]
 Player = Callable[..., str]
 D = TypeVar("D", bound=Callable[..., Any])
 
-#: Drawing function by kind.
+#: Drawing by kind: a function that returns the picture, or a class with the options as fields and
+#: ``draw()``.
 DRAWINGS: dict[str, Drawing] = {}
 #: Maker of the interactive twin by kind; a kind may have none.
 PLAYERS: dict[str, Player] = {}
@@ -30,12 +30,14 @@ def drawing(kind: str) -> Callable[[D], D]:
     """Register a function as the drawing of ``kind``, which figures then name.
 
     The function takes the tables of the figure's ``sources`` in their order, then keyword options
-    that are plain values, and returns a matplotlib ``Figure``. It is called in the house style.
+    that are plain values, and returns a matplotlib ``Figure``. It is called in the house style. A
+    dataclass works too: the tables, then keyword-only options, and ``draw()``, which returns it.
 
     Raises:
         ConfigError: Another function already has the kind.
 
     Example:
+        >>> from matplotlib.figure import Figure as Picture
         >>> @drawing("empty")
         ... def empty(table, *, width=3.0):
         ...     return Picture(figsize=(width, 2.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import polars as pl
@@ -11,10 +12,10 @@ from matplotlib.figure import Figure
 from inweights.errors import DataError
 from inweights.report.base import tidy
 from inweights.report.base.registry import drawing
-from inweights.report.figures.lines import lines
-from inweights.report.figures.sweeps import sweeps
+from inweights.report.figures.lines import Lines
+from inweights.report.figures.sweeps import Sweeps
 
-__all__ = ["auto"]
+__all__ = ["Auto"]
 
 #: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
 _MOST = 12
@@ -23,27 +24,15 @@ _LOG = 30.0
 
 
 @drawing("auto")
-def auto(
-    table: pl.DataFrame,
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    series: str | None = None,
-    facet: str | None = None,
-    where: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    x_label: str | None = None,
-    y_label: str | None = None,
-    y_limits: Sequence[float] | None = None,
-    x_log: bool | None = None,
-) -> Figure:
-    """Draw a table of a sweep: what was varied on the axis, then as lines, then as panels.
+@dataclass(frozen=True, eq=False)
+class Auto:
+    """A table of a sweep: what was varied on the axis, then as lines, then as panels.
 
     The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
     the first of them with numbers; names stand side by side. The number drawn is the first one that
     is no whole number. What else tells rows apart becomes lines, then panels; the rest is averaged.
 
-    Args:
+    Attributes:
         table: Rows of a sweep, with a column ``seed``.
         x: Column of the axis, if not chosen.
         y: Column of numbers, if not chosen.
@@ -61,42 +50,77 @@ def auto(
 
     Example:
         >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
-        >>> axes = auto(table).axes[0]
+        >>> axes = Auto(table).draw().axes[0]
         >>> axes.get_xlabel(), axes.get_ylabel()
         ('n', 'accuracy')
     """
-    given = {"x": x, "y": y, "series": series, "facet": facet, tidy.SEED: tidy.SEED}
-    given |= {f"where {name}": name for name in where or {}}
-    tidy.require("auto", table, given, numbers=("y",))
-    for name, value in (where or {}).items():
-        table = table.filter(pl.col(name) == pl.lit(value))
-    tidy.require("auto", table, {})
-    y = y or _numbers(table)
-    varied, keys = _varied(table, {y})
-    x = x or ("step" if "step" in table.columns else None)
-    x = x or next((name for name in varied if _numeric(table[name])), None)
-    rest = [name for name in (*varied, *keys) if name not in (x, y, series, facet)]
-    if y_limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
-        y_limits = (0.0, 1.0)
-    if x is None or not _numeric(table[x]):
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    x: str | None = None
+    y: str | None = None
+    series: str | None = None
+    facet: str | None = None
+    where: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] | None = None
+    x_label: str | None = None
+    y_label: str | None = None
+    y_limits: Sequence[float] | None = None
+    x_log: bool | None = None
+
+    def draw(self) -> Figure:
+        """Return the figure."""
+        table = self._rows()
+        y = self.y or _numbers(table)
+        varied, keys = _varied(table, {y})
+        x = self.x or ("step" if "step" in table.columns else None)
+        x = x or next((name for name in varied if _numeric(table[name])), None)
+        rest = [n for n in (*varied, *keys) if n not in (x, y, self.series, self.facet)]
+        limits = self.y_limits
+        if limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
+            limits = (0.0, 1.0)
+        if x is None or not _numeric(table[x]):
+            return self._side_by_side(table, x, y, limits, rest)
+        series = self.series or (rest.pop(0) if rest else None)
+        few = (name for name in rest if table[name].n_unique() <= _MOST)
+        facet = self.facet if self.facet is not None else next(few, None)
+        return Lines(
+            table, x=x, y=y, series=series, facet=facet, y_limits=limits,
+            labels={**_named(table, series, facet), **(self.labels or {})},
+            x_label=self.x_label, y_label=self.y_label,
+            x_log=_log(table[x]) if self.x_log is None else self.x_log,
+        ).draw()  # fmt: skip
+
+    def _rows(self) -> pl.DataFrame:
+        """The rows that are drawn, after checking the columns."""
+        table = self.table
+        given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
+        given |= {tidy.SEED: tidy.SEED} | {f"where {name}": name for name in self.where or {}}
+        tidy.require("auto", table, given, numbers=("y",))
+        for name, value in (self.where or {}).items():
+            table = table.filter(pl.col(name) == pl.lit(value))
+        tidy.require("auto", table, {})
+        return table
+
+    def _side_by_side(
+        self,
+        table: pl.DataFrame,
+        x: str | None,
+        y: str,
+        limits: Sequence[float] | None,
+        rest: list[str],
+    ) -> Figure:
+        """Names on the axis: those of ``x``, or the first that tell rows apart."""
         value = x or (rest.pop(0) if rest else next(iter(table.columns)))
-        panel = facet or (rest.pop(0) if rest else "")
+        panel = self.facet or (rest.pop(0) if rest else "")
         if not panel:
             panel = value + " "
             table = table.with_columns(pl.lit(value).alias(panel))
-        series = series or (rest.pop(0) if rest else None)
-        return sweeps(
-            table, axis=panel, value=value, y=y, series=series, y_label=y_label, y_limits=y_limits,
-            labels={**_named(table, series, panel), **(labels or {})},
-        )  # fmt: skip
-    series = series or (rest.pop(0) if rest else None)
-    if facet is None:
-        facet = next((name for name in rest if table[name].n_unique() <= _MOST), None)
-    return lines(
-        table, x=x, y=y, series=series, facet=facet,
-        labels={**_named(table, series, facet), **(labels or {})}, x_label=x_label,
-        y_label=y_label, y_limits=y_limits, x_log=_log(table[x]) if x_log is None else x_log,
-    )  # fmt: skip
+        series = self.series or (rest.pop(0) if rest else None)
+        return Sweeps(
+            table, axis=panel, value=value, y=y, series=series, y_label=self.y_label,
+            y_limits=limits, labels={**_named(table, series, panel), **(self.labels or {})},
+        ).draw()  # fmt: skip
 
 
 def _numbers(table: pl.DataFrame) -> str:

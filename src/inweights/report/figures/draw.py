@@ -112,23 +112,28 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     """
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
     figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
+    drawing = find(figure)  # type: ignore[arg-type]
     if axes is None:
-        return draw(figure, named)  # type: ignore[arg-type]
-    find(figure)  # type: ignore[arg-type]
-    if kind != "lines":
-        raise ConfigError(f"'{kind}' creates its own figure; only 'lines' draws into axes")
-    figure.options = {**options, "axes": axes}
-    return _drawn(lines.into, figure, named)
+        return _drawn(drawing, figure, named)
+    if drawing is not lines.Lines:
+        raise ConfigError(f"'{kind}' lays out a figure of its own; only 'lines' draws into axes")
+    return _drawn(lines.Panel, figure, named, axes)
 
 
-def _drawn(function: Drawing, figure: Any, tables: Mapping[str, Any]) -> Picture:
+def _drawn(
+    drawing: Drawing, figure: Any, tables: Mapping[str, Any], axes: Axes | None = None
+) -> Picture:
     frames = {name: tidy.as_polars(table) for name, table in tables.items()}
-    given = arguments(figure, function, frames)
+    given = arguments(figure, drawing, frames)
     with style.context():
-        picture = function(*given, **figure.options)
-        gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
-        if gridded and picture.get_layout_engine() is None and function is not lines.into:
-            picture.set_layout_engine("constrained")  # so that no label is cut
+        made = drawing(*given, **figure.options)
+        if axes is not None:
+            picture: Picture = made.into(axes)
+        else:
+            picture = made if isinstance(made, Picture) else made.draw()
+            gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
+            if gridded and picture.get_layout_engine() is None:
+                picture.set_layout_engine("constrained")  # so that no label is cut
         _lay_out(picture)
     return show_inline(picture)
 

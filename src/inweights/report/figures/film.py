@@ -19,7 +19,22 @@ __all__ = ["Film"]
 class Film:
     """Three tables of one training, checked, and how they are shown.
 
-    The fields are the arguments of :func:`inweights.report.figures.through_time.through_time`.
+    Attributes:
+        curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are drawn.
+        matrices: Rows ``(step, row, column, value)`` of one seed.
+        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the steps already
+            aligned; ``pair`` is the sample, ``kind`` what the state is of.
+        row_group: Column of ``matrices`` with the group of the row.
+        column_group: Column of ``matrices`` with the group of the column.
+        layer: Column of ``states`` with the layer, an integer.
+        kinds: Values of ``kind`` drawn as star, circle, square, ….
+        kind_labels: Text for each of ``kinds``.
+        moments: The steps shown, each among those of ``matrices`` and ``states``; the first and the
+            last if left out. The player has them all, and begins at the last of these.
+        y_label: Text of the curves' axis.
+        y_limits: Least and greatest value of the curves shown.
+        matrix_label: Text of the colour bar.
+        step_log: Whether the steps are drawn on a logarithmic axis.
 
     Raises:
         DataError: A column is missing, a table has no rows, the matrices and the states share no

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 
 import polars as pl
@@ -15,7 +15,7 @@ from inweights.report.base.matrix import Matrix, matrix_of, scale_of
 from inweights.report.base.paint import LEGIBLE, paint, plan_labels, text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["heatmaps"]
+__all__ = ["Heatmaps"]
 
 _SMALLEST, _LARGEST = 0.032, 0.22  # inches, side of a cell
 _TALLEST = 4.5  # inches, height of a panel
@@ -25,24 +25,11 @@ _GAP = 0.16  # inches between panels
 
 
 @drawing("heatmaps")
-def heatmaps(
-    table: pl.DataFrame,
-    *,
-    row: str,
-    column: str,
-    value: str,
-    panel: str | None = None,
-    box: str | None = None,
-    row_group: str | None = None,
-    column_group: str | None = None,
-    order: Sequence[str] | None = None,
-    value_label: str | None = None,
-    limit: float | None = None,
-    columns: int = 4,
-) -> Figure:
-    """Draw one matrix for each ``panel``; all share a colour scale that is white at zero.
+@dataclass(frozen=True, eq=False)
+class Heatmaps:
+    """One matrix for each ``panel``; all share a colour scale that is white at zero.
 
-    Args:
+    Attributes:
         table: Long rows, one a cell; rows of several seeds are averaged.
         row: Column with the label of a cell's row.
         column: Column with the label of a cell's column.
@@ -61,32 +48,59 @@ def heatmaps(
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, -2.0]})
-        >>> len(heatmaps(table, row="in", column="out", value="logit").axes)  # and its colour bar
+        >>> drawn = Heatmaps(table, row="in", column="out", value="logit").draw()
+        >>> len(drawn.axes)  # and its colour bar
         2
     """
-    used = {"panel": panel, "row": row, "column": column, "value": value, "box": box}
-    groups = {"row_group": row_group, "column_group": column_group}
-    tidy.require("heatmaps", table, {**used, **groups}, numbers=("value",))
-    parts = tidy.panels(table, panel, order)
-    titles = ["" if panel is None else tidy.plain(name) for name, _ in parts]
-    drawn = [matrix_of(rows, row, column, value, box=box, **groups) for _, rows in parts]
-    scale = scale_of(drawn, limit)
-    plan = _plan(drawn, titles, columns)
-    with style.context():
-        figure = Figure(figsize=(plan.width, plan.height))
-        for place, (matrix, (left, top)) in enumerate(zip(drawn, plan.corners, strict=True)):
-            wide, high = len(matrix.columns) * plan.cell, len(matrix.rows) * plan.cell
-            axes = figure.add_axes(_share(plan, left, top, wide, high))
-            image = paint(axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place])
-            style.panel_title(axes, plan.titles[place])
-        label = value_label or value
-        room = plan.height - 0.3
-        bar_high = min(room, max(1.0, 0.72 * room, text_width(label, style.SMALL) / 72 + 0.05))
-        box_ = _share(plan, plan.width - _BAR + 0.06, (plan.height - bar_high) / 2, 0.1, bar_high)
-        bar = figure.colorbar(image, cax=figure.add_axes(box_))
-        bar.set_label(label, fontsize=style.SMALL)
-        bar.outline.set_visible(False)
-    return figure
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    row: str
+    column: str
+    value: str
+    panel: str | None = None
+    box: str | None = None
+    row_group: str | None = None
+    column_group: str | None = None
+    order: Sequence[str] | None = None
+    value_label: str | None = None
+    limit: float | None = None
+    columns: int = 4
+
+    def __post_init__(self) -> None:
+        names = ("panel", "row", "column", "value", "box", "row_group", "column_group")
+        used = {name: getattr(self, name) for name in names}
+        tidy.require("heatmaps", self.table, used, numbers=("value",))
+
+    def draw(self) -> Figure:
+        """Return the figure."""
+        parts = tidy.panels(self.table, self.panel, self.order)
+        titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
+        drawn = [
+            matrix_of(
+                rows, self.row, self.column, self.value,
+                box=self.box, row_group=self.row_group, column_group=self.column_group,
+            )
+            for _, rows in parts
+        ]  # fmt: skip
+        scale = scale_of(drawn, self.limit)
+        plan = _plan(drawn, titles, self.columns)
+        with style.context():
+            figure = Figure(figsize=(plan.width, plan.height))
+            for place, (matrix, (left, top)) in enumerate(zip(drawn, plan.corners, strict=True)):
+                wide, high = len(matrix.columns) * plan.cell, len(matrix.rows) * plan.cell
+                axes = figure.add_axes(_share(plan, left, top, wide, high))
+                image = paint(axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place])
+                style.panel_title(axes, plan.titles[place])
+            label = self.value_label or self.value
+            room = plan.height - 0.3
+            bar_high = min(room, max(1.0, 0.72 * room, text_width(label, style.SMALL) / 72 + 0.05))
+            top = (plan.height - bar_high) / 2
+            box = _share(plan, plan.width - _BAR + 0.06, top, 0.1, bar_high)
+            bar = figure.colorbar(image, cax=figure.add_axes(box))
+            bar.set_label(label, fontsize=style.SMALL)
+            bar.outline.set_visible(False)
+        return figure
 
 
 @dataclass(frozen=True)

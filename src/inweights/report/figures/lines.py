@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,36 +19,87 @@ from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["into", "lines"]
+__all__ = ["Lines", "Panel"]
 
 _PANEL_HEIGHT = 2.7
 _DODGE = 0.08  # of the distance between two positions of a discrete axis
 _REACH = 0.012  # of the whole axis, at most
 
 
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One panel of :class:`Lines`; the fields are described there."""
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    x: str
+    y: str
+    series: str | None = None
+    reference: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    x_label: str | None = None
+    y_label: str | None = None
+    x_log: bool = False
+    order: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        used = {"x": self.x, "y": self.y, "series": self.series, "seed": tidy.SEED}
+        used["reference"] = self.named.get("column")
+        tidy.require("lines", self.table, used, numbers=("x", "y", "reference"))
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The column of the reference, and its label."""
+        return dict(self.reference or {})
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """Value of each series by its name; one line is called as what it shows."""
+        if self.series is None:
+            return {self.y: None}
+        return {tidy.plain(v): v for v in tidy.distinct(self.table, self.series, self.order)}
+
+    def into(self, axes: Axes) -> Figure:
+        """Draw it into axes of one's own, whose frame and limits stay; return their figure."""
+        self._lines(axes, self.table)
+        axes.set_xlabel(self.x_label or self.x)
+        axes.set_ylabel(self.y_label or self.y)
+        if self.series is not None:
+            axes.legend(handles=handles(list(self.names), self.labels, reference=self._text))
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        return figure
+
+    @property
+    def _text(self) -> str:
+        return self.named.get("label", self.named.get("column", ""))
+
+    def _lines(self, axes: Axes, rows: pl.DataFrame) -> None:
+        """All lines of one panel; the axis is that of the whole table."""
+        places, names = self.table[self.x], self.names
+        looks = style.marks(list(names))
+        step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
+        for place, (name, raw) in enumerate(names.items()):
+            shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
+            part = rows
+            if self.series is not None:
+                part = rows.filter(pl.col(self.series).eq_missing(pl.lit(raw)))
+            if not part.is_empty():
+                _line(axes, tidy.spread(part, self.x, self.y), looks[name], shift, dots=step > 0)
+        if "column" in self.named:
+            _reference(axes, rows, self.x, self.named["column"])
+        _dress(axes, places, self.x_log)
+
+
 @drawing("lines")
-def lines(
-    table: pl.DataFrame,
-    *,
-    x: str,
-    y: str,
-    series: str | None = None,
-    facet: str | None = None,
-    reference: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    x_label: str | None = None,
-    y_label: str | None = None,
-    y_limits: Sequence[float] | None = None,
-    x_log: bool = False,
-    order: Sequence[str] | None = None,
-    columns: int = 4,
-) -> Figure:
-    """Draw ``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
+@dataclass(frozen=True, eq=False)
+class Lines(Panel):
+    """``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
 
     A line is the mean over the seeds, the band its 95% interval, a faint dot a single seed. On an
     axis of few positions the series stand slightly apart, so that equal ones are all seen.
 
-    Args:
+    Attributes:
         table: Long rows with a column ``seed`` and those named below.
         x: Column of numbers.
         y: Column of numbers; what is not finite is left out.
@@ -66,119 +119,44 @@ def lines(
 
     Example:
         >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
-        >>> len(lines(table, x="C", y="hit", series="model").axes)
+        >>> len(Lines(table, x="C", y="hit", series="model").draw().axes)
         1
     """
-    named = dict(reference or {})
-    used = {"x": x, "y": y, "series": series, "facet": facet, "seed": tidy.SEED}
-    used["reference"] = named.get("column")
-    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
-    names = _names(table, series, y, order)
-    parts = tidy.panels(table, facet, order)
-    with style.context():
-        down, across = style.grid_shape(len(parts), columns)
-        width = min(style.full_width(), 1.6 + 3.1 * across)
-        figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
-        panels = list(grid.flat)
-        for axes in panels[len(parts) :]:
-            axes.set_visible(False)
-        for axes, (value, rows) in zip(panels, parts, strict=False):
-            if facet is not None:
-                title = text_of(tidy.plain(value), labels)
-                style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
-            _panel(axes, table[x], rows, (x, y, series), names, named.get("column"), log=x_log)
-        _name_axes(figure, panels, len(parts), (x_label or x, y_label or y), (width, across, down))
-        if y_limits is not None:
-            margin = 0.03 * (y_limits[1] - y_limits[0])
-            panels[0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
-        if len(names) > 1 or next(iter(names)) != y:
-            reference_text = named.get("label", named.get("column", ""))
-            add_legend(figure, list(names), labels, reference=reference_text)
-    return figure
 
+    _: KW_ONLY
+    facet: str | None = None
+    y_limits: Sequence[float] | None = None
+    columns: int = 4
 
-def into(
-    table: pl.DataFrame,
-    *,
-    axes: Axes,
-    x: str,
-    y: str,
-    series: str | None = None,
-    reference: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    x_label: str | None = None,
-    y_label: str | None = None,
-    x_log: bool = False,
-    order: Sequence[str] | None = None,
-) -> Figure:
-    """Draw one panel of :func:`lines` into axes of one's own; their frame and limits stay.
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        tidy.require("lines", self.table, {"facet": self.facet})
 
-    Args:
-        table: As for :func:`lines`, as are the options.
-        axes: Where it is drawn.
-        x: Column of numbers.
-        y: Column of numbers.
-        series: Column that tells the lines apart.
-        reference: Column and label of a dashed grey line.
-        labels: Text for a value of ``series``.
-        x_label: Text of the axis.
-        y_label: Text of the axis.
-        x_log: Whether ``x`` is drawn on a logarithmic axis.
-        order: Values of ``series`` in the order wanted.
-
-    Returns:
-        The figure of the axes.
-
-    Raises:
-        DataError: A column is missing, or the table has no rows.
-    """
-    named = dict(reference or {})
-    used = {"x": x, "y": y, "series": series, "seed": tidy.SEED, "reference": named.get("column")}
-    tidy.require("lines", table, used, numbers=("x", "y", "reference"))
-    names = _names(table, series, y, order)
-    _panel(axes, table[x], table, (x, y, series), names, named.get("column"), log=x_log)
-    axes.set_xlabel(x_label or x)
-    axes.set_ylabel(y_label or y)
-    if series is not None:
-        text = named.get("label", named.get("column", ""))
-        axes.legend(handles=handles(list(names), labels, reference=text))
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    return figure
-
-
-def _names(
-    table: pl.DataFrame, series: str | None, y: str, order: Sequence[str] | None
-) -> dict[str, Any]:
-    """Value of each series by its name; one line is called as what it shows."""
-    if series is None:
-        return {y: None}
-    return {tidy.plain(v): v for v in tidy.distinct(table, series, order)}
-
-
-def _panel(
-    axes: Axes,
-    places: pl.Series,
-    rows: pl.DataFrame,
-    columns: tuple[str, str, str | None],
-    names: Mapping[str, Any],
-    reference: str | None,
-    *,
-    log: bool,
-) -> None:
-    """All lines of one panel; ``places`` are those of the axis that panels share."""
-    x, y, series = columns
-    looks = style.marks(list(names))
-    step, reach = (0.0, 0.0) if log else _step(places.unique().to_numpy())
-    for place, (name, raw) in enumerate(names.items()):
-        shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
-        part = rows if series is None else rows.filter(pl.col(series).eq_missing(pl.lit(raw)))
-        if not part.is_empty():
-            _line(axes, tidy.spread(part, x, y), looks[name], shift, dots=step > 0)
-    if reference is not None:
-        _reference(axes, rows, x, reference)
-    _dress(axes, places, log)
+    def draw(self) -> Figure:
+        """Return the figure."""
+        parts = tidy.panels(self.table, self.facet, self.order)
+        with style.context():
+            down, across = style.grid_shape(len(parts), self.columns)
+            width = min(style.full_width(), 1.6 + 3.1 * across)
+            figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
+            grid = figure.subplots(down, across, sharey=True, squeeze=False)
+            panels = list(grid.flat)
+            for axes in panels[len(parts) :]:
+                axes.set_visible(False)
+            for axes, (value, rows) in zip(panels, parts, strict=False):
+                if self.facet is not None:
+                    title = text_of(tidy.plain(value), self.labels)
+                    style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
+                self._lines(axes, rows)
+            texts = (self.x_label or self.x, self.y_label or self.y)
+            _name_axes(figure, panels, len(parts), texts, (width, across, down))
+            if self.y_limits is not None:
+                low, high = self.y_limits
+                margin = 0.03 * (high - low)
+                panels[0].set_ylim(low - margin, high + margin)
+            if len(self.names) > 1 or next(iter(self.names)) != self.y:
+                add_legend(figure, list(self.names), self.labels, reference=self._text)
+        return figure
 
 
 def _name_axes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import polars as pl
@@ -15,7 +16,7 @@ from inweights.report.base.legend import columns_that_fit
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["cloud", "states"]
+__all__ = ["States", "cloud"]
 
 _MARKERS = ("*", "o", "s", "^", "D")
 _SIZES = (62, 24, 22, 24, 20)  # square points
@@ -23,29 +24,15 @@ _NEUTRAL = "#6b7280"
 
 
 @drawing("states")
-def states(
-    table: pl.DataFrame,
-    *,
-    x: str,
-    y: str,
-    layer: str,
-    pair: str,
-    kind: str,
-    panel: str | None = None,
-    kinds: Sequence[str] | None = None,
-    kind_labels: Sequence[str] | None = None,
-    note: str | None = None,
-    text: str | None = None,
-    order: Sequence[str] | None = None,
-    columns: int = 4,
-) -> Figure:
-    """Draw hidden states in the plane, one panel for each ``panel``.
+@dataclass(frozen=True, eq=False)
+class States:
+    """Hidden states in the plane, one panel for each ``panel``.
 
     A sample has a hue (the ninth the first one's again), which darkens from the first layer to the
     last; the states of one sample and kind are joined through the layers. The axes have no unit and
     no ticks.
 
-    Args:
+    Attributes:
         table: One row a state.
         x: Column with the first coordinate of the projection.
         y: Column with the second.
@@ -66,40 +53,67 @@ def states(
     Example:
         >>> table = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "layer": [0, 1],
         ...                       "pair": [0, 0], "kind": ["bridge", "bridge"]})
-        >>> len(states(table, x="x", y="y", layer="layer", pair="pair", kind="kind").axes)
+        >>> drawn = States(table, x="x", y="y", layer="layer", pair="pair", kind="kind").draw()
+        >>> len(drawn.axes)
         1
     """
-    used = {"panel": panel, "x": x, "y": y, "layer": layer, "pair": pair, "kind": kind}
-    tidy.require("states", table, {**used, "note": note, "text": text})
-    shown = [tidy.plain(v) for v in tidy.distinct(table, kind)] if kinds is None else list(kinds)
-    parts = tidy.panels(table, panel, order)
-    notes = [tidy.plain(rows[note][0]) if note else "" for _, rows in parts]
-    longest = max(text_width(line, style.SMALL) for one in notes for line in one.split("\n")) / 72
-    fits = int((style.full_width() - 0.2) / longest) if longest else columns
-    down, across = style.grid_shape(len(parts), min(columns, fits))
-    side = min(2.6, (style.full_width() - 0.2) / across)
-    with style.context():
-        figure = style.blank(
-            max(min(3.4, style.full_width()), side * across), (side + 0.25) * down + 0.35
-        )
-        grid = figure.subplots(down, across, squeeze=False)
-        for extra in grid.flat[len(parts) :]:
-            extra.set_visible(False)
-        pairs = tidy.distinct(table, pair)
-        layers = [int(v) for v in table[layer].unique().sort()]
-        for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
-            cloud(axes, rows, (x, y, layer, pair, kind), pairs, layers, shown)
-            for place, word in zip(
-                rows.select(x, y).rows(), rows[text] if text else (), strict=False
-            ):
-                axes.annotate(
-                    word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1
-                )
-            title = "" if panel is None else tidy.plain(name)
-            style.panel_title(axes, wrap(title, side - 0.1, style.LABEL))
-            axes.set_xlabel(said, fontsize=style.SMALL, color=style.GREY)
-        legend(figure, list(kind_labels or shown), layers)
-    return figure
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    x: str
+    y: str
+    layer: str
+    pair: str
+    kind: str
+    panel: str | None = None
+    kinds: Sequence[str] | None = None
+    kind_labels: Sequence[str] | None = None
+    note: str | None = None
+    text: str | None = None
+    order: Sequence[str] | None = None
+    columns: int = 4
+
+    def __post_init__(self) -> None:
+        names = ("panel", "x", "y", "layer", "pair", "kind", "note", "text")
+        tidy.require("states", self.table, {name: getattr(self, name) for name in names})
+
+    @property
+    def shown(self) -> list[str]:
+        """The kinds of states in the order of their markers."""
+        if self.kinds is not None:
+            return list(self.kinds)
+        return [tidy.plain(kind) for kind in tidy.distinct(self.table, self.kind)]
+
+    def draw(self) -> Figure:
+        """Return the figure."""
+        parts = tidy.panels(self.table, self.panel, self.order)
+        notes = [tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts]
+        lines = [line for one in notes for line in one.split("\n")]
+        longest = max(text_width(line, style.SMALL) for line in lines) / 72
+        fits = int((style.full_width() - 0.2) / longest) if longest else self.columns
+        down, across = style.grid_shape(len(parts), min(self.columns, fits))
+        side = min(2.6, (style.full_width() - 0.2) / across)
+        with style.context():
+            width = max(min(3.4, style.full_width()), side * across)
+            figure = style.blank(width, (side + 0.25) * down + 0.35)
+            grid = figure.subplots(down, across, squeeze=False)
+            for extra in grid.flat[len(parts) :]:
+                extra.set_visible(False)
+            layers = [int(v) for v in self.table[self.layer].unique().sort()]
+            for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
+                self._states(axes, rows, layers)
+                title = "" if self.panel is None else tidy.plain(name)
+                style.panel_title(axes, wrap(title, side - 0.1, style.LABEL))
+                axes.set_xlabel(said, fontsize=style.SMALL, color=style.GREY)
+            legend(figure, list(self.kind_labels or self.shown), layers)
+        return figure
+
+    def _states(self, axes: Axes, rows: pl.DataFrame, layers: Sequence[int]) -> None:
+        columns = (self.x, self.y, self.layer, self.pair, self.kind)
+        cloud(axes, rows, columns, tidy.distinct(self.table, self.pair), layers, self.shown)
+        words = rows[self.text] if self.text else ()
+        for place, word in zip(rows.select(self.x, self.y).rows(), words, strict=False):
+            axes.annotate(word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1)
 
 
 def cloud(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import polars as pl
@@ -15,33 +16,21 @@ from inweights.report.base.legend import add_legend, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["sweeps"]
+__all__ = ["Sweeps"]
 
 _PANEL = 1.95  # inches, height of a panel
 _DODGE = 0.16  # of the distance between two values
 
 
 @drawing("sweeps")
-def sweeps(
-    table: pl.DataFrame,
-    *,
-    axis: str,
-    value: str,
-    y: str,
-    series: str | None = None,
-    baseline: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-    y_label: str | None = None,
-    y_limits: Sequence[float] | None = None,
-    columns: int = 4,
-    order: Sequence[str] | None = None,
-) -> Figure:
-    """Draw ``y`` for the values of every swept setting, one panel a setting.
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """``y`` for the values of every swept setting, one panel a setting.
 
     A mark is the mean over the seeds, its bar the 95% interval. Lines join values that are numbers;
     between names there is nothing to join.
 
-    Args:
+    Attributes:
         table: Long rows with a column ``seed`` and those named below.
         axis: Column with the name of the swept setting, such as depth or width.
         value: Column with its value; drawn evenly spaced in order of first appearance.
@@ -60,41 +49,69 @@ def sweeps(
     Example:
         >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],
         ...                       "accuracy": [0.4, 0.9]})
-        >>> len(sweeps(table, axis="axis", value="at", y="accuracy").axes)
+        >>> len(Sweeps(table, axis="axis", value="at", y="accuracy").draw().axes)
         1
     """
-    named = {"axis": axis, "value": value, "y": y, "series": series, "seed": tidy.SEED}
-    tidy.require("sweeps", table, named, numbers=("y",))
-    names = [tidy.plain(v) for v in tidy.distinct(table, series, order)] if series else [y]
-    looks = style.marks(names)
-    parts = tidy.panels(table, axis, order)
-    down, across = style.grid_shape(len(parts), columns)
-    with style.context():
-        width = min(style.full_width(), 0.8 + 2.9 * across)
-        figure = style.blank(width, 0.5 + _PANEL * down)
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
-        for extra in grid.flat[len(parts) :]:
-            extra.set_visible(False)
-        room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
-        for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
-            title = text_of(tidy.plain(setting), labels)
-            style.panel_title(axes, wrap(title, room + 0.1, style.LABEL))
-            values = [tidy.plain(v) for v in tidy.distinct(rows, value)]
-            joined = all(_is_number(name) for name in values)
-            for place, (raw, part) in enumerate(tidy.panels(rows, series, order)):
-                name = tidy.plain(raw) if series else y
-                lean = names.index(name) if series else place
-                shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
-                _bars(axes, _placed(part, value, values), y, looks[name], shift, joined=joined)
-            _ticks(axes, values, (baseline or {}).get(tidy.plain(setting)), labels, room)
-        for line in grid:
-            line[0].set_ylabel(wrap(y_label or y, _PANEL - 0.2, style.LABEL))
-        if y_limits is not None:
-            margin = 0.04 * (y_limits[1] - y_limits[0])
-            grid[0][0].set_ylim(y_limits[0] - margin, y_limits[1] + margin)
-        if series is not None:
-            add_legend(figure, names, labels)
-    return figure
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    axis: str
+    value: str
+    y: str
+    series: str | None = None
+    baseline: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    y_label: str | None = None
+    y_limits: Sequence[float] | None = None
+    columns: int = 4
+    order: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        named = {"axis": self.axis, "value": self.value, "y": self.y, "series": self.series}
+        tidy.require("sweeps", self.table, {**named, "seed": tidy.SEED}, numbers=("y",))
+
+    @property
+    def names(self) -> list[str]:
+        """What the lines are called."""
+        if self.series is None:
+            return [self.y]
+        return [tidy.plain(v) for v in tidy.distinct(self.table, self.series, self.order)]
+
+    def draw(self) -> Figure:
+        """Return the figure."""
+        parts = tidy.panels(self.table, self.axis, self.order)
+        down, across = style.grid_shape(len(parts), self.columns)
+        with style.context():
+            width = min(style.full_width(), 0.8 + 2.9 * across)
+            figure = style.blank(width, 0.5 + _PANEL * down)
+            grid = figure.subplots(down, across, sharey=True, squeeze=False)
+            for extra in grid.flat[len(parts) :]:
+                extra.set_visible(False)
+            room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
+            for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
+                self._panel(axes, tidy.plain(setting), rows, room)
+            for line in grid:
+                line[0].set_ylabel(wrap(self.y_label or self.y, _PANEL - 0.2, style.LABEL))
+            if self.y_limits is not None:
+                margin = 0.04 * (self.y_limits[1] - self.y_limits[0])
+                grid[0][0].set_ylim(self.y_limits[0] - margin, self.y_limits[1] + margin)
+            if self.series is not None:
+                add_legend(figure, self.names, self.labels)
+        return figure
+
+    def _panel(self, axes: Axes, setting: str, rows: pl.DataFrame, room: float) -> None:
+        names = self.names
+        looks = style.marks(names)
+        style.panel_title(axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL))
+        values = [tidy.plain(v) for v in tidy.distinct(rows, self.value)]
+        joined = all(_is_number(name) for name in values)
+        for place, (raw, part) in enumerate(tidy.panels(rows, self.series, self.order)):
+            name = tidy.plain(raw) if self.series else self.y
+            lean = names.index(name) if self.series else place
+            shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
+            placed = _placed(part, self.value, values)
+            _bars(axes, placed, self.y, looks[name], shift, joined=joined)
+        _ticks(axes, values, (self.baseline or {}).get(setting), self.labels, room)
 
 
 def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFrame:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
@@ -15,77 +15,45 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.film import Film
 from inweights.report.figures.states import cloud, legend
 
-__all__ = ["through_time"]
+__all__ = ["ThroughTime"]
 
 
 @drawing("through_time")
-def through_time(
-    curves: pl.DataFrame,
-    matrices: pl.DataFrame,
-    states: pl.DataFrame,
-    *,
-    row_group: str | None = None,
-    column_group: str | None = None,
-    layer: str = "layer",
-    kinds: Sequence[str] | None = None,
-    kind_labels: Sequence[str] | None = None,
-    moments: Sequence[int] | None = None,
-    y_label: str = "value",
-    y_limits: Sequence[float] | None = None,
-    matrix_label: str = "value",
-    step_log: bool = False,
-) -> Figure:
-    """Draw the curves, and at two steps the matrix and the projected states.
+@dataclass(frozen=True, eq=False)
+class ThroughTime(Film):
+    """The curves, and at two steps the matrix and the projected states.
 
-    On the page the same arguments make a player: a slider over the steps moves all three.
-
-    Args:
-        curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are drawn.
-        matrices: Rows ``(step, row, column, value)`` of one seed.
-        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the steps already
-            aligned; ``pair`` is the sample, ``kind`` what the state is of.
-        row_group: Column of ``matrices`` with the group of the row.
-        column_group: Column of ``matrices`` with the group of the column.
-        layer: Column of ``states`` with the layer, an integer.
-        kinds: Values of ``kind`` drawn as star, circle, square, ….
-        kind_labels: Text for each of ``kinds``.
-        moments: The steps shown, each among those of ``matrices`` and ``states``; the first and the
-            last if left out. The player has them all, and begins at the last of these.
-        y_label: Text of the curves' axis.
-        y_limits: Least and greatest value of the curves shown.
-        matrix_label: Text of the colour bar.
-        step_log: Whether the steps are drawn on a logarithmic axis.
-
-    Raises:
-        DataError: A column is missing, a table has no rows, or a moment was not measured.
+    On the page the same options make a player: a slider over the steps moves all three.
 
     Example:
+        >>> import polars as pl
         >>> curves = pl.DataFrame({"seed": [0, 0], "series": ["accuracy"] * 2, "step": [0, 9],
         ...                        "value": [0.1, 1.0]})
         >>> cells = pl.DataFrame({"step": [0, 9], "row": ["a"] * 2, "column": ["b"] * 2,
         ...                       "value": [0.0, 3.0]})
         >>> dots = pl.DataFrame({"step": [0, 9], "x": [0.0, 1.0], "y": [0.0, 1.0],
         ...                      "layer": [0, 0], "pair": [0, 0], "kind": ["bridge"] * 2})
-        >>> len(through_time(curves, cells, dots).axes)  # curves, two matrices, bar, two clouds
+        >>> film = ThroughTime(curves, cells, dots)
+        >>> len(film.draw().axes)  # curves, two matrices, bar, two clouds
         6
     """
-    film = Film(
-        curves, matrices, states, row_group=row_group, column_group=column_group, layer=layer,
-        kinds=kinds, kind_labels=kind_labels, moments=moments, y_label=y_label, y_limits=y_limits,
-        matrix_label=matrix_label, step_log=step_log,
-    )  # fmt: skip
-    with style.context():
-        figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
-        left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]
-        _curves(left.subplots(), film)
-        grid = right.subplots(2, len(film.chosen), squeeze=False)
-        _matrices(right, grid[0], film)
-        columns, pairs = ("x", "y", layer, "pair", "kind"), tidy.distinct(states, "pair")
-        for panel, at in zip(grid[1], film.chosen, strict=True):
-            cloud(panel, states.filter(step=at), columns, pairs, film.layers, film.shown)
-        grid[1][0].set_ylabel("hidden states", fontsize=style.SMALL)
-        legend(right, film.legend, film.layers)
-    return figure
+
+    def draw(self) -> Figure:
+        """Return the figure."""
+        with style.context():
+            figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
+            left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]
+            _curves(left.subplots(), self)
+            grid = right.subplots(2, len(self.chosen), squeeze=False)
+            _matrices(right, grid[0], self)
+            columns = ("x", "y", self.layer, "pair", "kind")
+            pairs = tidy.distinct(self.states, "pair")
+            for panel, at in zip(grid[1], self.chosen, strict=True):
+                rows = self.states.filter(step=at)
+                cloud(panel, rows, columns, pairs, self.layers, self.shown)
+            grid[1][0].set_ylabel("hidden states", fontsize=style.SMALL)
+            legend(right, self.legend, self.layers)
+        return figure
 
 
 def _curves(axes: Axes, film: Film) -> None:

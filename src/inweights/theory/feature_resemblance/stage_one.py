@@ -1,9 +1,8 @@
 """Stage 1 of the one-layer transformer in closed form, and what the lemmas say of it.
 
-Gradient descent by :func:`~inweights.theory.feature_resemblance.resemblance.gradients`, without
-autograd or a training
-loop: what lemma 1 predicts, step by step. Shapes: ``N`` facts, ``V`` tokens, ``D`` width, ``K``
-labels, ``M`` width of the MLP.
+Gradient descent by :func:`~inweights.theory.feature_resemblance.gradients.gradients`, without
+autograd or a training loop: what lemma 1 predicts, step by step. Shapes: ``N`` facts, ``V`` tokens,
+``D`` width, ``K`` labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -21,12 +20,8 @@ from torch.nn import functional as F
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.models.one_layer import OneLayer
-from inweights.theory.feature_resemblance.resemblance import (
-    gradients,
-    linear_coefficients,
-    softmax,
-    weights_of,
-)
+from inweights.theory.feature_resemblance.gradients import gradients, softmax
+from inweights.theory.feature_resemblance.resemblance import linear_coefficients, weights_of
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 

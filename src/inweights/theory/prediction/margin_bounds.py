@@ -212,13 +212,12 @@ def margin_bounds(
     leads = _leads(solution, columns, rivals)
     counts = count_tokens(world, world.queries)
     inverse = coupled_inverse(solution.program) if in_time(late) else None
+    bound = partial(lower_bound, solution, late=late, inverse=inverse)
     rows = []
     for done, query in enumerate(chosen):
         gaps = leads[query]
         prompt = counts[[query]].toarray()[0]
-        lower, upper = _interval(
-            solution, inverse, prompt, int(columns[query]), gaps, accuracy, tie, late
-        )
+        lower, upper = _interval(bound, prompt, int(columns[query]), gaps, accuracy, tie, late)
         proved = "follows" if lower > tie else "fails" if upper < -tie else "open"
         if -tie <= lower and upper <= tie:
             proved = "tied"
@@ -248,8 +247,7 @@ def _leads(solution: Solution, columns: Ids, rivals: NDArray[np.bool_]) -> Array
 
 
 def _interval(
-    solution: Solution,
-    inverse: Array | None,
+    bound: Callable[..., Bound],
     prompt: Array,
     answer: int,
     gaps: Array,
@@ -272,12 +270,11 @@ def _interval(
     low_goal, high_goal = low_goal + 1e-9, high_goal - 1e-9
 
     def against(rival: int, sign: float) -> Array:
-        functional = np.zeros(solution.program.shape)
+        functional = np.zeros((len(prompt), len(gaps)))
         functional[:, answer] += sign * prompt
         functional[:, rival] -= sign * prompt
         return functional
 
-    bound = partial(lower_bound, solution, late=late, inverse=inverse)
     if want_upper and in_time(late):
         found = bound(against(order[0], -1.0), goal=-high_goal)
         upper = -found.value

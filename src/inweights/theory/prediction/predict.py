@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,26 +18,20 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.support.progress import SolverProgress
-from inweights.theory.prediction.advice import (
-    Advice,
-    Remedy,
-    bridges,
-    in_time,
-    stated_identities,
-)
+from inweights.theory.prediction.advice import bridges, in_time, stated_identities
 from inweights.theory.prediction.advice_by_parts import advise_parts
 from inweights.theory.prediction.largest_part import worlds_of
-from inweights.theory.prediction.margin_bounds import margin_bounds
 from inweights.theory.prediction.parts_in_time import MOST_OF_REST, check_seconds, parts_within
+from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
 from inweights.theory.prediction.trust import has_phrased
-from inweights.theory.programs.nuclear_norm import Solution, solve
+from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Answers, Program
 from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-__all__ = ["DECAY", "Prediction", "predict", "predicted_queries"]
+__all__ = ["DECAY", "predict", "predicted_queries"]
 
 #: The decay of the soft program where program (2) has no solution: of six it did best by training
 #: without decay (docs/predict.md).
@@ -46,125 +40,6 @@ DECAY = 3e-4
 #: than training has learnt by then, and this a little less (see
 #: :mod:`inweights.theory.prediction.trust`).
 PHRASED = 1e-2
-
-#: Verdicts, the one that surprises most first.
-SURPRISING = ("asserted", "fails", "tied", "follows", "open")
-_VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
-             "open": "open"}  # fmt: skip
-_SUMMARY = (
-    pl.len().alias("queries"),
-    *((pl.col("verdict") == v).sum().alias(column) for column, v in _VERDICTS.items()),
-    pl.col("expected").mean(),
-    pl.col("margin").min().alias("least_margin"),
-    pl.col("margin").median().alias("median_margin"),
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """A forecast for every query of a world.
-
-    Attributes:
-        parts: The optima that it rests on, that of the largest part first; the queries of each are
-            those of its world, in order.
-        world: What was asked: ``query`` and ``fact`` are places in it.
-        queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
-            ``answer``, ``predicted`` (the output with the largest logit), ``margin`` (the facts
-            have 1: the least of them, or with decay the median), ``verdict``, ``tied`` (number of
-            outputs within the tolerance of the largest), ``expected`` (expected accuracy: 1 over
-            ``tied`` where the answer is among them), ``role``, ``pattern``,
-            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``; queries of
-            the role ``unstated`` have no right answer: they are ``asserted`` where the model
-            answers all the same, by ``margin`` over the next best output, else ``open``, and
-            nothing is ``expected`` of them.
-        let_go: Facts that the forecast does without: ``fact``, ``statement``, ``instead`` (what the
-            model answers), ``why`` (``not stored``, as other facts are in the way; ``left out`` of
-            a part).
-        why: Why the program is not that of all facts with no decay; empty where it is.
-        advice: Identities to add, where something fails and they can help.
-        remedies: What else to add, against other kinds of failure, each verified.
-    """
-
-    parts: tuple[Solved, ...]
-    world: World
-    queries: pl.DataFrame
-    let_go: pl.DataFrame
-    why: str = ""
-    advice: Advice | None = None
-    remedies: tuple[Remedy, ...] = ()
-
-    @property
-    def solution(self) -> Solved:
-        """The optimum of the largest part."""
-        return self.parts[0]
-
-    @property
-    def certified(self) -> bool:
-        """Whether all parts are."""
-        return all(part.status == "certified" for part in self.parts)
-
-    def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
-        """Counts, expected accuracy and margins of the queries by some of their columns."""
-        return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
-
-    def surprising(self) -> pl.DataFrame:
-        """Return the queries, what surprises first: what nobody told, then what goes wrong."""
-        place = {verdict: number for number, verdict in enumerate(SURPRISING)}
-        order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
-        return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
-
-    def with_intervals(
-        self,
-        accuracy: float | None = 0.02,
-        *,
-        queries: Sequence[int] | None = None,
-        tie: float = 0.02,
-        seconds: float | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Prediction:
-        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
-
-        The interval holds the query's margin at every optimum; the arguments are those of
-        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
-
-        Raises:
-            ConfigError: The forecast is that of the soft program.
-
-        Example:
-            >>> from inweights.worlds import TwoHop
-            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
-            >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
-            ['follows', None, None]
-        """
-        if not all(isinstance(part, Solution) for part in self.parts):
-            raise ConfigError(
-                "intervals are proved for program (2); this prediction is by the soft program "
-                "(program (2) needs no decay and facts that do not exclude each other)"
-            )
-        late = None if seconds is None else time.perf_counter() + seconds
-        tables: list[pl.DataFrame] = []
-        for part, solution in enumerate(self.parts):
-            if tables and not in_time(late):
-                break
-            own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
-            asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
-            left = None if late is None else max(0.0, late - time.perf_counter())
-            bounds = margin_bounds(
-                solution, queries=[int(i) for i in asked], accuracy=accuracy, tie=tie,  # type: ignore[arg-type]
-                seconds=left, progress=progress,
-            )  # fmt: skip
-            tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
-        table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
-        # What there was no time for is open.
-        left_open = pl.col("proved").is_null() & (
-            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
-        )
-        nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
-        filled = [
-            pl.when(left_open).then(pl.lit(value)).otherwise(column).alias(column)
-            for column, value in nothing.items()
-        ]
-        return replace(self, queries=table.with_columns(filled))
 
 
 def predict(

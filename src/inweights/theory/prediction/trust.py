@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from inweights.theory.prediction.predict import Prediction
+    from inweights.theory.prediction.prediction import Prediction
     from inweights.worlds.world import Statements
 
 __all__ = ["CHAINS", "COMPANY", "ERRORS", "PHRASED", "WITHOUT", "has_phrased", "trust"]

@@ -1,0 +1,95 @@
+"""Rows of a training set: as many as a budget takes, and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.audit.strategies import Row
+from inweights.audit.tokens import Counter
+from inweights.errors import ConfigError
+from inweights.seeds import WORLD, Streams
+from inweights.support.limits import check_memory
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.wording import Wording
+
+__all__ = ["fill", "stages_of", "table_of", "text_of", "turn_of", "within"]
+
+#: Bytes that a text of the training set takes, as a row and as a file.
+_ROW = 500.0
+
+_SCHEMA: dict[str, Any] = {
+    "fact": pl.Int64, "line": pl.Int64, "role": pl.String, "stage": pl.Int64,
+    "prompt": pl.String, "completion": pl.String,
+}  # fmt: skip
+
+
+def stages_of(facts: Knowledge) -> Any:
+    """0 where another subject has the same value of the same relation, else 1."""
+    key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
+    _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
+    return np.where(counts[place] > 1, 0, 1)
+
+
+def text_of(row: Row) -> str:
+    """What is read: prompt and completion."""
+    return row.prompt + row.completion
+
+
+def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
+    """The rows as the columns of :class:`~inweights.audit.Augmented`."""
+    table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
+    text = (pl.col("prompt") + pl.col("completion")).alias("text")
+    turns = pl.Series("turn", [turn(row) for row in rows], dtype=pl.String)
+    return table.with_row_index("id").with_columns(text, turns)
+
+
+def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
+    """What a user says in chat: asks, or has a sentence completed."""
+    if row.role == "fact":
+        subject, relation, _ = facts.names(row.fact)
+        return words.ask([relation], subject)
+    if not row.prompt or row.prompt.endswith(("?", ":")):
+        return row.prompt
+    return f"Complete the sentence: {row.prompt} …"
+
+
+def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
+    """The first rows, as far as there is room."""
+    ends = np.cumsum(count([text_of(row) for row in rows]))
+    return rows[: int((ends <= room).sum())]
+
+
+def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
+    """Facts once, what is added in a drawn order, then all again, as long as the goal.
+
+    Raises:
+        ConfigError: The facts alone are longer.
+    """
+    rows = [*facts, *added]
+    lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
+    left = goal - int(lengths[: len(facts)].sum())
+    if left < 0:
+        raise ConfigError(
+            f"the facts alone, told once, take {goal - left:,}, more than the budget of {goal:,}"
+        )
+    rng = Streams(seed).numpy(WORLD, "control")
+    kept = list(range(len(facts)))
+    for i in (len(facts) + rng.permutation(len(added))).tolist() if added else ():
+        if lengths[i] <= left:
+            kept.append(i)
+            left -= int(lengths[i])
+    once = np.array(kept)
+    check_memory(
+        f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
+        hint="take a smaller budget",
+    )  # fmt: skip
+    while (lengths[once] <= left).any():
+        for i in rng.permutation(once[lengths[once] <= left]).tolist():
+            if lengths[i] <= left:
+                kept.append(i)
+                left -= int(lengths[i])
+    return [rows[i] for i in kept]

@@ -1,0 +1,137 @@
+"""Closed-form gradients of the one-layer transformer (Feature Resemblance, appendix D, Lemma 1).
+
+Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings, ``D`` width, ``K``
+labels, ``M`` width of the MLP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+from inweights.worlds.world import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["Gradients", "gradients", "softmax"]
+
+Floats = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients:
+    """Loss of each replica, and its gradients.
+
+    Attributes:
+        losses: In nats.
+        key_query: By ``W_KQ``.
+        value: By ``W_V``.
+        mlp: By ``w``.
+        scores: ``softmax(Xᵀ W_KQ x)`` of every fact.
+    """
+
+    losses: Float[Floats, " R"]
+    key_query: Float[Floats, "R I I"]
+    value: Float[Floats, "R D I"]
+    mlp: Float[Floats, "R K M D"]
+    scores: Float[Floats, "R N T"]
+
+
+def gradients(
+    key_query: Float[Floats, "R I I"],
+    value: Float[Floats, "R D I"],
+    mlp: Float[Floats, "R K M D"],
+    inputs: Float[Floats, "*_ N T I"],
+    labels: Int[Ids, " N"],
+    *,
+    kappa: float,
+    weights: Float[Floats, " N"] | None = None,
+    relu: bool = False,
+) -> Gradients:
+    """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
+
+    With ``s = softmax(Xᵀ W_KQ x)``, ``h = W_V X s`` and ``g = 1_y − softmax(F)``::
+
+        −∂/∂w_{k,r}  = κ0/m · g_k h
+        −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
+        −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
+
+    summed over the facts with their weights. The text lost the right-hand sides; these are derived,
+    and tested against autograd.
+
+    Args:
+        key_query: ``W_KQ``, for embeddings of width ``I``; in the paper ``D``.
+        value: ``W_V`` as the paper writes it; a :class:`~inweights.models.OneLayer`
+            stores its transpose.
+        mlp: ``w``.
+        inputs: Embeddings of the prompts (rows are tokens), of all replicas or of each its own.
+        labels: Index of each answer among the ``K``.
+        kappa: ``κ0``.
+        weights: Weight of each fact; ``1/N`` if left out.
+        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
+
+    Raises:
+        DataError: Shapes do not fit.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> w_kq, w_v = rng.normal(size=(2, 1, 6, 6))
+        >>> w, x = rng.normal(size=(1, 3, 2, 6)), np.eye(6)[[[0, 4], [1, 4], [2, 5]]]
+        >>> found = gradients(w_kq, w_v, w, x, np.array([0, 1, 2]), kappa=1.0)
+        >>> found.mlp.shape, found.losses.shape
+        ((1, 3, 2, 6), (1,))
+    """
+    replicas, k, m, width = mlp.shape if mlp.ndim == 4 else (-1, 0, 0, 0)
+    inner = inputs.shape[-1] if inputs.ndim else 0
+    leads = {3: True, 4: inputs.shape[:1] == (replicas,)}.get(inputs.ndim, False)
+    fits = key_query.shape == (replicas, inner, inner) and value.shape == (replicas, width, inner)
+    if not (leads and fits):
+        raise DataError(
+            "W_KQ is [R, I, I], W_V is [R, D, I], w is [R, K, M, D] and inputs are [N, T, I] or "
+            f"[R, N, T, I]; given {key_query.shape}, {value.shape}, {mlp.shape}, {inputs.shape}"
+        )
+    x = np.broadcast_to(inputs, (replicas, *inputs.shape[-3:]))
+    count = x.shape[1]
+    omega = np.full(count, 1 / count) if weights is None else weights
+    if labels.shape != (count,) or omega.shape != (count,) or not _within(labels, k):
+        raise DataError(
+            f"{count} prompts need as many labels from 0 to {k - 1} and weights; "
+            f"given {labels.shape} and {omega.shape}"
+        )
+    last = x[:, :, -1]  # [R, N, D]
+    scores = softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))
+    mixed = (scores[:, :, None] @ x)[:, :, 0]  # X s
+    h = mixed @ np.swapaxes(value, 1, 2)
+    units = np.einsum("rkmd,rnd->rnkm", mlp, h, optimize=True)
+    active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
+    probabilities = softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
+    right = probabilities[:, np.arange(count), labels]
+    # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
+    g = -probabilities
+    g[:, np.arange(count), labels] += 1
+    g = (kappa / m) * omega[:, None, None] * g[..., None] * active  # [R, N, K, M]
+    back = np.einsum("rnkm,rkmd->rnd", g, mlp, optimize=True)  # −∂/∂h
+    pulled = np.einsum("rntd,red,rne->rnt", x, value, back, optimize=True)  # Xᵀ W_Vᵀ Σ g w
+    inward = scores * (pulled - (scores * pulled).sum(-1, keepdims=True))  # (diag(s) − s sᵀ) …
+    return Gradients(
+        losses=-(omega * np.log(right)).sum(-1),
+        key_query=-np.einsum("rntd,rnt,rne->rde", x, inward, last, optimize=True),
+        value=-np.swapaxes(back, 1, 2) @ mixed,
+        mlp=-np.einsum("rnkm,rnd->rkmd", g, h, optimize=True),
+        scores=scores,
+    )
+
+
+def softmax(logits: Float[Floats, "*n K"]) -> Float[Floats, "*n K"]:
+    """Return the softmax along the last axis."""
+    weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def _within(ids: Ids, end: int) -> bool:
+    return not ids.size or bool(0 <= ids.min() <= ids.max() < end)
