@@ -55,7 +55,7 @@ def run(
     on: str = "",
     store: str = "",
 ) -> Outcome:
-    """Run a recipe and write its figures and page; the same config again is read back.
+    """Run a recipe and write its figures and page; a finished run is read back.
 
     Args:
         recipe: Its name, or a recipe of one's own.
@@ -117,7 +117,7 @@ def forecast(
     progress: Progress | None = None,
     store: str = "",
 ) -> Forecast:
-    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.

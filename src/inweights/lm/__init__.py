@@ -1,4 +1,4 @@
-"""Pretrained language models: load, fine-tune on facts, and ask what follows from them."""
+"""Pretrained language models: load, fine-tune on facts, and evaluate."""
 
 from __future__ import annotations
 

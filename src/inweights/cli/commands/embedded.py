@@ -54,7 +54,7 @@ def show(
     out: Path | None,
     json: bool,
 ) -> int:
-    """Print how vectors lie on graphs beside the same under shuffled names, and write the page."""
+    """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
     from inweights.cli import console

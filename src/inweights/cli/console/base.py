@@ -140,7 +140,7 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
 @contextmanager
 def solving(gap: float) -> Iterator[SolverProgress]:
-    """Show how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    """Show the progress of the certified gap towards ``gap``, on a logarithmic scale."""
     with progress() as report:
         first = 1.0
 

@@ -1,4 +1,4 @@
-"""Runs that diverged are told, when they are made and when they are read back."""
+"""Warns about diverged runs, after training and when they are read back."""
 
 from __future__ import annotations
 

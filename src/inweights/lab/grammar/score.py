@@ -1,4 +1,4 @@
-"""Scores: which numbers of which table a claim is about, and where they should lie."""
+"""Scores: the numbers of a table that a claim is about, and their target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value = str | float | bool
 
 
 class Target(Config):
-    """Where a score has to lie: from ``least`` to ``most``; either may be left open.
+    """The range of a score: from ``least`` to ``most``; either may be open.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text

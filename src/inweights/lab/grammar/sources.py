@@ -1,4 +1,4 @@
-"""What decides a number besides settings: files that a config names, and code of one's own.
+"""What influences numbers besides settings: files named by a config, and users' code.
 
 Both count with their content. A file counts as bytes; a function or a config of somebody else's
 counts as the parsed source of its module and of every module that this imports from its own folder.

@@ -41,7 +41,7 @@ ALPHA = 0.05
 
 
 class ClaimResult(Config):
-    """A claim with its verdict, as it stands on the board.
+    """A claim with its verdict, as in the results table.
 
     Attributes:
         measured: Mean over replicates; of the deciding case where the claim has several.
@@ -168,7 +168,7 @@ def judge(
 
 
 def alpha_of(seeds: int, stated: int) -> float:
-    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
+    """Error probability of an interval, for a number of seeds and the number stated.
 
     More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
 

@@ -1,4 +1,4 @@
-"""Looks: a run of the part of a recipe that some of its claims are about, with more seeds.
+"""Interim analyses (looks): runs of a part of a recipe with more seeds.
 
 A claim reads rows of tables, and these rows are of some trials. More seeds for one claim need more
 seeds of those trials alone: of a grid of a hundred, often five. A look is stored as a run of its
@@ -71,7 +71,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
 
 
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
-    """Return the finished run of a recipe's own config, with what all looks say of its claims.
+    """Return the finished run of a recipe's own config, with the results of all looks.
 
     Of several runs with its own settings, and seeds that count on from its own first, the one with
     the most seeds is taken; and of each claim the verdict with the most.

@@ -1,4 +1,4 @@
-"""More seeds for what is undecided, with looks that are corrected for.
+"""More seeds for undecided claims, with corrected interim analyses.
 
 Whoever looks at the data and goes on until the interval is on one side will end up on one side. So
 each further look pays: seeds are doubled from look to look, and the interval of look ``k`` misses

@@ -31,7 +31,7 @@ REPLICA = "replica"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as drawings take it: a polars frame, with seeds where there are replicas.
+    """Return a table as a polars frame, with a column of seeds if it has replicas.
 
     Args:
         table: A frame of polars or pandas, or anything else with columns by name.
@@ -103,7 +103,7 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that ``table`` has rows and the columns that a drawing was told to use.
+    """Check that ``table`` has rows and the columns that a drawing uses.
 
     Args:
         drawing: Name of the drawing, for the message.

@@ -112,7 +112,7 @@ def into(
     x_log: bool = False,
     order: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw one panel of :func:`lines` into axes of one's own; their frame and limits stay.
+    """Draw one panel of :func:`lines` into existing axes; frame and limits are unchanged.
 
     Args:
         table: As for :func:`lines`, as are the options.

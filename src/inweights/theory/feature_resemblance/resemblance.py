@@ -1,4 +1,4 @@
-"""Feature resemblance before any training, and the gradients it comes from (Feature Resemblance).
+"""Feature resemblance predicted without training, and its gradients (Feature Resemblance).
 
 In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near 0,
 both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradient descent adds to

@@ -1,4 +1,4 @@
-"""Which unseen questions will a model answer? A forecast from the facts alone, before training.
+"""Predicts from the facts alone which unseen queries a model will answer.
 
 The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
 optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
@@ -62,7 +62,7 @@ _SUMMARY = (
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A forecast for every query of a world.
+    """A prediction for every query of a world.
 
     Attributes:
         parts: The optima that it rests on, that of the largest part first; the queries of each are
@@ -108,7 +108,7 @@ class Prediction:
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries, what surprises first: what nobody told, then what goes wrong."""
+        """Return the queries: assertions first, then failures, then the others."""
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
@@ -122,7 +122,7 @@ class Prediction:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Prediction:
-        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+        """Return the prediction with columns ``lower``, ``upper`` and ``proved`` of its queries.
 
         The interval holds the query's margin at every optimum; the arguments are those of
         :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
@@ -326,7 +326,7 @@ def predicted_queries(
     gap: float = 1e-3,
     decay: float | None = None,
 ) -> pl.DataFrame:
-    """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+    """Return the prediction for the queries of a world from its config; see :func:`predict`.
 
     A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
     has an identity.

@@ -160,7 +160,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
 
 def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
-    """Facts of edges ``[E, 2]`` away from the root, by role, as a task tells them."""
+    """Facts of edges ``[E, 2]`` away from the root, by role, for a task."""
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
     if task.edges != "backward":
@@ -171,7 +171,7 @@ def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[st
 
 
 def told_paths(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
-    """Prompts and answers of paths ``[leaves, p]`` from the root, as a task tells them."""
+    """Prompts and answers of paths ``[leaves, p]`` from the root, for a task."""
     mark = [words.id("<path>")] if task.task_tokens else []
     asked = _after(mark, lines[:, -1:])
     if task.pauses:

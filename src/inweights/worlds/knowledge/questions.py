@@ -129,7 +129,7 @@ def _chains(rows: Rows) -> Iterator[Asked]:
 
 
 def inverses(rows: Rows) -> dict[int, int]:
-    """Relations, and what they are when they are read from the object: a pair told twice or more.
+    """Pairs of inverse relations: those with at least two facts in both directions.
 
     Example:
         >>> inverses([(0, 9, 1), (1, 8, 0), (2, 9, 3), (3, 8, 2), (4, 9, 5)])
