@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,10 +13,8 @@ import polars as pl
 import pytest
 
 from inweights.audit import augment, write_augmented
-from inweights.audit.augment import _fill, _within
 from inweights.audit.questions import QUESTIONS
 from inweights.audit.strategies import STRATEGIES
-from inweights.audit.strategies.telling import Row
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
@@ -69,45 +68,20 @@ def test_analogies(tmp_path: Path) -> None:
     assert made["facts"][0].to_list() == [1, 0, 3]
 
 
-def test_an_entity_is_not_asked_about_itself(tmp_path: Path) -> None:
-    """Ann likes Bob, and both are from Rome: that Bob likes Bob is no question; Cid may."""
-    rows = ["ann,from,rome", "bob,from,rome", "cid,from,rome", "ann,likes,bob", "dan,likes,eve"]
-    asked = augment(facts(tmp_path, *rows)).questions.filter(pl.col("role") == "analogy")
-    assert asked.select("subject", "answer").rows() == [("cid", "bob")]
-
-
-def _word(text: str) -> Row:
-    return Row(-1, -1, "fact", 0, "", text, ())
-
-
-def test_a_budget_is_used_to_its_last_token() -> None:
-    """What just fits is taken: added once, and then told again."""
-
-    def letters(texts: Sequence[str]) -> list[int]:
-        return [len(text) for text in texts]
-
-    facts, added = [_word("aa"), _word("bb")], [_word("ccc")]
-    told = ["".join(row.completion for row in _fill(facts, added, n, letters, 0)) for n in (7, 9)]
-    assert [sorted(text) for text in told] == [sorted("aabbccc"), sorted(told[1])]
-    assert len(told[1]) == 9  # one of the facts again
-    assert _within([*facts, *added], 4, letters) == facts
-    assert _within([*facts, *added], 7, letters) == [*facts, *added]
-    with pytest.raises(ConfigError, match="told once, take 4, more than the budget of 3"):
-        _fill(facts, added, 3, letters, 0)
-
-
 def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -> None:
     made = augment(facts(tmp_path, "ann,home,rome", "rome,in,italy"))
     assert made.questions["candidates"].to_list() == [["italy", "rome"]]
     assert made.alone == 2  # both reversals
 
 
-def test_questions_of_large_sets_are_drawn(tmp_path: Path) -> None:
-    """Hubs make a hundred million chains."""
+def test_large_sets_take_seconds(tmp_path: Path) -> None:
+    """As hubs make a hundred million chains, questions are drawn, not listed."""
     rng = np.random.default_rng(0)
     ends, relations = rng.zipf(1.3, size=(5_000, 2)) % 20_000, rng.integers(0, 40, 5_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
+    began = time.process_time()
     made = augment(facts(tmp_path, *rows))
+    assert time.process_time() - began < 10
     assert made.counts["question: composition"] == QUESTIONS
 
 

@@ -15,6 +15,7 @@ from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
 from inweights.lab.studies.settle import narrowed, settle, share_of, standing
+from inweights.laboratory import finished
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
@@ -159,13 +160,13 @@ def test_a_part_measures_what_its_trials_have() -> None:
 @pytest.fixture
 def known(monkeypatch):
     """The coins are the library's only recipe."""
-    monkeypatch.setattr(laboratory, "recipe_names", lambda: (COINS_RECIPE.name,))
-    monkeypatch.setattr(laboratory, "full_name", lambda name: name)
-    monkeypatch.setattr(laboratory, "get_recipe", lambda _name: COINS_RECIPE)
+    monkeypatch.setattr(finished, "recipe_names", lambda: (COINS_RECIPE.name,))
+    monkeypatch.setattr(finished, "full_name", lambda name: name)
+    monkeypatch.setattr(finished, "get_recipe", lambda _name: COINS_RECIPE)
 
 
 def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
-    settle(COINS_RECIPE, "cpu", store=store, seconds=1000, publish=laboratory._publish)
+    settle(COINS_RECIPE, "cpu", store=store, seconds=1000, publish=finished.add_page)
     looks = [folder for folder in store.of(COINS_RECIPE.name) if "claims" in folder.config]
     assert all(folder.config["claims"] == ["edge"] for folder in looks)
     one = min(looks, key=lambda folder: len(folder.seeds))

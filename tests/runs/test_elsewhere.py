@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights import laboratory
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab import Paper, computed
@@ -20,6 +19,7 @@ from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
 from inweights.lab.engine.outcome import load
+from inweights.laboratory import finished
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
 
@@ -40,8 +40,8 @@ def run(store):
 @pytest.fixture
 def known(monkeypatch):
     """The tiny recipe is one of the library's, and the only one."""
-    monkeypatch.setattr(laboratory, "recipe_names", lambda: (RECIPE.name,))
-    monkeypatch.setattr(laboratory, "get_recipe", lambda _name: RECIPE)
+    monkeypatch.setattr(finished, "recipe_names", lambda: (RECIPE.name,))
+    monkeypatch.setattr(finished, "get_recipe", lambda _name: RECIPE)
 
 
 def tell(capsys, store, *words: str) -> tuple[int, str]:

@@ -1,139 +1,31 @@
-"""The main door from Python: run a recipe, read the board.
-
-What runs and draws is loaded when something runs or is drawn, so that looking is quick.
-"""
+"""What has run: a finished run, and the claims of all of them."""
 
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.engine.outcome import compare, kept, read_board
+from inweights.lab.engine.outcome import kept, read_board
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.collect import Effort
     from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.recipe import Recipe
-    from inweights.lab.studies.cost import Forecast
-    from inweights.lab.studies.settle import Settled
-    from inweights.support.progress import Progress
 
-__all__ = ["board", "compare", "find", "forecast", "open_run", "recipes_like", "run", "settle"]
+__all__ = ["add_page", "board", "find", "open_run"]
 
 #: First part of the names of studies in files, which are read from their runs.
 _STUDY = "study/"
 
 
-def run(
-    recipe: str | Recipe,
-    scale: str = "cpu",
-    *,
-    seeds: int | Sequence[int] | None = None,
-    overrides: Sequence[str] | Mapping[str, Any] = (),
-    runs: str | Path | None = None,
-    fresh: bool = False,
-    device: str = "cpu",
-    jobs: int = 1,
-    threads: int = 1,
-    plugins: Sequence[str] = (),
-    progress: Progress | None = None,
-    command: Sequence[str] = (),
-    keep_models: bool = False,
-    on: str = "",
-    store: str = "",
-) -> Outcome:
-    """Run a recipe and write its figures and page; the same config again is read back.
-
-    Args:
-        recipe: Its name, or a recipe of one's own.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds, if not the recipe's own.
-        overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
-        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-        fresh: Whether all of it is made again.
-        device: Where models live: ``cpu``, ``cuda``.
-        jobs: Processes that work side by side.
-        threads: Threads of each.
-        plugins: Modules that the processes import first.
-        progress: Called with updates done, all updates, and what is being done.
-        command: Words of the command that makes this run again, if it is not ``inweights run``.
-        keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
-        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
-            address such as ``s3://bucket/folder``.
-
-    Raises:
-        ConfigError: A name, a scale or an override does not fit.
-        RunError: The run failed, or its folder is damaged.
-    """
-    from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.engine import execute
-
-    return execute(
-        get_recipe(recipe) if isinstance(recipe, str) else recipe,
-        scale,
-        seeds=seeds,
-        overrides=overrides,
-        store=RunStore(runs),
-        effort=Effort(
-            device=device,
-            jobs=jobs,
-            threads=threads,
-            plugins=tuple(plugins),
-            progress=progress,
-            on=on,
-            store=store,
-            fresh=fresh,
-            keep_models=keep_models,
-            command=tuple(command),
-        ),
-        publish=_publish,
-    )
-
-
-def forecast(
-    recipe: str | Recipe,
-    scale: str = "cpu",
-    *,
-    seeds: int | Sequence[int] | None = None,
-    overrides: Sequence[str] | Mapping[str, Any] = (),
-    runs: str | Path | None = None,
-    **effort: Any,
-) -> Forecast:
-    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
-
-    ``effort`` says who would do the work: fields of
-    :class:`~inweights.lab.engine.collect.Effort`.
-
-    Raises:
-        ConfigError: A name, a scale or an override does not fit.
-    """
-    from inweights.lab.engine.collect import Effort
-    from inweights.lab.studies.cost import forecast as look_ahead
-
-    asked = Effort(**effort)  # rejects what this machine lacks
-    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    changes = chosen.changes(scale, overrides)
-    settings, numbers, _ = chosen.resolve(scale, seeds, changes)
-    plan = chosen.plan(settings)
-    plan.check()
-    place = asked.open_store(RunStore(runs).root)
-    return look_ahead(plan, numbers, place, asked, version=chosen.version)
-
-
-def _publish(outcome: Outcome, folder: Path) -> None:
+def add_page(outcome: Outcome, folder: Path) -> None:
     """Add figures and the page; what draws them is loaded when something is drawn."""
     from inweights.recipes.catalogue.citations import citations
     from inweights.report.pages.publish import publish
@@ -196,45 +88,6 @@ def _with_conditions(name: str, claims: Iterable[ClaimResult]) -> Iterator[Claim
         yield replace(claim, condition=claim.condition or stated.get(claim.id, ""))
 
 
-def settle(
-    scale: str = "cpu",
-    *,
-    only: str = "",
-    minutes: float = 60.0,
-    runs: str | Path | None = None,
-    effort: Effort | None = None,
-) -> Iterator[Settled]:
-    """Run more seeds for what is undecided, recipe by recipe, until it is settled.
-
-    Recipes that have run go from quick to slow, so that a budget settles as much as it can.
-
-    Args:
-        scale: Which run of each recipe.
-        only: Recipes whose name contains this.
-        minutes: Time for all of them.
-        runs: Folder of all runs.
-        effort: Who does the work, and with what.
-
-    Yields:
-        What more seeds gave, of each recipe with undecided claims.
-    """
-    from inweights.lab.studies.settle import settle as settle_one
-
-    check_size("minutes", minutes, least=0, most=10**7)
-    ends = time.monotonic() + 60 * minutes
-    found = []
-    for name in recipes_like(only):
-        with suppress(InweightsError):  # the board says what is wrong with a damaged run
-            found.append(find(name, scale, runs=runs))
-    for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
-        if any(claim.verdict == "undecided" for claim in outcome.claims):
-            left = ends - time.monotonic()
-            yield settle_one(
-                outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
-                publish=_publish,
-            )  # fmt: skip
-
-
 def open_run(
     name: str, scale: str = "cpu", *, runs: str | Path | None = None, again: bool = False
 ) -> Outcome:
@@ -271,7 +124,7 @@ def open_run(
                 f"'inweights run {whole} --scale {scale}'"
             )
         if again:
-            refresh(outcome.recipe, outcome.folder, _publish)
+            refresh(outcome.recipe, outcome.folder, add_page)
             return find(name, scale, runs=runs) or outcome
         return outcome
     matches = [folder for folder in store if folder.path.name.startswith(name)]
@@ -308,7 +161,7 @@ def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
         recipe = of_folder(get_recipe(home), folder)
     else:
         raise _of_a_plugin(home, folder)
-    return refresh(recipe, folder, _publish) if again else load(recipe, folder)
+    return refresh(recipe, folder, add_page) if again else load(recipe, folder)
 
 
 def _is_run(name: str, store: RunStore) -> bool:

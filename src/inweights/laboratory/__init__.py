@@ -1,0 +1,20 @@
+"""The main door from Python: run a recipe, read the board.
+
+What runs and draws is loaded when something runs or is drawn, so that looking is quick.
+"""
+
+from typing import TYPE_CHECKING
+
+from inweights.support.lazy import lazily
+
+if TYPE_CHECKING:
+    from inweights.lab.engine.outcome import compare as compare
+    from inweights.laboratory.finished import board as board
+    from inweights.laboratory.finished import find as find
+    from inweights.laboratory.finished import open_run as open_run
+    from inweights.laboratory.making import forecast as forecast
+    from inweights.laboratory.making import run as run
+    from inweights.laboratory.making import settle as settle
+    from inweights.recipes import recipes_like as recipes_like
+
+lazily(__name__)

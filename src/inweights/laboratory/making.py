@@ -1,0 +1,161 @@
+"""Run a recipe, say what that would take, and add seeds to what is undecided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.config import check_size
+from inweights.errors import InweightsError
+from inweights.laboratory.finished import add_page, find
+from inweights.recipes import get_recipe, recipes_like
+from inweights.runs import RunStore
+
+if TYPE_CHECKING:
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.outcome import Outcome
+    from inweights.lab.grammar.recipe import Recipe
+    from inweights.lab.studies.cost import Forecast
+    from inweights.lab.studies.settle import Settled
+    from inweights.support.progress import Progress
+
+__all__ = ["forecast", "run", "settle"]
+
+
+def run(
+    recipe: str | Recipe,
+    scale: str = "cpu",
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    fresh: bool = False,
+    device: str = "cpu",
+    jobs: int = 1,
+    threads: int = 1,
+    plugins: Sequence[str] = (),
+    progress: Progress | None = None,
+    command: Sequence[str] = (),
+    keep_models: bool = False,
+    on: str = "",
+    store: str = "",
+) -> Outcome:
+    """Run a recipe and write its figures and page; the same config again is read back.
+
+    Args:
+        recipe: Its name, or a recipe of one's own.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of replicates, or their seeds, if not the recipe's own.
+        overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
+        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+        fresh: Whether all of it is made again.
+        device: Where models live: ``cpu``, ``cuda``.
+        jobs: Processes that work side by side.
+        threads: Threads of each.
+        plugins: Modules that the processes import first.
+        progress: Called with updates done, all updates, and what is being done.
+        command: Words of the command that makes this run again, if it is not ``inweights run``.
+        keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
+        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit.
+        RunError: The run failed, or its folder is damaged.
+    """
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.engine import execute
+
+    return execute(
+        get_recipe(recipe) if isinstance(recipe, str) else recipe,
+        scale,
+        seeds=seeds,
+        overrides=overrides,
+        store=RunStore(runs),
+        effort=Effort(
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            plugins=tuple(plugins),
+            progress=progress,
+            on=on,
+            store=store,
+            fresh=fresh,
+            keep_models=keep_models,
+            command=tuple(command),
+        ),
+        publish=add_page,
+    )
+
+
+def forecast(
+    recipe: str | Recipe,
+    scale: str = "cpu",
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    **effort: Any,
+) -> Forecast:
+    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+
+    ``effort`` says who would do the work: fields of
+    :class:`~inweights.lab.engine.collect.Effort`.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit.
+    """
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.studies.cost import forecast as look_ahead
+
+    asked = Effort(**effort)  # rejects what this machine lacks
+    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    changes = chosen.changes(scale, overrides)
+    settings, numbers, _ = chosen.resolve(scale, seeds, changes)
+    plan = chosen.plan(settings)
+    plan.check()
+    place = asked.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, asked, version=chosen.version)
+
+
+def settle(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    minutes: float = 60.0,
+    runs: str | Path | None = None,
+    effort: Effort | None = None,
+) -> Iterator[Settled]:
+    """Run more seeds for what is undecided, recipe by recipe, until it is settled.
+
+    Recipes that have run go from quick to slow, so that a budget settles as much as it can.
+
+    Args:
+        scale: Which run of each recipe.
+        only: Recipes whose name contains this.
+        minutes: Time for all of them.
+        runs: Folder of all runs.
+        effort: Who does the work, and with what.
+
+    Yields:
+        What more seeds gave, of each recipe with undecided claims.
+    """
+    from inweights.lab.studies.settle import settle as settle_one
+
+    check_size("minutes", minutes, least=0, most=10**7)
+    ends = time.monotonic() + 60 * minutes
+    found = []
+    for name in recipes_like(only):
+        with suppress(InweightsError):  # the board says what is wrong with a damaged run
+            found.append(find(name, scale, runs=runs))
+    for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
+        if any(claim.verdict == "undecided" for claim in outcome.claims):
+            left = ends - time.monotonic()
+            yield settle_one(
+                outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
+                publish=add_page,
+            )  # fmt: skip
