@@ -104,7 +104,7 @@ def tests_of(mutant: Mutant) -> list[str]:
     named = re.compile(rf"\b({'|'.join(sorted(words))})\b")
     globs = [sorted((ROOT / "tests").glob(one)) for one in AREAS[mutant.area].split()]
     files = [file for found in globs for file in found]
-    found = [file for file in files if named.search(file.read_text(encoding="utf-8"))]
+    found = [f for f in files if "golden" in f.name or named.search(f.read_text(encoding="utf-8"))]
     return [str(mutant.file), *(str(file.relative_to(ROOT)) for file in found or files)]
 
 
