@@ -65,7 +65,9 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         if cursor.description is None:
             raise ConfigError(f"the query gives no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
-        return columns, _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
+        rows = _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
+        next(rows)  # begun, so that it closes the database though nobody reads on
+        return columns, rows
 
 
 def _only_reading(
@@ -103,10 +105,12 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             )
         if not query.strip():
             raise ConfigError(f"{source} is a database: {_HINT}")
-        engine = create_engine(address, poolclass=NullPool)
-        connection = engine.connect().execution_options(stream_results=True)
-        close = connection.close  # what was begun is rolled back
-        found = connection.execute(text(query))
+        with ExitStack() as stack:
+            connection = stack.enter_context(create_engine(address, poolclass=NullPool).connect())
+            found = connection.execution_options(stream_results=True).execute(text(query))
+            if not found.returns_rows:
+                raise ConfigError(f"the query gives no rows; {_HINT}")
+            close = stack.pop_all().close  # what was begun is rolled back
     except ArgumentError:
         raise DataError(
             f"'{source}' is not an address of a database, such as sqlite:///facts.db"
@@ -118,15 +122,16 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
     except SQLAlchemyError as error:
         told = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise DataError(f"{source}: the database reports: {told}") from None
-    if not found.returns_rows:
-        raise ConfigError(f"the query gives no rows; {_HINT}")
-    return list(found.keys()), _fetched(found, source, SQLAlchemyError, close)
+    rows = _fetched(found, source, SQLAlchemyError, close)
+    next(rows)
+    return list(found.keys()), rows
 
 
 def _fetched(
     cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
 ) -> Iterator[Sequence[Any]]:
     try:
+        yield ()
         for number, row in enumerate(cursor):
             if number == MAX_ROWS:
                 raise DataError(f"{source}: the query gives more than {MAX_ROWS:,} rows")
