@@ -140,7 +140,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
         ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
         ("a.vec", f"2 {'9' * 150}\na 1\nb 1\n", "9{18} numbers or more a row.* first row has 1"),
-        ("a.vec", f"{'9' * 5000} 1\na 1\n", "promises 9{18} rows in its first line and has 1"),
+        ("a.vec", f"{'9' * 5000} 1\na 1\n", "states 9{18} rows in its first line but has 1"),
         ("a.vec", f"{'9' * 150}\n", "line 1: expected a name and some numbers"),
         ("a.vec", "1 5\na 1 2\n", "line 2: expected a name and 5 numbers"),
         ("a.vec", "", "has no row"),

@@ -119,9 +119,9 @@ def audit(
     leaks, transfers = counts.leaks(facts, chains), counts.transfers(facts)
     begin(3)
     relations, overlap = counts.relations(facts), counts.name_overlap(facts)
-    prediction, why = None, "not asked for"
+    prediction, why = None, "not requested"
     if forecast and not each.height:
-        why = "no two facts chain"
+        why = "no two facts form a chain"
     elif forecast:
         begin(4)
         try:

@@ -275,7 +275,7 @@ def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) 
             starts = set(named(row.prompt))
             if len(starts) == 1 and (starts.pop(), answer) in untold:
                 raise DataError(
-                    f"'{text_of(row)}' ({row.role}) gives away the answer to a held-out question "
+                    f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
                     "and is not marked; if the words of a relation name an entity, give others "
                     "with --wording"
                 )

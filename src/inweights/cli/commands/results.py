@@ -156,7 +156,7 @@ class Settling:
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
         minutes: Time limit of --settle.
-        store: Where single runs are kept, if not below the folder of all runs.
+        store: Folder or address of the tables of single runs; by default in the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
     """
 

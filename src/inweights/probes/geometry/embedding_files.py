@@ -155,7 +155,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         raise DataError(f"{file} has no rows; expected lines 'name x1 x2 …'")
     rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
     if counted and int(rows_said) != len(body):
-        raise DataError(f"{file} promises {rows_said} rows in its first line and has {len(body)}")
+        raise DataError(f"{file} states {rows_said} rows in its first line but has {len(body)}")
     width = int(width_said) if counted else _trailing(body[0].split())
     if width > len(body[0]):  # so many numbers have at least as many characters
         raise DataError(

@@ -112,8 +112,8 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals are proved for program (2); this forecast is of the soft program "
-                "(no decay, and facts that do not exclude each other, give the other one)"
+                "intervals are proved for program (2); this prediction is by the soft program "
+                "(program (2) needs no decay and facts that do not exclude each other)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []
