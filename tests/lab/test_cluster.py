@@ -25,7 +25,7 @@ KINDS, LEASE = 3, 2.0
 
 
 def test_where_work_can_be_done(monkeypatch) -> None:
-    with pytest.raises(ConfigError, match="not on 'dask'"):
+    with pytest.raises(ConfigError, match="'ray://HOST:PORT', got 'dask'"):
         choose_executor("dask", 1, [])
     pytest.importorskip("ray", reason="needs the extra 'cluster'")
     assert choose_executor("ray://head:10001", 1, []) == Ray("head:10001", 1)

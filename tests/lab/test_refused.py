@@ -74,13 +74,19 @@ def test_device(folder, capsys, words, device) -> None:
         ((*FIG2, "--seeds=-1"), "seed"),
         (("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"), "no trial"),
         (("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"), "tokens"),
-        (("world", "two-hop", "--seed=-1"), "a seed is"),
-        (("predict", "two-hop", "--seed=-1"), "a seed is"),
+        (("world", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
+        (("predict", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
         (("predict", "two-hop", "--seconds=-3"), "seconds must be at least 0"),
         (("audit", "facts.csv", "--seconds=-3"), "seconds must be at least 0"),
-        (("augment", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("verify", "--settle", "--minutes", "nan"), "minutes is"),
+        (
+            ("augment", "facts.csv", "--out", "new", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
+        (
+            ("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
+        (("verify", "--settle", "--minutes", "nan"), "minutes must be at least 0, got nan"),
     ],
 )
 def test_arguments(folder, capsys, words, told) -> None:
@@ -93,7 +99,7 @@ def test_arguments(folder, capsys, words, told) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("width", [0, HUGE])
 def test_width(kind, width) -> None:
-    with pytest.raises(ConfigError, match=r"width is at"):
+    with pytest.raises(ConfigError, match=r"width must be at (least 1|most 65536), got"):
         kind(width=width)
 
 

@@ -106,7 +106,7 @@ RATE = "learner.phases.0.optimizer.rate"
         ({"learner.phases.first.steps": [3]}, "has 2 items"),
         ({"world.n.m": [3]}, "is a value and has no keys"),
         ({"world.n": ["three"]}, "world.n = 'three': n: expected `int`"),
-        ({"world.n": [1]}, "world.n = 1: two-hop: n is at least 2"),
+        ({"world.n": [1]}, "world.n = 1: two-hop: n must be at least 2, got 1"),
         ({RATE: [-1.0]}, f"{RATE} = -1.0: .* above 0"),
         ({"world.n": []}, "over an empty list"),
         ({"world.n": 3}, "over a list of values, got 3"),
