@@ -59,7 +59,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of later options that have no effect beside the others, left out likewise."""
+        """Names of later options without an effect given the others; also left out."""
         return ()
 
     @property
@@ -250,7 +250,7 @@ def as_overrides(
 
 
 def replace_at(config: C, values: Mapping[str, Any]) -> C:
-    """Return ``config`` with other values at dotted paths; items of a list go by their place.
+    """Return ``config`` with other values at dotted paths; list items are given by index.
 
     Args:
         config: The config to start from.

@@ -103,7 +103,7 @@ def augment(
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Put facts into words, tell more by strategies, and hold questions out.
+    """Word facts, add texts by strategies, and hold out questions.
 
     Args:
         knowledge: The facts.

@@ -1,4 +1,4 @@
-"""What an audit comes to: which questions to expect answers to, and what to do about the others."""
+"""Findings of an audit: which questions will be answered, and what to do about the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mended copy of a set of facts, with a list of all that was done to it.
+"""A corrected copy of a set of facts, with a list of all changes.
 
 Only what needs no knowledge of the world: names that differ in writing become one, what is said
 twice is said once, and what cannot be right as it stands is set apart for its owner to decide.
@@ -30,7 +30,7 @@ _SPELT = "differ in case, accents, spaces or punctuation only"
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """What :func:`mend` made.
+    """Result of :func:`mend`.
 
     Attributes:
         facts: What is left: ``line`` (of the file), ``subject``, ``relation``, ``object``,
@@ -54,7 +54,7 @@ class Mended:
 
 
 def mend(knowledge: Knowledge) -> Mended:
-    r"""Join names that differ in writing only, leave repetitions out, set doubtful facts apart.
+    r"""Merge spellings of names, remove duplicates, and set doubtful facts apart.
 
     The name that most facts have is kept. Set apart are facts about a name that stands for nothing
     (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where

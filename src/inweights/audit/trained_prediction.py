@@ -66,7 +66,7 @@ class TrainedForecast:
 
 
 def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
-    """Return the models that are tried on so many facts, and how each is trained.
+    """Return the models trained on a given number of facts, and their curricula.
 
     They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
     2 layers and width 64 for 280; or a share of that.

@@ -43,7 +43,7 @@ def run(
     on: str = "",
     store: str = "",
 ) -> Outcome:
-    """Run a recipe and write its figures and page; the same config again is read back.
+    """Run a recipe and write its figures and page; a finished run is read back.
 
     Args:
         recipe: Its name, or a recipe of one's own.
@@ -101,7 +101,7 @@ def forecast(
     runs: str | Path | None = None,
     **effort: Any,
 ) -> Forecast:
-    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`.
 
     ``effort`` says who would do the work: fields of
     :class:`~inweights.lab.engine.collect.Effort`.

@@ -54,7 +54,7 @@ def interval(
 
 
 def alpha_of(seeds: int, stated: int) -> float:
-    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
+    """Error probability of an interval, for a number of seeds and the number stated.
 
     More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
 

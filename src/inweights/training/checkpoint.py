@@ -39,7 +39,7 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """Where training stands. Random streams are counters, so that the step holds them too.
+    """State of training. Random streams are counters, so the step determines them.
 
     Attributes:
         phase: Index of the phase.
@@ -63,7 +63,7 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """Where the training of replicas stands; their values are the matrix ``[R, P]``.
+    """State of the training of replicas; their values are the matrix ``[R, P]``.
 
     Attributes:
         stopped: Step of the phase at which each replica stopped; -1 where it goes on. Lives on the

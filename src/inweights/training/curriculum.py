@@ -134,7 +134,7 @@ class Schedule(Config):
 
 
 class Stop(Config):
-    """When a replica stands still before the phase ends; checked whenever metrics are taken.
+    """Rule that freezes a replica before the phase ends; checked whenever metrics are recorded.
 
     Attributes:
         loss_below: Stop once the training loss is below this.

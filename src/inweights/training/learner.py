@@ -1,4 +1,4 @@
-"""Learners: how a model comes about.
+"""Learners: how a model is trained or solved.
 
 A curriculum trains it, a descent moves it in closed form, an optimum solves for it. Whatever the
 way, a model comes out, so that every probe looks at every model.

@@ -1,4 +1,4 @@
-"""Worlds by name, for the command line; a world of one's own can join them."""
+"""Worlds by name, for the command line; users' worlds can be registered."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["WorldConfig", "open_world", "register_world", "world_kind", "world_n
 
 
 class WorldConfig(Protocol):
-    """What anyone asks of a world's config: that it builds the world."""
+    """The interface of a world's config: it builds the world."""
 
     def build(self, seed: int = 0) -> World:
         """Make the world from a root seed."""

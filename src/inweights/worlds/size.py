@@ -1,4 +1,4 @@
-"""How much memory a world takes, before any of it is made."""
+"""Memory of a world, estimated before it is built."""
 
 from __future__ import annotations
 

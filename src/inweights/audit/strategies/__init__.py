@@ -1,4 +1,4 @@
-"""Ways to tell a model more than the facts one by one; each has a name for ``--strategy``."""
+"""Strategies that add texts to the facts; each has a name for ``--strategy``."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to tell more.
+    """A strategy that adds texts.
 
     Attributes:
         tell: Makes the rows.

@@ -1,4 +1,4 @@
-"""What was measured of the strategies, by what is asked; and which of them that speaks for."""
+"""Measured effects of the strategies by kind of question, and the selection based on them."""
 
 from __future__ import annotations
 

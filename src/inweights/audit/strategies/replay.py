@@ -14,7 +14,7 @@ __all__ = ["replay"]
 
 
 def replay(telling: Telling) -> Iterator[Row]:
-    """Give the lines of the file, each a text of its own, in a drawn order.
+    """Return the lines of the file as separate texts, in random order.
 
     Raises:
         ConfigError: No file is given.

@@ -81,7 +81,7 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 
 
 def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
-    """Return the words that make the same choices again, where a command is written down.
+    """Return the arguments that repeat the same choices in a printed command.
 
     Example:
         >>> choices("8", ["n=5"], ["my_lab"])

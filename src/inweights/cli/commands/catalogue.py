@@ -1,4 +1,4 @@
-"""Commands about recipes before they run: which there are, what they take, how to cite them."""
+"""Commands about recipes before they run: list, describe, cite."""
 
 from __future__ import annotations
 

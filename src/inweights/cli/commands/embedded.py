@@ -74,7 +74,7 @@ class Vectors:
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Print how vectors lie on graphs beside the same under shuffled names, and write the page."""
+    """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
     from inweights.cli import console

@@ -1,4 +1,4 @@
-"""Commands about worlds, and about facts of one's own before anything is trained."""
+"""Commands about worlds and about users' facts, before any training."""
 
 from __future__ import annotations
 

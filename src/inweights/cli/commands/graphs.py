@@ -1,4 +1,4 @@
-"""The command about graphs of one's own."""
+"""The command about users' graphs."""
 
 from __future__ import annotations
 

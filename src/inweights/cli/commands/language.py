@@ -1,4 +1,4 @@
-"""Commands about pretrained language models: train them on facts, and ask what follows."""
+"""Commands about pretrained language models: fine-tune on facts and evaluate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands for work on several machines: plan once, work anywhere, look how far it is."""
+"""Commands for several machines: write a plan, run its tasks, show progress."""
 
 from __future__ import annotations
 

@@ -224,5 +224,5 @@ def verify(
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """The exit code: 1 where a claim did not reproduce, if that is asked for."""
+    """Return the exit code: 1 if ``strict`` and a claim did not reproduce."""
     return int(strict and any(claim.verdict == "not reproduced" for claim in claims))

@@ -1,4 +1,4 @@
-"""The command for studies of one's own."""
+"""The command for users' studies."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit: what is there, what follows, what stands in the way, what to do.
+    """Print an audit: contents, predictions, problems and advice.
 
     Args:
         made: What was found.

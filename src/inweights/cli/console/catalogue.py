@@ -64,7 +64,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
-    """Print a recipe: what it shows, what it takes, and every setting by scale.
+    """Print a recipe: what it shows, its cost, and every setting by scale.
 
     Args:
         recipe: What is described.
@@ -142,7 +142,7 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
     out.print(listed)
     if any(one.ours for one in found):
         paper = "; the others are the paper's at scale 'paper'" * ("paper" in scales)
-        out.print(line((f"* our choice, as the paper states none{paper}", "dim")))
+        out.print(line((f"* our choice{paper}", "dim")))
 
 
 Row = tuple[str, str, str, str]
@@ -214,7 +214,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
 
 
 def ahead(forecast: Forecast, *, json: bool) -> None:
-    """Print what a run would take."""
+    """Print the cost estimate of a run."""
     if json:
         print_json({**asdict(forecast), "text": str(forecast)})
         return

@@ -109,7 +109,7 @@ def _no_run(scale: str) -> str:
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
-    """Print claims: verdict, what was measured, what was asked for.
+    """Print claims: verdict, measured value and target.
 
     A reason that all of them share is said once. Where there are many, each has one line.
 

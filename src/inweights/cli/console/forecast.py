@@ -43,7 +43,7 @@ def prediction(
     page: Path | None = None,
     name: str = "facts",
 ) -> None:
-    """Print a forecast: the certificate, every kind of query, and what to add.
+    """Print a prediction: certificate, kinds of queries, and advice.
 
     Args:
         made: The forecast.
@@ -286,7 +286,7 @@ def _remedy(remedy: Remedy) -> None:
 
 
 def plain_forecast(made: Prediction) -> dict[str, Any]:
-    """Return a forecast as plain values."""
+    """Return a prediction as plain values."""
     solution, advice = made.solution, made.advice
     names = dict(made.queries.select("query", "prompt").iter_rows())
     return {

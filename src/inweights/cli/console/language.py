@@ -95,7 +95,7 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
-    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it, and why no forecast is."""
+    """Print the result of :func:`inweights.lm.evaluation`, and why there is no prediction."""
     if json:
         print_json(_plain(made))
         return

@@ -30,7 +30,7 @@ Value = str | float | bool
 
 
 class Target(Config):
-    """Where a score has to lie: from ``least`` to ``most``; either may be left open.
+    """The range of a score: from ``least`` to ``most``; either may be open.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text

@@ -241,7 +241,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the seeds: so many from ``first`` on, or those that are given.
+    """Return the seeds: a number of them from ``first`` on, or the given ones.
 
     Raises:
         ConfigError: There is none, one is given twice, or there are too many.

@@ -1,4 +1,4 @@
-"""What a recipe says, as data: the TOML file that stands beside its code.
+"""The texts of a recipe as data: the TOML file next to its code.
 
 The file has the title, the paper's claims with their sentences and places, and the figures; the
 code has the settings, the plan and a score for each claim. Both sides name the same claims.

@@ -1,4 +1,4 @@
-"""Trials and measures: what is learnt by whom and how, and what is looked at.
+"""Trials and measures: worlds, models and learners, and what is measured.
 
 No seed stands here: the engine multiplies a plan by its seeds.
 """
@@ -75,7 +75,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """What no model comes out of, such as a step of a proof or a count.
+    """A job that trains no model, such as a step of a proof or a count.
 
     Attributes:
         name: Name of the table that the results make.

@@ -39,7 +39,7 @@ _MEASURED = ("phase", "step", "loss")
 
 
 class ClaimResult(Config):
-    """A claim with its verdict, as it stands on the board.
+    """A claim with its verdict, as in the results table.
 
     Attributes:
         measured: Mean over replicates; of the deciding case where the claim has several.

@@ -1,4 +1,4 @@
-"""What a plan would cost before it is begun: runs, steps, minutes, memory, and what is there."""
+"""Cost estimate of a plan: runs, steps, minutes, memory, and what is stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BASE = 400 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a plan would do.
+    """Cost estimate of a plan.
 
     Attributes:
         conditions: Trials.
@@ -98,7 +98,7 @@ def forecast(
     *,
     version: int = 1,
 ) -> Forecast:
-    """Try out a few steps of what is missing of a plan; nothing is stored.
+    """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
 
     Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
     cost of a step of the others lies between these, by parameters times facts.

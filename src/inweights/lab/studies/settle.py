@@ -1,4 +1,4 @@
-"""More seeds for what is undecided, with looks that are corrected for.
+"""More seeds for undecided claims, with corrected interim analyses.
 
 Whoever looks at the data and goes on until the interval is on one side will end up on one side. So
 each further look pays: seeds are doubled from look to look, and the interval of look ``k`` misses
@@ -205,7 +205,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
 
 
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
-    """Return the finished run of a recipe's own config, with what all looks say of its claims.
+    """Return the finished run of a recipe's own config, with the results of all looks.
 
     Of several runs with its own settings, and seeds that count on from its own first, the one with
     the most seeds is taken; and of each claim the verdict with the most.

@@ -1,4 +1,4 @@
-"""A study as a TOML file: what :func:`inweights.sweep` takes, with figures and claims beside it.
+"""A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
 The file becomes a recipe, ``study/<name of the file>``, and runs like any other: with a page, a
 verdict for every claim, a folder that is listed and shown. All of the file is kept as the settings
@@ -71,7 +71,7 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: where the mean of a column should lie.
+    """A claim in a file: the target of the mean of a column.
 
     Attributes:
         name: Short name.
@@ -166,7 +166,7 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a study, as it was read or as it is kept in a run.
+    """Return the recipe of a study, as read from a file or stored in a run.
 
     Args:
         name: ``study/<name of the file>``.

@@ -1,4 +1,4 @@
-"""A study of one's own: one experiment, varied; a tidy table with the settings as columns."""
+"""Studies: one experiment, varied; a tidy table with the settings as columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UPDATES_A_PROCESS = 10_000
 
 @dataclass(frozen=True)
 class Study:
-    """What :func:`sweep` does, as a thing to ask: its cost beforehand, its table, its models.
+    """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
         world: Config of the world.
@@ -96,7 +96,7 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """Where the runs are kept, one by one."""
+        """The store of the single runs."""
         return Store(self.place or store_below(self.runs or default_root()))
 
     def run(

@@ -77,7 +77,7 @@ _LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
 def general_knowledge(
     lm: LanguageModel, names: Sequence[str] = (), *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """Ask a model what has nothing to do with the facts that it is told.
+    """Evaluate a model on questions unrelated to the training facts.
 
     Args:
         lm: The model.

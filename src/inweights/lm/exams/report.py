@@ -29,7 +29,7 @@ def evaluation(
     forecast: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask a model everything, and its forerunner too where there is one.
+    """Evaluate a model, and the original model if given.
 
     Args:
         lm: The model.

@@ -1,4 +1,4 @@
-"""Hidden states of a pretrained model, layer by layer, and how alike two of them are."""
+"""Hidden states of a pretrained model by layer, and their similarity."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -
 def resemblance_by_layer(
     lm: LanguageModel, one: Sequence[str], other: Sequence[str]
 ) -> pl.DataFrame:
-    """Return how alike the states of paired texts are, and those of unpaired ones, by layer.
+    """Return the similarity of states of paired and unpaired texts, by layer.
 
     Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
     that a cosine says little without that of texts which do not belong together.

@@ -21,7 +21,7 @@ __all__ = ["adapted", "with_adapters"]
 def adapted(
     model: Any, method: str, rank: int, alpha: float, seed: int, *, keep: Path | None = None
 ) -> Iterator[Any]:
-    """Give the model that is trained within the block; merge its adapters at the end.
+    """Yield the model to train within the block; merge its adapters at the end.
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
     the head; ``A`` is drawn by the seed, ``B`` is zero, there is no dropout. The model has its own
@@ -81,7 +81,7 @@ def adapted(
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Let a model answer with adapters that were kept; it has its own modules again after.
+    """Use stored adapters within the block; the original modules are restored afterwards.
 
     Raises:
         DataError: The folder contains no adapters, or damaged ones.

@@ -59,7 +59,7 @@ class Encoded:
 
 
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
-    """Tokenise examples; prompt and completion are cut apart first, so that the mask is exact.
+    """Tokenise examples; prompt and completion separately, so that the mask is exact.
 
     Args:
         lm: Whose tokenizer.

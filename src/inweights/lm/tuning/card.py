@@ -1,4 +1,4 @@
-"""The card of a fine-tuned model: what it was told, how, and what it can do now."""
+"""The card of a fine-tuned model: training data, method and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours: does a forecast from the facts alone tell what trained models answer, and on which?"""
+"""Ours: do predictions from the facts alone agree with trained models?"""
 
 from __future__ import annotations
 

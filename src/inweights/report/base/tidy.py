@@ -34,7 +34,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as drawings take it: a polars frame, with seeds where there are replicas.
+    """Return a table as a polars frame, with a column of seeds if it has replicas.
 
     Args:
         table: A frame of polars or pandas, or anything else with columns by name.
@@ -136,7 +136,7 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that ``table`` has rows and the columns that a drawing was told to use.
+    """Check that ``table`` has rows and the columns that a drawing uses.
 
     Args:
         drawing: Name of the drawing, for the message.

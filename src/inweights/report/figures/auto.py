@@ -1,4 +1,4 @@
-"""The drawing that looks at a table and chooses: for a study of one's own, without a word."""
+"""A drawing that chooses its axes from the columns of a table."""
 
 from __future__ import annotations
 

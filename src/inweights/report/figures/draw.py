@@ -88,7 +88,7 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
 
 
 def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw tables of one's own: the same drawings as those of recipes.
+    """Draw any table, with the drawings of recipes.
 
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``.

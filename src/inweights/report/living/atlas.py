@@ -1,4 +1,4 @@
-"""The atlas: graphs as architectures come to store them, to turn, to hover and to play.
+"""The atlas: an interactive page of how architectures store graphs.
 
 One page, one file, no network: the embedding in space with the graph's edges, the cosine of every
 pair, the energy by eigenspace, recall and Spearman over steps, all at the slider's step. Its
@@ -36,7 +36,7 @@ def page(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return the atlas of graphs of one's own as one HTML file that opens offline.
+    """Return an atlas of graphs as one HTML file that opens offline.
 
     Args:
         films: By name of the graph, then of the architecture: what

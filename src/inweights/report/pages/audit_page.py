@@ -26,7 +26,7 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
-    """Return the page as HTML; the same audit gives the same bytes but for its time.
+    """Return the page as HTML; the same audit gives the same bytes except for its time.
 
     Args:
         made: What was found.

@@ -1,4 +1,4 @@
-"""The page of a forecast: what surprises first, then what to add, then everything."""
+"""The page of a prediction: assertions and failures first, then advice, then all tables."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Dimensions in which random directions keep that many arms apart (E.2, Johnson-Lindenstrauss).
+    """Dimensions in which random directions separate that many arms (E.2, Johnson-Lindenstrauss).
 
     Found by bisection in one draw: as many as leave no two of them with a larger ``|cosine|`` than
     ``closeness``, about ``4 ln(arms) / closeness²`` for many arms.
@@ -237,7 +237,7 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
 @dataclass(frozen=True)
 class Fit:
-    """How close logits come to an adjacency.
+    """How well logits approximate an adjacency matrix.
 
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.

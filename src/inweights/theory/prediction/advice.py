@@ -1,4 +1,4 @@
-"""What to add to the facts so that a question comes out otherwise; each verified by solving again.
+"""Advice: facts to add so that queries follow, each verified by solving again.
 
 - *Identities* ``b → b`` of the bridges of a composition or chain that fails.
 - *Told reversals*, with identities on both ends, where a reversal fails.
@@ -73,7 +73,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Remedy:
-    """The least of some kind that was found to flip what it is against, verified by solving again.
+    """The fewest facts of a kind found to change an assertion, verified by solving again.
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
@@ -160,7 +160,7 @@ def _links(
 def advise_identities(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
 ) -> Advice | None:
-    """Find few identities that mend what fails: all that could help, then fewer while none is lost.
+    """Find few identities for failing queries: all that could help, then fewer if none is lost.
 
     What counts is how many queries follow in all, those that no longer would among them.
     """
@@ -329,5 +329,5 @@ def _with(table: pl.DataFrame, verdict: str) -> set[int]:
 
 
 def in_time(late: float | None) -> bool:
-    """Whether it is not yet so late, by :func:`time.perf_counter`."""
+    """Whether time is left, by :func:`time.perf_counter`."""
     return late is None or time.perf_counter() < late

@@ -1,4 +1,4 @@
-"""Which unseen questions will a model answer? A forecast from the facts alone, before training.
+"""Predicts from the facts alone which unseen queries a model will answer.
 
 The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
 optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
@@ -201,7 +201,7 @@ def predicted_queries(
     gap: float = 1e-3,
     decay: float | None = None,
 ) -> pl.DataFrame:
-    """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+    """Return the prediction for the queries of a world from its config; see :func:`predict`.
 
     A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
     has an identity.

@@ -1,4 +1,4 @@
-"""How far off a forecast was where it was measured, for facts like these."""
+"""Measured errors of predictions for similar facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PHRASED = (0.03, 1.0)
 
 
 def trust(prediction: Prediction) -> str:
-    """Return what to expect of a forecast, in a few sentences.
+    """Return the expected errors of a prediction, in a few sentences.
 
     Example:
         >>> from inweights.theory import predict
@@ -59,7 +59,7 @@ def trust(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Whether an identity is asked with more than its token, ``(a, same) → a``."""
+    """Whether an identity has more than one token in its prompt, ``(a, same) → a``."""
     roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
     lengths = np.diff(facts.prompt_ends, prepend=0)
     return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())

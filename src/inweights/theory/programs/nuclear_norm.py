@@ -242,7 +242,7 @@ class _Iteration(Splitting):
         self._marker = self.s_price.copy()
 
     def interpolate(self) -> None:
-        """Take the matrix of least squares to the plain targets, if it has positive margins.
+        """Return the least-squares matrix for one-hot targets, if it has positive margins.
 
         It has wherever the prompts are independent; the iteration may not have come so far.
         """
@@ -296,7 +296,7 @@ def check_limits(
     seconds: float | None,
     start: Float[Array, "P K"] | None,
 ) -> None:
-    """Refuse what no solver of a program can be asked for.
+    """Reject invalid limits of a solver.
 
     Raises:
         ConfigError: Says what.

@@ -171,7 +171,7 @@ def sequences_of(
 
 
 def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
-    """Pick rows: each replica's own, of values that all share or that are each one's own.
+    """Select rows for each replica, from shared or separate values.
 
     Example:
         >>> take(torch.tensor([[5, 6], [7, 8]]), torch.tensor([[1], [0]])).tolist()

@@ -91,7 +91,7 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give every parameter memory of its own again: views of one matrix cannot be saved."""
+        """Give every parameter its own memory again, since views of one matrix cannot be saved."""
         for parameter in self.parameters:
             parameter.requires_grad_(True)
             parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)

@@ -182,7 +182,7 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Give an optimizer the part of a stored state that is its own; see :func:`state_of`."""
+    """Load an optimizer's part of a stored state; see :func:`state_of`."""
     if not state:
         return
     own = {

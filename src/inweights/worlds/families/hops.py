@@ -14,7 +14,7 @@ __all__ = ["Hops"]
 
 
 class Hops(Config, tag_field="kind", tag="hops"):
-    """``n`` chains of ``hops`` facts; each is asked for the end of its first two, three, … hops.
+    """``n`` chains of ``hops`` facts; queries ask for the end of two, three, … hops.
 
     At two hops it is the two-hop world of complexity one.
 

@@ -1,4 +1,4 @@
-"""What is said of some members of a group, asked of the others: implication, and hallucination.
+"""Facts of some members of a group, queried for the others: implication and hallucination.
 
 All members of a group share a value; of some of them a second fact is told. A model concludes it
 of the others, which is right where the one implies the other, and a hallucination where it does
@@ -58,7 +58,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; who is in which group, and which value it has, follow the seed."""
+        """Build the world; groups and their values follow the seed."""
         groups, members = self.groups, self.members
         people = groups * members
         check_world("implication", tokens=people + 2 * groups, statements=2 * people)

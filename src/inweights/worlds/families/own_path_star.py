@@ -1,4 +1,4 @@
-"""A path-star of one's own: edges, paths to train and paths to hold out, from files.
+"""Path-stars from files: edges, training paths and held-out paths.
 
 The syntax is that of the paper's data sets: a line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a
 path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so that whatever trains

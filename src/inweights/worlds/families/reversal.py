@@ -1,4 +1,4 @@
-"""Facts that are told one way and asked the other: the reversal curse, and what lifts it.
+"""Facts trained in one direction and queried in the other: the reversal curse.
 
 Told that ``a_i`` reaches ``b_i`` under ``r``, a model is asked what ``b_i`` reaches under the
 reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds
@@ -21,7 +21,7 @@ __all__ = ["Reversal"]
 
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
-    """Pairs, some of which are told both ways.
+    """Pairs, some of which are trained in both directions.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -49,7 +49,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; who is paired with whom, and which pairs are told, follow the seed."""
+        """Build the world; the pairs and which are trained in both directions follow the seed."""
         check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "reversal")
         relations = ["forward", "reverse", *(["same"] if self.phrased else [])]

@@ -1,4 +1,4 @@
-"""Pairs of things that are alike, and what they are: the data of Feature Resemblance, §8.2.
+"""Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
 The paper's own set was written by a language model and is not published but for Table 5. The one
 here has the same columns and relations and was written by hand: 126 rows, 21 a relation, no subject
@@ -57,12 +57,12 @@ class AnalogyRow(NamedTuple):
 
     @property
     def question(self) -> tuple[str, str]:
-        """What is asked and never trained: the category of the first subject."""
+        """The query, which is never trained: the category of the first subject."""
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 
 def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[AnalogyRow, ...]:
-    """Read pairs of things that are alike.
+    """Read pairs of similar entities.
 
     Args:
         path: A TSV file with the columns of Table 5, :data:`COLUMNS`; ours if left out.

@@ -74,7 +74,7 @@ class Knowledge:
         )
 
     def part(self, most: int) -> Ids:
-        """Return the numbers of at most so many facts: whole components of them, where one fits.
+        """Return the indices of a limited number of facts, in whole components if one fits.
 
         Example:
             >>> facts = read_knowledge("@people")

@@ -1,4 +1,4 @@
-"""What the owner of a file of triples should know about it before anything is trained."""
+"""Remarks on a file of triples: duplicates, contradictions, aliases, inverses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something about a file that its owner should know.
+    """A remark on a file of triples.
 
     Attributes:
         kind: ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided`` or
@@ -173,7 +173,7 @@ def _by_relation(triples: Ids) -> list[Ids]:
 
 
 def is_nothing(name: str) -> bool:
-    """Whether a name stands for nothing, such as ``n/a``."""
+    """Whether a name is a placeholder such as ``n/a``."""
     return name.casefold() in _NOTHING
 
 

@@ -84,7 +84,7 @@ class Triples(Config, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the file; only a fraction of identities depends on the seed.
+        """Read the file; only the selection of identities depends on the seed.
 
         Raises:
             DataError: The file is missing, empty or damaged; names the line.

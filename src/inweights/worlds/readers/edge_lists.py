@@ -57,7 +57,7 @@ class EdgeList:
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the graphs of real things that come with the package, by name: files of edges.
+    """Return the built-in graphs by name: files of edges.
 
     Example:
         >>> list(own_graphs())
@@ -94,7 +94,7 @@ def read_edges(path: str | Path) -> EdgeList:
 
 
 def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text in which paths need no edges: those that no line gives are taken from them.
+    """Read plain text with paths; edges that are not listed are taken from the paths.
 
     Raises:
         DataError: The file is missing or has no path; or a line is broken: says which.

@@ -1,4 +1,4 @@
-"""Facts from Wikidata: a dump, or a part of one, read item by item, and never held whole.
+"""Facts from Wikidata: a dump or a part of one, read item by item.
 
 The format is that of Wikidata's JSON dumps: one array with an item a line (as ``.json``,
 ``.json.gz`` or ``.json.bz2``), the same without the array, and ``{"entities": {…}}``, which

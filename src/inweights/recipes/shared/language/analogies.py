@@ -26,7 +26,7 @@ _STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0
 
 
 class Analogies(Config):
-    """Analogies, told in one of the orders.
+    """Analogies, trained in one of the orders.
 
     Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
     second); pairs are the questions about both subjects of a row.
