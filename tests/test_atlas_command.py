@@ -187,12 +187,12 @@ def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--names", "x"], "--names goes with --embedding or --model"),
+        (["--names", "x"], "--names requires --embedding or --model"),
         (["--embedding", "no.vec"], "there is no file no.vec"),
-        (["--embedding", "a.vec", "--model", "@tiny"], "one of them"),
+        (["--embedding", "a.vec", "--model", "@tiny"], "give either --embedding or --model"),
         (["--embedding", "a.vec", "--prompt", "{name}"], "has no effect on an --embedding"),
         (["--model", "@tiny", "--tensor", "w"], "no effect on a --model"),
-        (["--model", "@tiny", "--seeds", "4"], "--seeds is about training"),
+        (["--model", "@tiny", "--seeds", "4"], "--seeds has no effect with"),
         (["--model", "@tiny", "--prompt", "{name} is"], "ends in {name}"),
     ],
 )

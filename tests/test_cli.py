@@ -98,7 +98,7 @@ def test_a_board_is_brought_up_to_date(runs, capsys, tmp_path) -> None:
     assert of_smoke[0] == 2
     assert "a results table of the scale 'cpu', not 'smoke'" in of_smoke[2]
     file.write_text("[]")
-    assert "is no board" in call(capsys, *words, "--onto", str(file))[2]
+    assert "is not a results table" in call(capsys, *words, "--onto", str(file))[2]
 
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:

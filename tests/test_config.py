@@ -191,7 +191,7 @@ def test_streams_are_counters() -> None:
         for path in ((WORLD,), (INITIALISATION,), (DATA_ORDER, 1, 11), (DATA_ORDER, 11, 1))
     ]
     assert len(set(seeds)) == len(seeds)
-    with pytest.raises(ValueError, match="from 0 upwards"):
+    with pytest.raises(ValueError, match="at least 0"):
         Streams(-1)
 
 

@@ -239,7 +239,7 @@ def test_questions_in_the_very_words_of_a_fact_are_left_out() -> None:
     [
         ({"strategies": ["derrive"]}, "did you mean 'derive'"),
         ({"hops": 1}, "hops must be from 2 to 6"),
-        ({"hold_out": 1.5}, "from 0 to 1, not 1.5"),
+        ({"hold_out": 1.5}, "from 0 to 1, got 1.5"),
         ({"most": 0}, "most must be at least 1"),
         ({"wordings": 0}, "from 1 to 6"),
     ],

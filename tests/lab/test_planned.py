@@ -198,7 +198,7 @@ def test_a_damaged_plan_is_told_in_a_line(tmp_path, capsys, name, damage) -> Non
 
 @pytest.mark.parametrize(
     ("option", "says"),
-    [("--jobs=-1", "jobs is at least 1"), ("--threads=0", "threads"), ("--device=cpx", "cpx")],
+    [("--jobs=-1", "jobs must be at least 1"), ("--threads=0", "threads"), ("--device=cpx", "cpx")],
 )
 def test_a_worker_refuses_what_cannot_be(tmp_path, capsys, option, says) -> None:
     assert main(["work", write(tmp_path / "plan", seeds=1).place, option]) == 2

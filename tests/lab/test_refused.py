@@ -75,13 +75,13 @@ def test_device(folder, capsys, words, device) -> None:
         ((*FIG2, "--seeds=-1"), "seed"),
         (("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"), "no trial"),
         (("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"), "tokens"),
-        (("world", "two-hop", "--seed=-1"), "a seed is"),
-        (("predict", "two-hop", "--seed=-1"), "a seed is"),
+        (("world", "two-hop", "--seed=-1"), "seed must be"),
+        (("predict", "two-hop", "--seed=-1"), "seed must be"),
         (("predict", "two-hop", "--seconds=-3"), "seconds must be at least 0"),
         (("audit", "facts.csv", "--seconds=-3"), "seconds must be at least 0"),
-        (("augment", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("verify", "--settle", "--minutes", "nan"), "minutes is"),
+        (("augment", "facts.csv", "--out", "new", "--seed=-1"), "seed must be"),
+        (("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"), "seed must be"),
+        (("verify", "--settle", "--minutes", "nan"), "minutes must be"),
     ],
 )
 def test_arguments(folder, capsys, words, told) -> None:

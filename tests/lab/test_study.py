@@ -148,7 +148,7 @@ WRONG = {
     "no kind": ("[world]\nn = 3", 'the world has no kind; add kind = "two-hop"'),
     "kind": ('[world]\nkind = "two-hip"', "unknown world 'two-hip'; did you mean 'two-hop'"),
     "setting": ('[world]\nkind = "two-hop"\ntrain = 3', "world: unknown key 'train'; did you mean"),
-    "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n is at least 2"),
+    "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n must be at least 2"),
     "model": (BRIEF.replace("emb-mlp", "gtp"), "unknown model 'gtp'; did you mean 'gpt'"),
     "learner": (BRIEF + '[learner]\nkind = "x"', "unknown learner 'x'"),
     "learner kind": (

@@ -106,7 +106,7 @@ RATE = "learner.phases.0.optimizer.rate"
         ({"learner.phases.first.steps": [3]}, "has 2 items"),
         ({"world.n.m": [3]}, "is a value and has no keys"),
         ({"world.n": ["three"]}, "world.n = 'three': n: expected `int`"),
-        ({"world.n": [1]}, "world.n = 1: two-hop: n is at least 2"),
+        ({"world.n": [1]}, "world.n = 1: two-hop: n must be at least 2"),
         ({RATE: [-1.0]}, f"{RATE} = -1.0: .* above 0"),
         ({"world.n": []}, "over an empty list"),
         ({"world.n": 3}, "over a list of values, got 3"),
@@ -117,9 +117,9 @@ RATE = "learner.phases.0.optimizer.rate"
         ({"model": [3]}, "the model must be a config that builds one, got 3"),
         ({"learner": ["sgd"]}, "the learner must be a Curriculum, a Descent or an Optimum"),
         ([], "list of points is empty"),
-        ([3], "a point is values by path"),
+        ([3], "a point must map paths to values"),
         ([{"world.n": 3}, {"model.width": 8}], "all points must set the same paths"),
-        (3, "over is values by path"),
+        (3, "over must map paths to values"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(over, why: str) -> None:

@@ -102,7 +102,7 @@ def test_bf16_is_near_fp32() -> None:
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match="rate should be above 0"):
+    with pytest.raises(ConfigError, match="rate must be above 0"):
         FineTune(rate=0.0)
     with pytest.raises(ConfigError, match="epochs must be above 0 and at most 1e9, got 10000"):
         FineTune(epochs=10**320)

@@ -98,7 +98,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert "Strategies: none, the facts alone." in card
     with monkeypatch.context() as disk:
         disk.setattr(Path, "write_text", full)
-        with pytest.raises(DataError, match=r"README\.md: No space left.*as it was"):
+        with pytest.raises(DataError, match=r"README\.md: No space left.*card is unchanged"):
             add_scores(tmp_path / "model", made)
         capsys.readouterr()
         assert main(["evaluate", str(tmp_path / "model"), str(data), "--card", "--json"]) == 2

@@ -160,9 +160,9 @@ def test_what_does_not_fit_is_refused() -> None:
         gpt()(torch.zeros(1, 9, dtype=torch.long))
     with pytest.raises(ConfigError, match="3 does not divide 8"):
         GPTConfig(width=8, heads=3)
-    with pytest.raises(ConfigError, match="layers is at least 1"):
+    with pytest.raises(ConfigError, match="layers must be at least 1"):
         GPTConfig(layers=0)
-    with pytest.raises(ConfigError, match="width is at least 1"):
+    with pytest.raises(ConfigError, match="width must be at least 1"):
         EmbMLPConfig(width=0)
     with pytest.raises(ConfigError, match="above 0"):
         Init(std=0.0)
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_refused() -> None:
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
     with pytest.raises(DataError, match="outside 0 to 8"):  # not the next replica's first row
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(torch.tensor([[[9]], [[1]]]))
-    with pytest.raises(DataError, match="nothing to pack"):
+    with pytest.raises(DataError, match="no group of sequences"):
         pack([])
     with pytest.raises(DataError, match="replica axis"):
         pack([torch.zeros(1, 1, dtype=torch.long), torch.zeros(2, 1, 1, dtype=torch.long)])

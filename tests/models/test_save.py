@@ -164,7 +164,7 @@ def test_what_cannot_be_saved_says_so(tmp_path: Path) -> None:
         save_model(build("emb-mlp"), tmp_path / "file" / "m.safetensors")
     with pytest.raises(ConfigError, match="no replica 2"):
         encode_model(build("emb-mlp"), 2)
-    with pytest.raises(ConfigError, match="one size"):
+    with pytest.raises(ConfigError, match="same kind, size"):
         join_replicas([build("emb-mlp"), EmbMLPConfig(width=9).build(vocabulary=3, seeds=1)])
 
 

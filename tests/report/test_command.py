@@ -98,7 +98,7 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
     )
     now = planned.status()
     status(planned, now, json=False)
-    assert words(capsys.readouterr().out.partition("like:\n")[2]) == ["work", place]
+    assert words(capsys.readouterr().out.partition("machines:\n")[2]) == ["work", place]
     status(planned, replace(now, done=now.tasks), json=False)
     assert words(capsys.readouterr().out.partition("with\n")[2]) == ["HIT", f"--set={name}"]
     with pytest.raises(ConfigError) as told:

@@ -94,7 +94,7 @@ def test_other_frames(kind: str) -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(DataError, match=r"frame of polars or pandas, .* not list"):
+    with pytest.raises(DataError, match=r"polars or pandas data frame .* got list"):
         plot("lines", [1, 2], x="step", y="accuracy")
     with pytest.raises(DataError, match="identifies replicates by it, or by 'replica'"):
         plot("lines", TABLE.drop("replica"), x="step", y="accuracy")

@@ -190,7 +190,7 @@ def test_dynamics_refuse_what_does_not_fit() -> None:
         node2vec.descend(np.zeros((15, 3)), a)
     with pytest.raises(DataError, match="graph of 15 nodes"):
         node2vec.descend(np.zeros((1, 14, 3)), a)
-    with pytest.raises(DataError, match="from 0 to 5, not 0 to 9"):
+    with pytest.raises(DataError, match="from 0 to 5, got 0 to 9"):
         node2vec.descend(np.zeros((1, 15, 3)), a, steps=5, record=[0, 9])
     with pytest.raises(DataError, match="floating-point"):
         node2vec.descend(np.zeros((1, 15, 3), dtype=int), a)

@@ -36,7 +36,7 @@ def test_bad_curricula_are_refused() -> None:
             progress=steps.append,
         )
     assert not steps
-    with pytest.raises(ConfigError, match="steps is at least 1"):
+    with pytest.raises(ConfigError, match="steps must be at least 1"):
         curriculum(steps=0)
     for wrong in (
         lambda: curriculum(loss=()),
@@ -53,11 +53,11 @@ def test_bad_curricula_are_refused() -> None:
     ):
         with pytest.raises(ConfigError):
             wrong()
-    with pytest.raises(ConfigError, match="differ in rate and decay only"):
+    with pytest.raises(ConfigError, match="may differ in rate and decay only"):
         train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
     with pytest.raises(ConfigError, match="need as many seeds"):
         train(build(), WORLD, curriculum(), seeds=[0])
-    with pytest.raises(ConfigError, match="no place 1"):
+    with pytest.raises(ConfigError, match="no position 1"):
         train(build(), WORLD, curriculum(loss=(1,)), seeds=[0, 1, 2])
 
 

@@ -131,9 +131,9 @@ def test_chains_end_where_their_facts_lead() -> None:
     [
         (lambda: Reversal(n=1), "n must be at least 2"),
         (lambda: Reversal(n=3, told=3), "below n = 3"),
-        (lambda: Implication(groups=1), "at least 2 groups"),
-        (lambda: Implication(members=3, told=2, denied=1), "do not fit"),
-        (lambda: Hops(hops=1), "at least 2 chains of 2 hops"),
+        (lambda: Implication(groups=1), "groups must be at least 2"),
+        (lambda: Implication(members=3, told=2, denied=1), "at least 1 is a query"),
+        (lambda: Hops(hops=1), "n and hops must be at least 2"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
         (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
         (lambda: RandomFacts(told=0.0), "told must be above 0"),

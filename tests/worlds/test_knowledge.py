@@ -119,7 +119,7 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
         ("f.csv", 'a,r,x\nb,r,"y\nc,r,z\n', "line 2: unexpected end of data; quotes"),
         ("f.tsv", "a\tr\tx\tz\n", "line 1: 4 field"),
         ("f.jsonl", '{"subject": "a"}\n', "line 1: 3 field.*expected three"),
-        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object is no name"),
+        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object must be a string"),
         ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
         ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
         ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),

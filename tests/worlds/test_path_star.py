@@ -138,8 +138,8 @@ def test_moved_edges_are_the_same_graph_over_other_nodes() -> None:
     ("settings", "names"),
     [
         ({"arms": 1}, "arms must be at least 2, got 1"),
-        ({"nodes": 2}, "nodes is at least 3"),
-        ({"train": 1.0}, "share of the leaves"),
+        ({"nodes": 2}, "nodes must be at least 3"),
+        ({"train": 1.0}, "train must be above 0"),
         ({"pauses": 0}, "task_tokens"),
     ],
 )

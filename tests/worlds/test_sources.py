@@ -129,8 +129,8 @@ def test_turtle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("f.ttl", "ann lives rome .", "is no Turtle"),
-        ("f.nt", "<http://a> <http://b> .", "is no N-Triples: Invalid line"),
+        ("f.ttl", "ann lives rome .", "is not Turtle"),
+        ("f.nt", "<http://a> <http://b> .", "is not N-Triples: Invalid line"),
         ("f.rdf", "<rdf/>", r"give Turtle \(\.ttl\)"),
         ("f.db", "", "sqlite:///FILE with --query"),
         ("f.csv.gz", "", "not a dump of Wikidata"),

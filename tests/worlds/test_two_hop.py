@@ -237,7 +237,7 @@ def test_tokens_that_only_queries_hold_are_inputs_and_outputs() -> None:
         ({"first_relations": 0}, "from 1 to 65536"),
         ({"second_relations": 0}, "from 1 to 65536"),
         ({"complexity": 4, "first_relations": 2}, "add first relations"),
-        ({"identity": 1.5}, "fraction from 0 to 1, not 1.5"),
+        ({"identity": 1.5}, "fraction from 0 to 1, got 1.5"),
         ({"identity": -0.1}, "fraction"),
         ({"trained": 1.0}, "at least one must be a query"),
         ({"trained": 0.99, "n": 2}, "at least one must be a query"),

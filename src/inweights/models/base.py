@@ -258,7 +258,7 @@ class Model(nn.Module):
         if missed:
             raise ConfigError(
                 f"nothing was replaced at {', '.join(sorted(missed))}: run the model within "
-                f"hooks; if it ran, {type(self).__name__}.states has to pass each state through "
+                f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
                 "self.hook"
             )
 

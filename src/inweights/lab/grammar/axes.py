@@ -96,8 +96,8 @@ def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
 def _mapping(over: Any) -> Mapping[Any, Any]:
     if not isinstance(over, Mapping):
         raise ConfigError(
-            'over is values by path, {"world.n": [10, 20]}, or a list of points, '
-            f'[{{"world.n": 10}}], not {over!r}'
+            'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
+            f'[{{"world.n": 10}}], got {over!r}'
         )
     return over
 
@@ -112,7 +112,7 @@ def _points(over: Any) -> Iterator[list[Change]]:
         raise ConfigError("the list of points is empty; give at least one")
     for place, point in enumerate(over):
         if not isinstance(point, Mapping):
-            raise ConfigError(f'a point is values by path, {{"world.n": 10}}, not {point!r}')
+            raise ConfigError(f'a point must map paths to values, {{"world.n": 10}}, got {point!r}')
         if set(point) != set(over[0]):
             raise ConfigError(
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "

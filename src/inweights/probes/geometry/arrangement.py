@@ -223,7 +223,7 @@ def arrange(
         raise ConfigError(f"method must be 'pca' or 'umap', got '{method}'")
     if points.ndim != 2 or len(points) < _LEAST[method] or not np.isfinite(points).all():
         raise DataError(
-            f"{method} takes finite points [N, D], at least {_LEAST[method]}, not {points.shape}"
+            f"{method} takes finite points [N, D], at least {_LEAST[method]}, got {points.shape}"
         )
     if not 1 <= dimensions <= min(points.shape):
         raise ConfigError(f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}")

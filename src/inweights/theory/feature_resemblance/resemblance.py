@@ -82,7 +82,7 @@ def noise(
             raise ConfigError(f"the noise of an initialisation needs {name} above 0, got {value}")
     if steps < 1:
         raise ConfigError(
-            f"the noise of an initialisation needs at least 1 step of stage 1, not {steps}"
+            f"the noise of an initialisation needs at least 1 step of stage 1, got {steps}"
         )
     return hidden / (rate * kappa * steps / (2 * n)) ** 2
 

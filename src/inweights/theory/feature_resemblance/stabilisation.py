@@ -101,7 +101,7 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
     """
     spectrum = _spectrum(run, a)
     if not 1 <= spaces < spectrum.spaces:
-        raise DataError(f"take 1 to {spectrum.spaces - 1} eigenspaces, not {spaces}")
+        raise DataError(f"spaces must be from 1 to {spectrum.spaces - 1}, got {spaces}")
     target = spectrum.vectors[:, spectrum.space < spaces]
     vanish = target.shape[1]
     walk = np.linalg.eigvalsh(operator(a))

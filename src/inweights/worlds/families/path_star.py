@@ -201,9 +201,7 @@ def check_task(task: _Task, kind: str) -> None:
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
-        raise ConfigError(
-            f"{kind}: train is a share of the leaves, above 0 and below 1, not {task.train}"
-        )
+        raise ConfigError(f"{kind}: train must be above 0 and below 1, got {task.train}")
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
             f"{kind}: without a pause and without task tokens a leaf would be the prompt of both "
