@@ -136,7 +136,7 @@ def test_large_sets_take_seconds(tmp_path: Path) -> None:
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
     assert made.forecast is not None
-    assert "a program of all" in made.forecast.why
+    assert "one program for all" in made.forecast.why
 
 
 def test_dense_sets_take_seconds(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     assert "seven times of ten" in page
     assert "falls on its head" not in page
     assert "verify mine/coins --scale cpu --settle" in page
-    assert "a part of it" in page
+    assert "a part of the recipe" in page
     assert 'href="#figures"' not in page
     assert cli.main(["runs", "--json", "--runs", str(store.root)]) == 0
     listed = json.loads(capsys.readouterr().out)
