@@ -143,7 +143,7 @@ def test_products_have_the_same_bits_alone_and_in_company(rows, inputs, outputs)
     x = torch.randn(5, rows, inputs, generator=generator)
     by_output = torch.randn(5, rows, outputs, generator=generator)
     start = [Init(std=1.0)] * 5
-    together = started(Linear(5, inputs, outputs), range(5), start)
+    together = started(Linear(5, inputs, outputs), [0, 1, 2, 3, 4], start)
     given = x.clone().requires_grad_()
     together(given).backward(by_output)
     for r in (1, 4):

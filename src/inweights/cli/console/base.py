@@ -147,7 +147,7 @@ def solving(gap: float) -> Iterator[SolverProgress]:
 
 
 def by_gap(report: Report, gap: float) -> SolverProgress:
-    """Report how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    """Report the progress of the certified gap towards ``gap``, on a logarithmic scale."""
     first = 1.0
 
     def tell(what: str, _step: int, now: float) -> None:
