@@ -1,9 +1,13 @@
-"""``make metrics``: how large the house is, and how much of it is long, wide or said twice."""
+"""``make metrics``: how large the house is, and how much of it is long, wide or said twice.
+
+``python -m tests.house.metrics --list`` names what is long or wide, the largest first.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
@@ -108,7 +112,23 @@ def measured() -> dict[str, int]:
     }
 
 
+def longest() -> Iterator[str]:
+    """What is over the limits of a function or a file, the largest of each kind first."""
+    sizes = list(functions())
+    whole = [(lines([path]), str(path.relative_to(SOURCE))) for path in files()]
+    for unit, most, found in (
+        ("parameters", 7, [(many, name) for name, _, many in sizes]),
+        ("lines", 60, [(long, name) for name, long, _ in sizes]),
+        ("lines", 300, whole),
+    ):
+        yield f"more than {most} {unit}"
+        yield from (f"  {n:4} {name}" for n, name in sorted(found, reverse=True) if n > most)
+
+
 def main() -> None:
+    if "--list" in sys.argv:
+        print("\n".join(longest()))
+        return
     print("lines by package, and names in its folder")
     for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").exists()):
         print(f"  {folder.name:12} {lines(files(folder)):6} {names_in(folder):4}")

@@ -70,7 +70,8 @@ def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> No
     rng = np.random.default_rng(0)
     h, u, margins = rng.normal(size=(4, 9)), rng.normal(size=(5, 9)), rng.normal(size=(4, 5))
     labels, weights, scale = np.array([0, 2, 2, 4]), np.array([0.1, 0.2, 0.3, 0.4]), 1.7
-    far, left = module._comparators(scale * h @ u.T, margins, h @ h.T, labels, weights, scale)
+    phase = module._Phase(scale * h @ u.T, h @ h.T, labels, weights, scale, rate=1.0)
+    far, left = module._comparators(phase, margins)
     seen = u @ np.linalg.pinv(h) @ h  # what the facts see of the start
     shortest = np.linalg.lstsq(scale * h, margins, rcond=None)[0].T
     across = len(module._OF_MARGINS)

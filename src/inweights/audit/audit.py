@@ -124,11 +124,7 @@ def audit(
         why = "no two facts form a chain"
     elif forecast:
         begin(4)
-        try:
-            prediction = forecast_of(knowledge, seconds=seconds, progress=progress)
-            why = ""
-        except InweightsError as error:
-            why = str(error)
+        prediction, why = _forecast(knowledge, seconds, progress)
     return Audit(
         knowledge=knowledge,
         relations=relations,
@@ -143,3 +139,13 @@ def audit(
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
     )
+
+
+def _forecast(
+    knowledge: Knowledge, seconds: float, progress: SolverProgress | None
+) -> tuple[Prediction | None, str]:
+    """The prediction, or why there is none."""
+    try:
+        return forecast_of(knowledge, seconds=seconds, progress=progress), ""
+    except InweightsError as error:
+        return None, str(error)

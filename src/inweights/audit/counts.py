@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.remarks import literals
+from inweights.worlds.knowledge.names import literals
 
 __all__ = [
     "bridges",

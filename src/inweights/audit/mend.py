@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.remarks import alias_groups, contradictions, is_nothing
+from inweights.worlds.knowledge.names import alias_groups, is_nothing
+from inweights.worlds.knowledge.remarks import contradictions
 from inweights.worlds.readers.new_folder import new_folder
 from inweights.worlds.world import Ids
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.questions import spread_chains
-from inweights.worlds.knowledge.remarks import literals
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 

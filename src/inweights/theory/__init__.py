@@ -7,13 +7,13 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.theory.feature_resemblance.transfer import transfer_margin as transfer_margin
     from inweights.theory.prediction.advice import Advice as Advice
-    from inweights.theory.prediction.advice import Remedy as Remedy
     from inweights.theory.prediction.advice import bridges as bridges
     from inweights.theory.prediction.largest_part import largest_part as largest_part
     from inweights.theory.prediction.margin_bounds import margin_bounds as margin_bounds
     from inweights.theory.prediction.predict import predict as predict
     from inweights.theory.prediction.predict import predicted_queries as predicted_queries
     from inweights.theory.prediction.prediction import Prediction as Prediction
+    from inweights.theory.prediction.remedies import Remedy as Remedy
     from inweights.theory.programs.closed_form import MARGIN_LIMIT as MARGIN_LIMIT
     from inweights.theory.programs.closed_form import ClosedForm as ClosedForm
     from inweights.theory.programs.closed_form import closed_form as closed_form

@@ -164,26 +164,12 @@ def evaluate(
         with the original model; ends with the training.
     """
     from inweights.cli import console
-    from inweights.lm import (
-        add_scores,
-        card_of,
-        evaluation,
-        forecast_of,
-        load_model,
-        read_exam,
-        score_epochs,
-    )
+    from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
     if watch:
         asking.refuse_watch(chat=loading.chat)
         common.load()
-        with console.progress() as progress:
-            scores = score_epochs(
-                Path(model), questions, device=loading.device, dtype=dtype or "",
-                download=loading.download, progress=progress,
-            )  # fmt: skip
-            for row in scores:
-                console.epoch(row, json=common.json)
+        _watch(Path(model), questions, dtype or "", loading, json=common.json)
         return 0
     if asking.card:
         card_of(Path(model))  # before minutes are spent
@@ -207,3 +193,17 @@ def evaluate(
     if asking.card:  # last: what was measured is not lost with it
         add_scores(Path(model), made)
     return 0
+
+
+def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
+    """Print a line for each epoch as it ends."""
+    from inweights.cli import console
+    from inweights.lm import score_epochs
+
+    with console.progress() as progress:
+        scores = score_epochs(
+            model, questions, device=loading.device, dtype=dtype, download=loading.download,
+            progress=progress,
+        )  # fmt: skip
+        for row in scores:
+            console.epoch(row, json=json)

@@ -9,7 +9,7 @@ import polars as pl
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.cli.console.base import line, out, print_json, table
-from inweights.cli.console.forecast import plain_forecast
+from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory.prediction.trust import trust
 
@@ -115,6 +115,23 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             }
         )
         return
+    _listed(made)
+    _questions(made)
+    _strategies(made)
+    if made.plain:
+        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
+        out.print(
+            line(
+                ("plain words", "yellow"),
+                f" for {len(made.plain)} relation(s) without a template: {names}; give them one "
+                "with --wording",
+            )
+        )
+    out.print(f"written to {folder}", soft_wrap=True)
+
+
+def _listed(made: Augmented) -> None:
+    """Rows and questions by what they are, and how much there is to read."""
     listed = table("rows", "number", "first one")
     for role, rows in made.train.group_by("role", maintain_order=True):
         listed.add_row(str(role[0]), f"{rows.height:,}", rows["text"][0])
@@ -130,7 +147,11 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             )
     kept, given = made.rewritten
     if given:
-        out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
+        out.print(f"of {given:,} facts that a model said again {kept:,} survived the check")
+
+
+def _questions(made: Augmented) -> None:
+    """Which questions are asked, and which were left out."""
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
         out.print(f"of {made.chains:,} chains of two facts {asked:,} are evaluated")
@@ -146,6 +167,10 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     ):
         if count:
             out.print(f"{plural(count, 'question is', 'questions are')} {what}")
+
+
+def _strategies(made: Augmented) -> None:
+    """What was chosen, and what speaks for it."""
     for choice in made.choices:
         taken = choice.strategy or "nothing"
         out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
@@ -156,17 +181,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
             line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
         )
     else:
-        out.print("no strategy: each fact once (for strategies see docs/own-facts.md)")
-    if made.plain:
-        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
-        out.print(
-            line(
-                ("plain words", "yellow"),
-                f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
-                "--wording",
-            )
-        )
-    out.print(f"written to {folder}", soft_wrap=True)
+        out.print("no strategy: each fact once (--strategy derive, or others: docs/own-facts.md)")
 
 
 def _findings(made: Audit, *levels: str) -> None:

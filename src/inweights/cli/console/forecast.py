@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory import SoftSolution
 from inweights.theory.prediction.trust import trust
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
     from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Advice, Prediction, Remedy
 
-__all__ = ["plain_forecast", "prediction"]
+__all__ = ["prediction"]
 
 #: Queries of each outcome, patterns and facts that are shown unless all are asked for.
 _SHOWN, _PATTERNS = 3, 12
-#: Facts that are let go in the JSON object; Python has them all.
-_LET_GO = 1000
 #: What surprises first: what is said that nobody told, then what goes wrong.
 _MARKS = {
     "asserted": ("! asserted", "magenta"),
@@ -56,20 +55,32 @@ def prediction(
     Raises:
         DataError: The page cannot be written.
     """
-    solution = made.solution
     queries = made.queries if trained is None else _beside(made.queries, trained)
     if page is not None:
         _write_page(made, queries, trained, page, name)
     if json:
-        tried = trained and {
-            "replicas": trained.replicas,
-            "memorised": dict(trained.memorised),
-            "seconds": round(trained.seconds, 2),
-            "kinds": trained.kinds.to_dicts(),
-        }
-        plain = plain_forecast(replace(made, queries=queries))
-        print_json({**plain, "training": tried} if tried else plain)
+        print_json(plain_forecast(replace(made, queries=queries), trained))
         return
+    _certificate(made)
+    _let_go(made, every)
+    if not len(made.queries):
+        out.print("no queries: nothing is asked that is not a fact")
+        return
+    out.print()
+    out.print(_kinds(made, every))
+    out.print()
+    out.print(_queries(queries, every, list(trained.memorised) if trained else []))
+    if trained:
+        _tried(queries, trained)
+    out.print(line((trust(made), "dim")))
+    _to_add(made, every)
+    if page is not None:
+        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+
+
+def _certificate(made: Prediction) -> None:
+    """What was solved, and how well."""
+    solution = made.solution
     out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
     status = "certified" if made.certified else "not certified"
     if len(made.parts) > 1:
@@ -82,17 +93,10 @@ def prediction(
             f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
         )
     )
-    _let_go(made, every)
-    if not len(made.queries):
-        out.print("no queries: the world has facts only")
-        return
-    out.print()
-    out.print(_kinds(made, every))
-    out.print()
-    out.print(_queries(queries, every, list(trained.memorised) if trained else []))
-    if trained:
-        _tried(queries, trained)
-    out.print(line((trust(made), "dim")))
+
+
+def _to_add(made: Prediction, every: bool) -> None:
+    """Identities to add, and what else against other kinds of failure."""
     if made.advice or made.remedies:
         out.print()
     if made.advice:
@@ -100,9 +104,7 @@ def prediction(
     for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
     if len(made.remedies) > _SHOWN and not every:
-        out.print(f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)")
-    if page is not None:
-        out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
 
 
 def _write_page(
@@ -283,39 +285,3 @@ def _remedy(remedy: Remedy) -> None:
     )
     out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
     out.print(f"then {remedy.flipped} of the {remedy.of} others flip{lost} ({remedy.status})")
-
-
-def plain_forecast(made: Prediction) -> dict[str, Any]:
-    """Return a prediction as plain values."""
-    solution, advice = made.solution, made.advice
-    names = dict(made.queries.select("query", "prompt").iter_rows())
-    return {
-        "world": solution.program.world.name,
-        "status": solution.status,
-        "gap": solution.gap,
-        "optimum": solution.optimum,
-        "decay": getattr(solution, "decay", None),
-        "why": made.why,
-        "let_go_found": made.let_go.height,
-        "let_go": made.let_go.head(_LET_GO).to_dicts(),
-        "trust": trust(made),
-        "bound": solution.bound,
-        "rank": solution.rank,
-        "iterations": solution.iterations,
-        "seconds": round(solution.seconds, 4),
-        "queries": made.surprising().drop("query").to_dicts(),
-        "summary": made.summary().to_dicts(),
-        "advice": advice
-        and {
-            "identities": list(advice.identities),
-            "mended": [names[i] for i in advice.mended],
-            "open": [names[i] for i in advice.open],
-            "broken": [names[i] for i in advice.broken],
-            "status": advice.status,
-            "gap": advice.gap,
-            "solutions": advice.solutions,
-            "parts": advice.parts,
-            "why": advice.why,
-        },
-        "remedies": [asdict(remedy) for remedy in made.remedies],
-    }

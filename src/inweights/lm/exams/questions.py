@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -89,11 +91,8 @@ def exam(
         >>> [q.prompt for q in asked if q.role == "skip"][0]
         'The country of Mozart is'
     """
-    for column in _NEEDED:
-        if column not in questions.columns:
-            raise unknown_name("column", column, questions.columns, error=DataError)
+    rows = _checked(questions)
     prompts = _told(train) if train is not None else {}
-    rows = list(questions.iter_rows(named=True))
     bridges: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["role"] == "composition" and row.get("bridge"):
@@ -106,42 +105,47 @@ def exam(
         steps: tuple[str, ...] = ()
         if chained and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
+        candidates, label = tuple(row["candidates"]), row["candidates"].index(row["answer"])
+        accepted, bridge = tuple(row.get("accepted") or ()), row.get("bridge") or ""
+        whole = Question(
+            name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge
+        )
+        asked.append(whole)
+        if steps:
+            middle = _among(list(bridges[row["first"]]), bridge, most, seed, number)
+            asked += _of_hops(whole, hops, middle, row["subject"])
+    return asked
+
+
+def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table of questions."""
+    for column in _NEEDED:
+        if column not in questions.columns:
+            raise unknown_name("column", column, questions.columns, error=DataError)
+    rows = list(questions.iter_rows(named=True))
+    for number, row in enumerate(rows):
         if row["answer"] not in row["candidates"]:
             raise DataError(
                 f"question {number + 1} ('{row['prompt']}'): the answer '{row['answer']}' is not "
                 "among its candidates"
             )
-        candidates = tuple(row["candidates"])
-        label = candidates.index(row["answer"])
-        accepted = tuple(row.get("accepted") or ())
-        asked.append(
-            Question(
-                name,
-                row["role"],
-                row["prompt"],
-                candidates,
-                label,
-                accepted,
-                name,
-                steps,
-                row.get("bridge") or "",
-            )
-        )
-        if not steps:
-            continue
-        middle = _among(list(bridges[row["first"]]), row["bridge"], most, seed, number)
-        place = middle.index(row["bridge"])
-        skip = steps[1].replace("{bridge}", row["subject"])
-        # Of the second hop the bridge is the subject, and no candidate.
-        ends = tuple(name for name in candidates if name != row["bridge"] or name == row["answer"])
-        right = ends.index(row["answer"])
-        if len(middle) > 1:
-            asked.append(Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name))
-        asked += [
-            Question(f"{name}.2", "second_hop", hops[1], ends, right, accepted, name),
-            Question(f"{name}.skip", "skip", skip, ends, right, accepted, name),
-        ]
-    return asked
+    return rows
+
+
+def _of_hops(
+    whole: Question, hops: Sequence[str], middle: tuple[str, ...], subject: str
+) -> Iterator[Question]:
+    """Questions about both hops of a composition, and its second relation of the first subject."""
+    name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
+    skip = whole.steps[1].replace("{bridge}", subject)
+    # Of the second hop the bridge is the subject, and no candidate.
+    ends = tuple(one for one in whole.candidates if one != bridge or one == answer)
+    right = ends.index(answer)
+    if len(middle) > 1:
+        place = middle.index(bridge)
+        yield Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name)
+    yield Question(f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name)
+    yield Question(f"{name}.skip", "skip", skip, ends, right, whole.accepted, name)
 
 
 def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:

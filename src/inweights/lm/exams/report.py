@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -76,13 +76,7 @@ def evaluation(
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
     tables["general"] = general_knowledge(lm, names, progress=progress)
     if forecast is not None:
-        tables["forecast"] = (
-            after.filter(pl.col("role") == "composition")
-            .join(forecast, on="id", maintain_order="left")
-            .group_by("verdict")
-            .agg(pl.len().alias("questions"), pl.col("expected").mean(), accuracy=pl.mean("hit"))
-            .sort("expected", descending=True)
-        )
+        tables["forecast"] = _by_verdict(after, forecast)
     chained = [q for q in questions if q.steps and q.bridge]
     roles = set(after["role"])
     if {"composition", "first_hop", "second_hop"} <= roles:
@@ -94,12 +88,17 @@ def evaluation(
         return tables
     tables["kept"] = kept(general_knowledge(before, names, progress=progress), tables["general"])
     earlier = _all_of(before, questions, progress)
-    tables["answers"] = pl.concat([earlier.with_columns(when=pl.lit("before")), tables["answers"]])
+    return tables | _against(earlier, after, table["role"])
+
+
+def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -> dict[str, Any]:
+    """What changed since before the fine-tuning."""
+    stamped = [t.with_columns(when=pl.lit(w)) for t, w in ((earlier, "before"), (after, "after"))]
+    tables: dict[str, Any] = {"answers": pl.concat(stamped)}
     tables["paired"] = [
-        {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))}
-        for role in table["role"]
+        {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))} for role in roles
     ]
-    if "skip" in roles:
+    if "skip" in set(after["role"]):
         wide = [t.filter(pl.col("role") != "thought") for t in (earlier, after)]
         tables["sets"] = (
             changes(*wide)
@@ -108,6 +107,17 @@ def evaluation(
             .sort("set")
         )
     return tables
+
+
+def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
+    """Accuracy of the compositions by what was predicted of them."""
+    return (
+        after.filter(pl.col("role") == "composition")
+        .join(forecast, on="id", maintain_order="left")
+        .group_by("verdict")
+        .agg(pl.len().alias("questions"), pl.col("expected").mean(), accuracy=pl.mean("hit"))
+        .sort("expected", descending=True)
+    )
 
 
 def _all_of(

@@ -115,18 +115,7 @@ def score_epochs(
     Raises:
         DataError: There is no such training, it keeps no epochs, or what says so is damaged.
     """
-    place = epochs_of(target)
-    while not (place / _ABOUT).exists():
-        if not _at_work(target):
-            raise DataError(
-                f"there is no {place}; 'inweights finetune --keep-epochs' writes it next to "
-                f"{target}"
-            )
-        time.sleep(every)
-    try:
-        about = decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
-    except (msgspec.DecodeError, ConfigError) as error:
-        raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
+    place, about = epochs_of(target), _about(target, every)
     options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
     base = load_model(about.base, download=download, seed=about.seed, **options)
     if isinstance(questions, Path):
@@ -157,6 +146,21 @@ def score_epochs(
         if not running:
             return
         time.sleep(every)
+
+
+def _about(target: Path, every: float) -> About:
+    """What is said of a training; waits for it while the training is under way."""
+    place = epochs_of(target)
+    while not (place / _ABOUT).exists():
+        if not _at_work(target):
+            raise DataError(
+                f"there is no {place}; 'inweights finetune --keep-epochs' makes it beside {target}"
+            )
+        time.sleep(every)
+    try:
+        return decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
+    except (msgspec.DecodeError, ConfigError) as error:
+        raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
 
 
 def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:

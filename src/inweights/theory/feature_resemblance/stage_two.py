@@ -11,6 +11,7 @@ labels, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -93,41 +94,53 @@ def stage_two(
         weights = weights_of(learnt.world, roles)
         trained = np.flatnonzero(weights)
         h, labels = states[trained], learnt.labels[trained]
-        weights = weights[trained]
-        start = scale * h @ u.T
-        gram = h @ h.T
-        losses, squares, pull = _descend(start, gram, labels, weights, scale, rate, count)
         told = _told(learnt.prompts[trained], labels, len(value.T), len(u))
         margins = np.einsum("nt,ntk->nk", scores[trained], told[learnt.prompts[trained]])
-        far, left = _comparators(start, margins, gram, labels, weights, scale)
-        shown = np.unique(np.geomspace(1, count, 1 + round(10 * np.log10(count))).astype(int))
-        least = np.minimum.accumulate(losses)[shown - 1]
-        step_size = np.maximum.accumulate(rate * squares / losses)[shown - 1]
-        bound = (far[:, None] / (rate * shown) + 2 * left[:, None]).min(0)
-        found = {"steps": shown, "least": least, "bound": bound, "step_size": step_size}
+        start = scale * h @ u.T
+        phase = _Phase(start, h @ h.T, labels, weights[trained], scale, rate)
+        found, pull = _against_bound(phase, margins, count)
         guess = float(np.log(len(u)))
-        tables.append(pl.DataFrame(found).with_columns(phase=pl.lit(number), guess=pl.lit(guess)))
+        tables.append(found.with_columns(phase=pl.lit(number), guess=pl.lit(guess)))
         u = u + scale * pull.T @ h
     return pl.concat(tables)
 
 
-def _descend(
-    logits: Floats,
-    gram: Floats,
-    labels: Ids,
-    weights: Floats,
-    scale: float,
-    rate: float,
-    steps: int,
-) -> tuple[Floats, Floats, Floats]:
+@dataclass(frozen=True)
+class _Phase:
+    """What a phase descends on: its logits ``[N, K]`` at the start, ``h hᵀ``, and what is right."""
+
+    start: Floats
+    gram: Floats
+    labels: Ids
+    weights: Floats
+    scale: float
+    rate: float
+
+
+def _against_bound(phase: _Phase, margins: Floats, steps: int) -> tuple[pl.DataFrame, Floats]:
+    """Losses and bounds after some numbers of steps; and what ``u`` moved by, over ``scale``."""
+    losses, squares, pull = _descend(phase, steps)
+    far, left = _comparators(phase, margins)
+    shown = np.unique(np.geomspace(1, steps, 1 + round(10 * np.log10(steps))).astype(int))
+    found = {
+        "steps": shown,
+        "least": np.minimum.accumulate(losses)[shown - 1],
+        "bound": (far[:, None] / (phase.rate * shown) + 2 * left[:, None]).min(0),
+        "step_size": np.maximum.accumulate(phase.rate * squares / losses)[shown - 1],
+    }
+    return pl.DataFrame(found), pull
+
+
+def _descend(phase: _Phase, steps: int) -> tuple[Floats, Floats, Floats]:
     """Gradient descent in the logits ``[N, K]``: losses and ``‖∇L‖²`` before every step.
 
     Third, what ``u`` moved by: ``scale · pullᵀ h``.
     """
+    logits, scale, rate = phase.start, phase.scale, phase.rate
     losses, squares, pull = np.empty(steps), np.empty(steps), np.zeros_like(logits)
     for step in range(steps):
-        losses[step], residual = _loss(logits, labels, weights)
-        moved = gram @ residual
+        losses[step], residual = _loss(logits, phase.labels, phase.weights)
+        moved = phase.gram @ residual
         squares[step] = scale**2 * (residual * moved).sum()
         logits = logits - rate * scale**2 * moved
         pull -= rate * residual
@@ -154,27 +167,22 @@ def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Floats:
     return told
 
 
-def _comparators(
-    start: Floats,
-    margins: Floats,
-    gram: Floats,
-    labels: Ids,
-    weights: Floats,
-    scale: float,
-) -> tuple[Floats, Floats]:
+def _comparators(phase: _Phase, margins: Floats) -> tuple[Floats, Floats]:
     """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
 
     ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these allow:
     what no fact of the phase sees is that of ``w(0)``.
     """
-    inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
+    start = phase.start
+    inverse = np.linalg.pinv(phase.gram, rcond=1e-10, hermitian=True)
 
     def inner(one: Floats, other: Floats) -> float:
-        return float((one * (inverse @ other)).sum()) / scale**2
+        return float((one * (inverse @ other)).sum()) / phase.scale**2
 
     square, cross, own = inner(margins, margins), inner(start, margins), inner(start, start)
     far, left = [], []
     for more, margin in product(_OF_START - 1, _OF_MARGINS):
         far.append(more**2 * own + 2 * more * margin * cross + margin**2 * square)
-        left.append(_loss((more + 1) * start + margin * margins, labels, weights)[0])
+        logits = (more + 1) * start + margin * margins
+        left.append(_loss(logits, phase.labels, phase.weights)[0])
     return np.array(far), np.array(left)

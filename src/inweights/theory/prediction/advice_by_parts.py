@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from inweights.theory.prediction.advice import Advice, Remedy, advise_identities, in_time, remedies
+from inweights.theory.prediction.advice import Advice, advise_identities, in_time
+from inweights.theory.prediction.remedies import Remedy, remedies
 from inweights.theory.prediction.tables import Solved
 from inweights.worlds.world import World
 

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
-from inweights.theory.prediction.advice import Advice, Remedy, in_time
+from inweights.theory.prediction.advice import Advice, in_time
 from inweights.theory.prediction.margin_bounds import margin_bounds
+from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import Solved
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.worlds.world import World

@@ -6,9 +6,10 @@ published sets TwoHopFact, SOCRATES and MQuAKE; Wikidata, RDF, databases, and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -132,9 +133,7 @@ def read_knowledge(
         (90, ('born_in', 'country', 'currency'), ('Mozart', 'born_in', 'Salzburg'))
     """
     source = _find(str(path))
-    first: dict[tuple[str, str, str], int] = {}
-    lines: list[int] = []
-    stages: list[int] = []
+    first: dict[tuple[str, str, str], tuple[int, int]] = {}
     repeated: list[Remark] = []
     aliases: dict[str, dict[str, None]] = {}
     templates: dict[str, dict[str, None]] = {}
@@ -151,29 +150,33 @@ def read_knowledge(
         if fact.aliases:
             aliases.setdefault(triple[2], {}).update(dict.fromkeys(fact.aliases))
         if triple not in first:
-            first[triple] = line
-            lines.append(line)
-            stages.append(stage)
+            first[triple] = line, stage
         elif not chain:  # sets of chains repeat the facts that chains share
-            text = f"line {line} repeats line {first[triple]}: {', '.join(triple)}"
-            repeated.append(Remark("duplicate", (first[triple], line), text))
+            before = first[triple][0]
+            text = f"line {line} repeats line {before}: {', '.join(triple)}"
+            repeated.append(Remark("duplicate", (before, line), text))
     if not first:
-        raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
-    entities = dict.fromkeys(name for s, _, o in first for name in (s, o))
-    relations = dict.fromkeys(r for _, r, _ in first)
-    number = {name: i for i, name in enumerate(entities)}
-    place = {name: i for i, name in enumerate(relations)}
+        raise DataError(f"{path} holds no facts; a line is 'subject,relation,object'")
     facts = Knowledge(
-        entities=tuple(entities),
-        relations=tuple(relations),
-        triples=np.array([[number[s], place[r], number[o]] for s, r, o in first]),
-        lines=np.array(lines),
-        stages=np.array(stages),
+        **_numbered(first),
+        lines=np.array([line for line, _ in first.values()]),
+        stages=np.array([stage for _, stage in first.values()]),
         aliases={name: tuple(others) for name, others in aliases.items()},
         templates={name: tuple(texts) for name, texts in templates.items()},
     )
     remarks = remarks_on(facts.entities, facts.relations, facts.triples, facts.lines, facts.aliases)
     return replace(facts, remarks=(*repeated, *remarks))
+
+
+def _numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
+    """Names in the order that they come in, and the triples as their numbers."""
+    found = list(triples)
+    entities = dict.fromkeys(name for s, _, o in found for name in (s, o))
+    relations = dict.fromkeys(r for _, r, _ in found)
+    number = {name: i for i, name in enumerate(entities)}
+    place = {name: i for i, name in enumerate(relations)}
+    rows = np.array([[number[s], place[r], number[o]] for s, r, o in found])
+    return {"entities": tuple(entities), "relations": tuple(relations), "triples": rows}
 
 
 def is_source(name: str) -> bool:

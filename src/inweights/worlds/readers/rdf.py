@@ -46,31 +46,11 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
         DataError: The file is damaged.
     """
     try:
-        from rdflib import BNode, Graph, Literal
+        from rdflib import BNode, Literal
     except ImportError:
         raise ConfigError(f"reading {path} requires rdflib: pip install 'inweights[rdf]'") from None
     check_file(path, factor=_MEMORY)
-    kind = FORMATS[path.suffix.lower()]
-    found: list[tuple[Any, Any, Any]] = []
-
-    class Listed(Graph):
-        """Keeps the triples as they come; rdflib's own store has them in no order."""
-
-        def add(self, triple: Any) -> Listed:
-            found.append(triple)
-            return self
-
-    logger = logging.getLogger("rdflib.term")  # prints what looks odd to it
-    before, logger.disabled = logger.disabled, True
-    try:
-        Listed(bind_namespaces="none").parse(data=read_text(path), format=kind)
-    except DataError:
-        raise
-    except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
-        what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
-        raise DataError(f"{path} is not {_CALLED[kind]}: {what}") from None
-    finally:
-        logger.disabled = before
+    found = _parsed(path)
     names: dict[str, str] = {}
     best: dict[str, tuple[int, int]] = {}
     others: defaultdict[str, list[str]] = defaultdict(list)
@@ -106,6 +86,34 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
                 yield number, Fact((name(s), name(r), text))
         else:
             yield number, Fact((name(s), name(r), name(o)), aliases=tuple(others.get(str(o), ())))
+
+
+def _parsed(path: Path) -> list[tuple[Any, Any, Any]]:
+    """All triples of a file, in its order."""
+    from rdflib import Graph
+
+    kind = FORMATS[path.suffix.lower()]
+    found: list[tuple[Any, Any, Any]] = []
+
+    class Listed(Graph):
+        """Keeps the triples as they come; rdflib's own store has them in no order."""
+
+        def add(self, triple: Any) -> Listed:
+            found.append(triple)
+            return self
+
+    logger = logging.getLogger("rdflib.term")  # prints what looks odd to it
+    before, logger.disabled = logger.disabled, True
+    try:
+        Listed(bind_namespaces="none").parse(data=read_text(path), format=kind)
+    except DataError:
+        raise
+    except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
+        what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
+        raise DataError(f"{path} is no {_CALLED[kind]}: {what}") from None
+    finally:
+        logger.disabled = before
+    return found
 
 
 def _end(address: str) -> str:

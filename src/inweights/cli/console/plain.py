@@ -1,0 +1,59 @@
+"""A prediction as plain values, for JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from inweights.theory.prediction.trust import trust
+
+if TYPE_CHECKING:
+    from inweights.lab.studies.trained_prediction import TrainedForecast
+    from inweights.theory import Prediction
+
+__all__ = ["plain_forecast"]
+
+#: Facts that are let go in the JSON object; Python has them all.
+_LET_GO = 1000
+
+
+def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> dict[str, Any]:
+    """Return a prediction as plain values, and what replicas answered, where some were trained."""
+    solution, advice = made.solution, made.advice
+    tried = trained and {
+        "replicas": trained.replicas,
+        "memorised": dict(trained.memorised),
+        "seconds": round(trained.seconds, 2),
+        "kinds": trained.kinds.to_dicts(),
+    }
+    names = dict(made.queries.select("query", "prompt").iter_rows())
+    return {
+        "world": solution.program.world.name,
+        "status": solution.status,
+        "gap": solution.gap,
+        "optimum": solution.optimum,
+        "decay": getattr(solution, "decay", None),
+        "why": made.why,
+        "let_go_found": made.let_go.height,
+        "let_go": made.let_go.head(_LET_GO).to_dicts(),
+        "trust": trust(made),
+        "bound": solution.bound,
+        "rank": solution.rank,
+        "iterations": solution.iterations,
+        "seconds": round(solution.seconds, 4),
+        "queries": made.surprising().drop("query").to_dicts(),
+        "summary": made.summary().to_dicts(),
+        "advice": advice
+        and {
+            "identities": list(advice.identities),
+            "mended": [names[i] for i in advice.mended],
+            "open": [names[i] for i in advice.open],
+            "broken": [names[i] for i in advice.broken],
+            "status": advice.status,
+            "gap": advice.gap,
+            "solutions": advice.solutions,
+            "parts": advice.parts,
+            "why": advice.why,
+        },
+        "remedies": [asdict(remedy) for remedy in made.remedies],
+    } | ({"training": tried} if tried else {})

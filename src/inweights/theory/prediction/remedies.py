@@ -1,0 +1,159 @@
+"""What else to add so that a question comes out otherwise; each verified by solving again.
+
+- *Told reversals*, with identities on both ends, where a reversal fails.
+- *Counter-examples*: where the model asserts what nobody told it, the same said of some is denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+
+from inweights.theory.prediction.advice import Forecast, in_time, stated_identities
+from inweights.theory.programs.program import in_words
+from inweights.worlds.world import Vocabulary, World
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Remedy", "remedies"]
+
+#: Told reversals and counter-examples that are tried, one number after the other.
+NUMBERS = (1, 2, 4, 8)
+
+#: The answer that counter-examples have.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """The least of some kind that was found to flip what it is against, verified by solving again.
+
+    Attributes:
+        kind: ``told reversals`` or ``counter-examples``.
+        against: What is flipped, in words.
+        statements: What to add.
+        flipped: Queries that come out otherwise, of those that are not told themselves.
+        of: How many those were.
+        broken: Queries that follow now, and no longer would.
+        status: Status of the solution that verified it.
+    """
+
+    kind: Literal["told reversals", "counter-examples"]
+    against: str
+    statements: tuple[str, ...]
+    flipped: int
+    of: int
+    broken: int
+    status: str
+
+
+def remedies(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> tuple[Remedy, ...]:
+    """Find what flips the reversals that fail, and the surest of what is wrongly asserted."""
+    return tuple(
+        remedy
+        for make in (_tell_reversals, _counter_examples)
+        if in_time(late)
+        for remedy in make(world, queries, forecast, late)
+    )
+
+
+def _tell_reversals(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> Iterator[Remedy]:
+    failing = queries.filter((pl.col("role") == "reversal") & (pl.col("verdict") != "follows"))
+    rows = failing["query"].to_list()
+    if len(rows) < 2:
+        return
+    asked, follows = world.queries, _with(queries, "follows")
+    ends = {int(t) for q in rows for t in (asked.prompt(q)[0], asked.answer(q)[0])}
+    lacking = sorted(ends - stated_identities(world))
+    column = np.array(lacking, dtype=np.int64)[:, None]
+    best: Remedy | None = None
+    for number in (0, *(k for k in NUMBERS if k < len(rows))):
+        if not in_time(late):
+            break
+        told, rest = rows[:number], rows[number:]
+        more = world.with_facts("identity", column, column) if lacking else world
+        if told:
+            more = more.with_facts(
+                "turned",
+                np.array([asked.prompt(q) for q in told]),
+                np.array([asked.answer(q) for q in told]),
+            )
+        elif not lacking:
+            continue
+        solution, table, _ = forecast(more, f"with {number} told reversals")
+        after = _with(table, "follows")
+        gained = len(after & set(rest))
+        texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
+        texts += [in_words(world, asked, q) for q in told]
+        if gained and (best is None or gained / len(rest) > best.flipped / best.of):
+            best = Remedy(
+                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                len(rest), len(follows - after), solution.status,
+            )  # fmt: skip
+        if gained == len(rest):
+            break
+    if best:
+        yield best
+
+
+def _counter_examples(
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+) -> Iterator[Remedy]:
+    """Deny the most frequent assertion for some of those it is made of."""
+    asserted = queries.filter(pl.col("verdict") == "asserted")
+    if not asserted.height:
+        return
+    relation = [int(world.queries.prompt(q)[-1]) for q in asserted["query"].to_list()]
+    named = asserted.with_columns(relation=pl.Series(relation))
+    groups = named.group_by("relation", "predicted", maintain_order=True).agg(
+        "query", n=pl.len(), margin=pl.col("margin").mean()
+    )
+    token, said, rows, _, _ = groups.sort("n", "margin", descending=True, maintain_order=True).row(
+        0
+    )
+    follows = _with(queries, "follows")
+    wider, unknown = _with_unknown(world)
+    for number in (k for k in NUMBERS if k < len(rows)):
+        if not in_time(late):
+            return
+        told, rest = rows[:number], rows[number:]
+        prompts = np.array([world.queries.prompt(q) for q in told])
+        answers = np.full((number, 1), unknown)
+        more = wider.with_facts("counter_example", prompts, answers)
+        solution, table, _ = forecast(more, f"with {number} counter-examples")
+        still = table.filter(
+            pl.col("query").is_in(rest)
+            & (pl.col("verdict") == "asserted")
+            & (pl.col("predicted") == said)
+        ).height
+        if still <= len(rest) // 2 or number * 2 >= len(rows):
+            name = world.vocabulary.names[token]
+            yield Remedy(
+                "counter-examples", f"'{name}' is {said}, which nobody told",
+                tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
+                len(rest) - still, len(rest), len(follows - _with(table, "follows")),
+                solution.status,
+            )  # fmt: skip
+            return
+
+
+def _with_unknown(world: World) -> tuple[World, int]:
+    """The world with one more token, and that token."""
+    name = UNKNOWN
+    while name in world.vocabulary.names:
+        name += "?"
+    vocabulary = Vocabulary({**world.vocabulary.groups, "unknown": [name]})
+    return replace(world, vocabulary=vocabulary), len(world.vocabulary)
+
+
+def _with(table: pl.DataFrame, verdict: str) -> set[int]:
+    return set(table.filter(pl.col("verdict") == verdict)["query"].to_list())

@@ -1,0 +1,78 @@
+"""What a name is: of nothing, a date or a number, or another spelling of the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.worlds.world import Ids
+
+__all__ = ["alias_groups", "is_literal", "is_nothing", "literals"]
+
+#: From this share of the subjects on that look like numbers, numbers are names.
+_CALLED = 0.1
+#: Names that stand for nothing. Not ``na``: it is a symbol, too.
+_NOTHING = {"n/a", "nan", "null", "none", "-", "–", "—", "?", "??", "unknown", "tbd", "missing"}
+
+#: Dates, and numbers with their sign, currency or per cent.
+_LITERAL = re.compile(
+    r"[+−-]?[€$£¥]?\s?\d[\d.,']*(e[+-]?\d+)?\s?[%€$£¥]?"
+    r"|[+-]?\d{1,6}-\d\d(-\d\d([T ]\d\d:\d\d[\d:.Z+-]*)?)?"
+    r"|\d{1,4}[./]\d{1,2}[./]\d{1,4}",
+    re.IGNORECASE,
+)
+
+#: What names may differ in: spaces, full stops, quotes, and hyphens between parts.
+_MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
+
+
+def is_nothing(name: str) -> bool:
+    """Whether a name stands for nothing, such as ``n/a``."""
+    return name.casefold() in _NOTHING
+
+
+def is_literal(name: str) -> bool:
+    """Whether a name is a date or a number: one that begins no fact is no entity.
+
+    Example:
+        >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
+        [True, True, True, False, False]
+    """
+    return bool(_LITERAL.fullmatch(name))
+
+
+def alias_groups(names: Sequence[str]) -> list[list[int]]:
+    """Return numbers of names that differ in case, accents, spaces or punctuation only, together.
+
+    Dates and numbers are what they are, and signs at the end count: ``A+`` is not ``A-``.
+
+    Example:
+        >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
+        [[0, 2], [6, 7]]
+    """
+    same: defaultdict[str, list[int]] = defaultdict(list)
+    for i, name in enumerate(names):
+        if not is_nothing(name) and not is_literal(name):
+            plain = unicodedata.normalize("NFKD", name.casefold())
+            key = _MARKS.sub("", "".join(c for c in plain if not unicodedata.combining(c)))
+            same[key or name].append(i)
+    return [members for members in same.values() if len(members) > 1]
+
+
+def literals(entities: Sequence[str], triples: Ids) -> NDArray[np.bool_]:
+    """Which names are dates or numbers, and so no entities, although some may begin facts.
+
+    None, where a tenth of the subjects look like numbers: there these are what things are called.
+
+    Example:
+        >>> literals(("Ann", "1980", "Rome"), np.array([[0, 0, 1], [0, 1, 2]])).tolist()
+        [False, True, False]
+    """
+    found = np.fromiter(map(is_literal, entities), dtype=bool, count=len(entities))
+    numbered = found[np.unique(triples[:, 0])].mean() if len(triples) else 0.0
+    return found & (numbered < _CALLED)
