@@ -134,7 +134,7 @@ def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
     assert made.forecast is not None
-    assert "a program of all" in made.forecast.why
+    assert "one program for all" in made.forecast.why
 
 
 def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:

@@ -123,8 +123,8 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         out.print(
             line(
                 ("plain words", "yellow"),
-                f" for {len(made.plain)} relation(s) without a template: {names}; give them one "
-                "with --wording",
+                f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
+                "--wording",
             )
         )
     out.print(f"written to {folder}", soft_wrap=True)
@@ -147,7 +147,7 @@ def _listed(made: Augmented) -> None:
             )
     kept, given = made.rewritten
     if given:
-        out.print(f"of {given:,} facts that a model said again {kept:,} survived the check")
+        out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
 
 
 def _questions(made: Augmented) -> None:
@@ -181,7 +181,7 @@ def _strategies(made: Augmented) -> None:
             line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
         )
     else:
-        out.print("no strategy: each fact once (--strategy derive, or others: docs/own-facts.md)")
+        out.print("no strategy: each fact once (for strategies see docs/own-facts.md)")
 
 
 def _findings(made: Audit, *levels: str) -> None:

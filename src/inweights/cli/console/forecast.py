@@ -64,7 +64,7 @@ def prediction(
     _certificate(made)
     _let_go(made, every)
     if not len(made.queries):
-        out.print("no queries: nothing is asked that is not a fact")
+        out.print("no queries: the world has facts only")
         return
     out.print()
     out.print(_kinds(made, every))
@@ -104,7 +104,7 @@ def _to_add(made: Prediction, every: bool) -> None:
     for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
     if len(made.remedies) > _SHOWN and not every:
-        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)")
 
 
 def _write_page(

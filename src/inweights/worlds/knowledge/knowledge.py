@@ -156,7 +156,7 @@ def read_knowledge(
             text = f"line {line} repeats line {before}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (before, line), text))
     if not first:
-        raise DataError(f"{path} holds no facts; a line is 'subject,relation,object'")
+        raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
     facts = Knowledge(
         **_numbered(first),
         lines=np.array([line for line, _ in first.values()]),

@@ -110,7 +110,7 @@ def _parsed(path: Path) -> list[tuple[Any, Any, Any]]:
         raise
     except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
         what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
-        raise DataError(f"{path} is no {_CALLED[kind]}: {what}") from None
+        raise DataError(f"{path} is not {_CALLED[kind]}: {what}") from None
     finally:
         logger.disabled = before
     return found
