@@ -44,6 +44,11 @@ def test_statements_identities_and_questions() -> None:
         assert len(set(row["candidates"])) == len(row["candidates"]) > 1
 
 
+def test_facts_are_told_in_three_wordings_unless_asked() -> None:
+    made = [augment(PEOPLE, strategies=["paraphrases"], **told) for told in ({}, {"wordings": 2})]
+    assert [one.train.height for one in made] == [3 * 90, 2 * 90]
+
+
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:
     """Ann has two homes, so that two countries are right for her; Bob has one."""
     rows = ["ann,home,rome", "ann,home,oslo", "bob,home,bonn", "rome,in,italy", "oslo,in,norway"]
