@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,12 @@ def test_shortcuts(tmp_path: Path) -> None:
     assert named["state"] == 1.0
     assert named["symbol"] == named["sign"] == 0.0  # one or two letters are in many names
     assert named["short for"] == named["called"] == 1.0
+
+
+def test_what_was_found_stays(tmp_path: Path) -> None:
+    made = audit(facts(tmp_path, "ann,in,asia"), forecast=False)
+    with pytest.raises(FrozenInstanceError):
+        made.listed = 0.5  # type: ignore[misc]
 
 
 def test_no_chain_no_forecast(tmp_path: Path) -> None:
