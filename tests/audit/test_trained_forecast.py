@@ -67,7 +67,7 @@ def test_a_replica_that_diverges_is_trained_more_slowly(tmp_path: Path) -> None:
 
 def test_what_cannot_be_trained() -> None:
     world = TwoHop(n=3).build()
-    with pytest.raises(ConfigError, match="replicas is"):
+    with pytest.raises(ConfigError, match="replicas must be"):
         predict_by_training(world, BRIEF, replicas=0)
     nothing = World("none", world.vocabulary, Statements.build({}), world.queries)
     with pytest.raises(DataError, match="no facts"):

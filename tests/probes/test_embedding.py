@@ -161,7 +161,7 @@ def test_an_array_too_large_is_refused_with_its_size(tmp_path: Path, version) ->
     length = len(header).to_bytes(2 if version == (1, 0) else 4, "little")
     (tmp_path / "a.npy").write_bytes(np.lib.format.magic(*version) + length + header)
     with pytest.raises(
-        DataError, match=r"reading .*a\.npy takes about 8 TB of memory, and the lim"
+        DataError, match=r"reading .*a\.npy takes about 8 TB of memory, but the lim"
     ):
         read_embedding(tmp_path / "a.npy")
 

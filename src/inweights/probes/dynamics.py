@@ -98,7 +98,7 @@ def off_descent(
         a = adjacency(world)
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(
-                "the mean over facts is the mean over nodes only where all degrees are equal; "
+                "the mean over facts is the mean over nodes only if all degrees are equal; "
                 "take a cycle, or a Descent"
             )
         fresh = model.config.build(vocabulary=len(world.vocabulary), seeds=[world.seed])

@@ -34,7 +34,7 @@ def within(root: str | Path, name: str) -> Path:
     place = Path(root)
     for part in name.split("/") if name else ():
         if part == ".." or Path(part).parts != (part,):
-            raise FolderError(f"'{name}' is no name of a file within {root}")
+            raise FolderError(f"'{name}' is not a name of a file within {root}")
         place = place / part
         refuse_link(place)
     return place
@@ -48,8 +48,8 @@ def refuse_link(place: str | Path) -> None:
     """
     if Path(place).is_symlink():
         raise FolderError(
-            f"{place} is a link, and links are not followed in stores, plans and runs; put what it "
-            "points to in its place, or remove it"
+            f"{place} is a link, and links among runs are not followed; nor are they in stores and "
+            "plans: replace it by its target, or remove it"
         )
 
 

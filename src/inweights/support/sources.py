@@ -163,7 +163,8 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
         yield from _found([value.func, value.args, value.keywords])
     elif isinstance(value, types.FunctionType):
         yield from _code(value)
-        yield from _found([cell.cell_contents for cell in value.__closure__ or ()])
+        if not public_name(value).startswith("inweights:"):
+            yield from _found([cell.cell_contents for cell in value.__closure__ or ()])
     elif isinstance(value, Mapping):
         for one in value.values():
             yield from _found(one)
