@@ -300,7 +300,7 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
         assert all(best.gain >= row.gain for row in rows)
         assert best.source in choice.why
     # What is taken for one kind of question may cost another.
-    cost = "but derive, taken for others, -.13"
+    cost = "but derive, selected for others, -.13"
     assert [cost in choice.why for choice in made.choices] == [False, False, True]
     with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
         augment(known, strategies=["auto"], want=["step"])

@@ -144,7 +144,7 @@ def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None
 def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
     demo, store = get_recipe("demo/two-hop"), RunStore(tmp_path)
     plain = execute(demo, "smoke", seeds=1, store=store)
-    with pytest.raises(FolderError, match="were not kept"):
+    with pytest.raises(FolderError, match="were not stored"):
         plain.models()
     before = len(trained)
     kept = execute(demo, "smoke", seeds=1, store=store, keep_models=True)

@@ -180,7 +180,9 @@ def test_functions_of_a_script_count_with_what_they_reach() -> None:
     assert reached(made(text.format(2, "+"))["probe"]) != reached(one["probe"])
     assert reached(made(text.format(1, "-"))["probe"]) != reached(one["probe"])
     odd = made("class T:\n    pass\nTHING = T()\ndef probe(m): return THING\n")
-    with pytest.raises(ConfigError, match="probe uses THING, a T, whose content cannot be told"):
+    with pytest.raises(
+        ConfigError, match="probe uses THING, a T, whose content cannot be identified"
+    ):
         reached(odd["probe"])
 
 

@@ -78,5 +78,5 @@ def test_files_of_examples(tmp_path) -> None:
     file.write_text("{")
     with pytest.raises(DataError, match="cannot read"):
         read_examples(file)
-    with pytest.raises(DataError, match=r"holds no train\.parquet"):
+    with pytest.raises(DataError, match=r"contains no train\.parquet"):
         read_examples(tmp_path / "..")

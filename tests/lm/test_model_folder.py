@@ -30,7 +30,7 @@ def test_a_folder_without_tokenizer_is_refused(lm, tmp_path) -> None:
 def test_a_pickle_is_refused(lm, tmp_path) -> None:
     folder = lm.save(tmp_path / "model")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(DataError, match=r"pickle only \(pytorch_model.bin\)"):
+    with pytest.raises(DataError, match=r"as a pickle \(pytorch_model.bin\)"):
         load_model(folder)
 
 

@@ -101,7 +101,7 @@ def test_autograd_is_the_closed_form() -> None:
 
 def test_the_closed_form_is_compared_where_it_holds() -> None:
     world = STAR.build(0)
-    with pytest.raises(DataError, match="where all degrees are equal"):
+    with pytest.raises(DataError, match="if all degrees are equal"):
         off_descent(SMALL.build(vocabulary=17, seeds=[0]), world, rate=0.01, steps=1)
     untied = Node2VecConfig(tied=False).build(vocabulary=17, seeds=[0])
     with pytest.raises(ConfigError, match="tied Node2Vec"):
@@ -120,5 +120,5 @@ def test_self_edges_are_left_out_and_nothing_else() -> None:
     assert isinstance(expected, pl.DataFrame)
     world = TwoHop(n=3).build()
     other = EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=world.outputs.tolist())
-    with pytest.raises(DataError, match="is no graph"):
+    with pytest.raises(DataError, match="is not a graph"):
         without_self_edges(other, world, inner=zigzag)

@@ -122,7 +122,7 @@ def test_a_removed_folder_is_never_sealed(store, expected, what, moment) -> None
             target.unlink(missing_ok=True)
 
     told = {"effort": Effort(progress=lose)} if moment == "between tables" else {"publish": lose}
-    with pytest.raises(RunError, match=r"was removed or changed while|cannot write") as caught:
+    with pytest.raises(RunError, match=r"was removed or changed during|cannot write") as caught:
         make(store=store, **told)
     assert caught.value.exit_code != 0
     assert "\n" not in str(caught.value)

@@ -106,7 +106,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     facts = sum(len(part.program.world.facts) for part in forecast.parts)
     assert facts + forecast.let_go.height == len(world.facts)
     assert forecast.queries["query"].is_unique().all()
-    assert "does not fit" in forecast.why
+    assert "would exceed" in forecast.why
     one, other = (f.queries.select("query", "verdict", "prompt") for f in (whole, forecast))
     same = one.join(other, on="query")
     assert same.height == forecast.queries.height == len(world.queries)

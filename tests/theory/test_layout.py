@@ -68,5 +68,5 @@ def test_nodes_without_edges_have_a_place() -> None:
 
 
 def test_refuses_what_is_no_graph() -> None:
-    with pytest.raises(DataError, match="no graph"):
+    with pytest.raises(DataError, match="not a graph"):
         scene(TwoHop(n=4, identity=False).build())

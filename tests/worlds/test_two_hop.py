@@ -322,7 +322,7 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     (folder / "world.json").write_text(text)
     assert load_world(folder).facts.equals(world.facts)
     (folder / "facts.parquet").write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="is no Parquet file"):
+    with pytest.raises(DataError, match="is not a Parquet file"):
         load_world(folder)
     (folder / "world.json").unlink()
     with pytest.raises(DataError, match=r"world\.json is missing"):

@@ -48,7 +48,7 @@ def forecast(
         >>> from inweights.worlds import read_knowledge
         >>> found = forecast(read_knowledge("@people"), seconds=0.01, advise=False)
         >>> found.let_go["why"].unique().to_list(), found.why.split(";")[0]
-        (['left out'], 'a program of all 90 facts does not fit the time')
+        (['left out'], 'one program for all 90 facts would exceed the time limit')
     """
     began = time.perf_counter()
     check_seconds(seconds)

@@ -147,7 +147,7 @@ def check_memory(
         ...     check_memory("two-hop with n = 10^9", 8.1e11, hint="take a smaller n")
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: two-hop with n = 10^9 takes about 810 GB of memory, and the
+        inweights.errors.ConfigError: two-hop with n = 10^9 takes about 810 GB of memory, but the
         limit is 1 GB; take a smaller n, or allow more with --max-memory
     """
     limit = memory_limit()

@@ -144,7 +144,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
         >>> for choice in choose(["composition", "reverse"]):
         ...     print(choice.asked, choice.strategy, choice.why[:50])
         composition derive +.67 over the control (.41 to .92, 5 seeds; recipe
-        reverse  nothing measured helps (recipe beyond/which-diet-t
+        reverse  no strategy is known to help (recipe beyond/which-
     """
     choices = []
     for asked in dict.fromkeys(wanted):

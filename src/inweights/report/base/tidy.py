@@ -120,7 +120,7 @@ def require(
         Traceback (most recent call last):
         ...
         inweights.errors.DataError: unknown column 'step'; did you mean 'steps'? Known: seed, steps.
-        The drawing 'lines' was told to use it as x.
+        The drawing 'lines' uses it as x.
     """
     for option, column in columns.items():
         if column is not None and column not in table.columns:
