@@ -94,7 +94,7 @@ def test_arguments(folder, capsys, words, told) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("width", [0, HUGE])
 def test_width(kind, width) -> None:
-    with pytest.raises(ConfigError, match=r"width is at"):
+    with pytest.raises(ConfigError, match=r"width must be at"):
         kind(width=width)
 
 
