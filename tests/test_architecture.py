@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from tests.house.imports import SOURCE, imported
+from tests.house.imports import SOURCE, circles, imported
 
 #: From left to right; a room imports only from rooms on its left, or itself.
 ORDER = (
@@ -85,6 +85,11 @@ def test_rooms_of_a_package_are_in_order(package: str) -> None:
             later = {f"{package}.{other}" for other in order[place + 1 :]}
             found = {".".join(name.split(".")[1:3]) for name in imported(path)}
             assert not found & later, f"{path.relative_to(SOURCE)} imports {found & later}"
+
+
+def test_no_modules_need_each_other() -> None:
+    """Not even through an import within a function."""
+    assert circles() == []
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:

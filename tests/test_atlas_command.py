@@ -69,8 +69,8 @@ def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
         assert len(world.queries) == 2
         assert trial.model.context >= 1 + 1 + trial.world.pauses + 14
     for words, says in (
-        (["--held-out", str(star_files[1])], "--held-out goes with --paths"),
-        (["a.csv", "b.csv", "--paths", str(star_files[0])], "edges of one file, not of 2"),
+        (["--held-out", str(star_files[1])], "--held-out requires --paths"),
+        (["a.csv", "b.csv", "--paths", str(star_files[0])], "edges of one file, got 2"),
         (["--paths", "nowhere.txt"], "nowhere.txt"),
     ):
         code, _, err = call(capsys, "atlas", *words)
@@ -114,9 +114,9 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         ([], "give a file of edges or a known graph"),
         (["karateclub"], "did you mean 'karate-club'"),
         (["nowhere.csv"], "there is no file nowhere.csv"),
-        (["grid", "grid"], "two graphs are called 'grid'"),
+        (["grid", "grid"], "two graphs have the name 'grid'"),
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
-        (["triangle.csv"], "in graph 'triangle' all nodes that a path joins are neighbours"),
+        (["triangle.csv"], "in graph 'triangle' all connected nodes are neighbours"),
         (["large.csv"], "'large' has 251 nodes; up to 250"),
         (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
     ],
@@ -134,9 +134,9 @@ def test_bad_input_is_one_clear_line(
 
 
 def test_names_of_graphs_are_checked() -> None:
-    with pytest.raises(ConfigError, match="give a graph"):
+    with pytest.raises(ConfigError, match="no graph is given"):
         Settings(graphs=())
-    with pytest.raises(ConfigError, match="two graphs are called karate-club"):
+    with pytest.raises(ConfigError, match="two graphs have the name karate-club"):
         Settings(own={"karate-club": Graph()})
 
 
@@ -187,12 +187,12 @@ def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--names", "x"], "--names goes with --embedding or --model"),
+        (["--names", "x"], "--names requires --embedding or --model"),
         (["--embedding", "no.vec"], "there is no file no.vec"),
-        (["--embedding", "a.vec", "--model", "@tiny"], "one of them"),
-        (["--embedding", "a.vec", "--prompt", "{name}"], "is asked nothing"),
-        (["--model", "@tiny", "--tensor", "w"], "not a --model"),
-        (["--model", "@tiny", "--seeds", "4"], "--seeds is about training"),
+        (["--embedding", "a.vec", "--model", "@tiny"], "give either --embedding or --model"),
+        (["--embedding", "a.vec", "--prompt", "{name}"], "has no effect on an --embedding"),
+        (["--model", "@tiny", "--tensor", "w"], "no effect on a --model"),
+        (["--model", "@tiny", "--seeds", "4"], "--seeds has no effect with"),
         (["--model", "@tiny", "--prompt", "{name} is"], "ends in {name}"),
     ],
 )

@@ -96,9 +96,9 @@ def test_a_board_is_brought_up_to_date(runs, capsys, tmp_path) -> None:
     assert "something else" in second["why"]
     of_smoke = call(capsys, *words, "--onto", str(file), "--scale", "smoke")
     assert of_smoke[0] == 2
-    assert "a board of the scale 'cpu', not 'smoke'" in of_smoke[2]
+    assert "a results table of the scale 'cpu', not 'smoke'" in of_smoke[2]
     file.write_text("[]")
-    assert "is no board" in call(capsys, *words, "--onto", str(file))[2]
+    assert "is not a results table" in call(capsys, *words, "--onto", str(file))[2]
 
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
@@ -131,17 +131,17 @@ def test_world_is_shown_and_written(capsys, tmp_path) -> None:
         (["run", "demo/twohop"], "did you mean 'demo/two-hop'"),
         (["run", "demo/two-hop", "--scale", "big"], "unknown scale 'big'"),
         (["run", "demo/two-hop", "--set", "gpt.modle.width=3"], "unknown key"),
-        (["run", "demo/two-hop", "--set", "n=1"], "n is at least 2, not 1"),
+        (["run", "demo/two-hop", "--set", "n=1"], "n must be at least 2, got 1"),
         (["run", "demo/two-hop", "--set", "n=four"], "expected `int`"),
         (["run", "demo/two-hop", "--set", "n"], "key=value"),
         (["run", "demo/two-hop", "--seeds", "0"], "at least one seed"),
         (["run", "demo/two-hop", "--config", "/nowhere.toml"], "cannot read"),
-        (["run", "identity-bridge/fig2", "--set", "complexities=[0]"], "complexity is from 1"),
+        (["run", "identity-bridge/fig2", "--set", "complexities=[0]"], "complexity must be from 1"),
         (["run", "demo/two-hop", "--plugin", "no_such_module"], "no_such_module"),
         (["run"], "RECIPE"),
         (["runn"], "runn"),
         (["world", "twohop"], "did you mean 'two-hop'"),
-        (["world", "two-hop", "--set", "complexity=99"], "complexity is from 1"),
+        (["world", "two-hop", "--set", "complexity=99"], "complexity must be from 1"),
         (["show", "feedbeef"], "unknown run"),
         (["show", "demo/two-hop"], "has not run"),
     ],
@@ -200,9 +200,9 @@ def test_predict_says_when_it_is_not_certain(capsys) -> None:
         (["two-hpo"], "did you mean 'two-hop'"),
         (["@peple"], "did you mean '@people'"),
         (["two-hop", "--answers", "two"], "one, several"),
-        (["two-hop", "--decay", "-1"], "decay is above 0"),
-        (["two-hop", "--gap", "2"], "gap is from 1e-7"),
-        (["two-hop", "--tie", "1"], "tie is from 0"),
+        (["two-hop", "--decay", "-1"], "decay must be above 0"),
+        (["two-hop", "--gap", "2"], "gap must be at least 1e-7"),
+        (["two-hop", "--tie", "1"], "tie must be at least 0"),
     ],
 )
 def test_predict_refuses_in_one_clear_line(capsys, words: list[str], says: str) -> None:
@@ -232,7 +232,7 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
     made = json.loads(text)
     assert made["facts"] == 90
     assert {row["chains"] for row in made["compositions"]} == {35}
-    assert made["why_no_forecast"] == "not asked for"
+    assert made["why_no_forecast"] == "not requested"
 
 
 def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:
@@ -294,7 +294,7 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, name) -> None:
+def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signals, name) -> None:
     number = getattr(signal, name)
 
     def stopped(*_: object) -> None:

@@ -41,7 +41,7 @@ class Ring(Config, tag_field="kind", tag="ring"):
 
     def __post_init__(self) -> None:
         if self.nodes < 3:
-            raise ConfigError(f"ring: nodes is at least 3, not {self.nodes}")
+            raise ConfigError(f"ring: nodes must be at least 3, got {self.nodes}")
 
 
 def test_round_trip() -> None:
@@ -57,10 +57,10 @@ def test_round_trip() -> None:
         ("inner.widht=3", "unknown key 'inner.widht'; did you mean 'inner.width'"),
         ("iner.width=3", "did you mean 'inner'"),
         ("inner.width=wide", "inner.width: expected `int`, got `str`"),
-        ("inner.width.x=1", "holds a value, not keys"),
+        ("inner.width.x=1", "is a value and has no keys"),
         ("inner=3", "inner: expected `object`"),
         ("names=[1]", "expected `str`"),
-        ("width", "key=value, not 'width'"),
+        ("width", "key=value, got 'width'"),
         ("=3", "key=value"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_configs_own_check_is_a_config_error() -> None:
         lambda: decode(Ring, {"nodes": 2}),
         lambda: apply_overrides(Ring(), ["nodes=2"]),
     ):
-        with pytest.raises(ConfigError, match="ring: nodes is at least 3, not 2"):
+        with pytest.raises(ConfigError, match="ring: nodes must be at least 3, got 2"):
             make()
 
 
@@ -191,7 +191,7 @@ def test_streams_are_counters() -> None:
         for path in ((WORLD,), (INITIALISATION,), (DATA_ORDER, 1, 11), (DATA_ORDER, 11, 1))
     ]
     assert len(set(seeds)) == len(seeds)
-    with pytest.raises(ValueError, match="from 0 upwards"):
+    with pytest.raises(ValueError, match="at least 0"):
         Streams(-1)
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import DataError, RunError
-from inweights.lab.grammar import plugins
 from inweights.runs import told, write_tables
+from inweights.support import plugins
 from inweights.worlds import TwoHop, save_world
 from inweights.worlds.readers.published import two_hop_facts
 
@@ -63,8 +63,16 @@ def test_a_page_takes_no_place_of_a_pipe_or_a_folder(capsys) -> None:
     os.mkfifo("pipe")
     for place in ("pipe", ".", "/"):
         words = ("audit", "facts.csv", "--no-forecast", "--page", place)
-        assert "that is no file" in refused(capsys, *words)
+        assert "the path is not a file" in refused(capsys, *words)
     assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("words", [("audit",), ("world",), ("predict",), ("atlas",)])
+def test_a_pipe_in_the_place_of_a_file(capsys, words) -> None:
+    os.mkfifo("pipe.csv")
+    for place in ("pipe.csv", "/dev/null"):
+        text = refused(capsys, *words, place)
+        assert f"cannot read {place}: it is a pipe or a device; expected a file" in text
 
 
 @pytest.mark.parametrize("name", ["world.json", "facts.parquet", "queries.parquet"])
@@ -92,7 +100,7 @@ def test_deep_json(capsys, name) -> None:
 def test_a_dataset_folder_stays_within_itself(capsys, part) -> None:
     Path("d").mkdir()
     Path("d/dataset_dict.json").write_text(json.dumps({"splits": [part]}), encoding="utf-8")
-    assert "does not lie in it" in refused(capsys, "audit", "d")
+    assert "is not in it" in refused(capsys, "audit", "d")
 
 
 def test_deep_toml(capsys) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import polars as pl
@@ -12,8 +11,8 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.lab.engine.group_size import capacity
 from inweights.lab.engine.plan import Run
+from inweights.lab.engine.together import capacity
 from inweights.lab.grammar.trial import Trial
 from inweights.models import GPTConfig
 from inweights.support import limits
@@ -89,9 +88,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 def refused(capsys, *words: str) -> str:
-    began = time.process_time()
     assert main(words) == 2
-    assert time.process_time() - began < 5
     text = capsys.readouterr().err.strip()
     assert text.startswith("inweights: ")
     assert "\n" not in text
@@ -100,7 +97,7 @@ def refused(capsys, *words: str) -> str:
 
 @pytest.mark.parametrize("config", WORLDS, ids=str)
 def test_a_world_that_does_not_fit(config) -> None:
-    with pytest.raises(ConfigError, match=r"takes about .* and the limit is 16 GB"):
+    with pytest.raises(ConfigError, match=r"takes about .* but the limit is 16 GB"):
         config.build()
 
 
@@ -117,8 +114,8 @@ def test_what_has_no_size_may_have_no_end(capsys, place) -> None:
     """A kernel's file: the second one keeps who reads it waiting for the next message."""
     if not os.access(place, os.R_OK):
         pytest.skip("there is none, or it is root's")
-    assert "may have no end" in refused(capsys, "audit", place)
-    assert "may have no end" in refused(capsys, "atlas", place)
+    assert "a system file without a size" in refused(capsys, "audit", place)
+    assert "a system file without a size" in refused(capsys, "atlas", place)
 
 
 def test_the_limit_can_be_given(capsys, monkeypatch) -> None:

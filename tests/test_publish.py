@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +55,7 @@ def folder(root: Path, *, replace: bool = True) -> None:
     publish_folder(made, root / "x", replace=replace)
 
 
-WAYS = {
+WAYS: dict[str, tuple[Callable[[Path], None], Any, Any]] = {
     "file": (file, b"old", b"new"),
     "new file": (partial(file, new=True), None, b"new"),
     "folder": (folder, {"a": b"old"}, {"a": b"new", "b": b"new"}),

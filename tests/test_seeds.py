@@ -79,5 +79,5 @@ def test_seeds_do_not_depend_on_the_process() -> None:
 
 
 def test_a_seed_is_not_negative() -> None:
-    with pytest.raises(ValueError, match="0 upwards, not -1"):
+    with pytest.raises(ValueError, match="at least 0, got -1"):
         Streams(-1)

@@ -42,7 +42,7 @@ def unparsed(monkeypatch) -> None:
     def parsed(text: str) -> None:
         raise AssertionError(f"{text[:40]} was parsed")
 
-    monkeypatch.setattr(toml_text.tomllib, "loads", parsed)
+    monkeypatch.setattr(tomllib, "loads", parsed)
 
 
 @pytest.mark.parametrize("name", REFUSED)

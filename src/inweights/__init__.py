@@ -14,8 +14,8 @@ Example:
 
 import sys
 
-# While `python -m` looks for a module, its name is "-m", and the current folder is the first place
-# to import from. What lies there is data; `csv.py` would be taken before the line after this.
+# While `python -m` looks for a module the program is called "-m", and the current folder is first
+# of all places to import from. What lies there is data, and the next line would take a `csv.py`.
 if (
     sys.argv[:1] == ["-m"]
     and not sys.flags.safe_path

@@ -59,7 +59,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of later options that have no effect beside the others, left out likewise."""
+        """Names of later options without an effect given the others; also left out."""
         return ()
 
     @property
@@ -213,7 +213,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"an override is written key=value, not '{override}'")
+            raise ConfigError(f"an override must have the form key=value, got '{override}'")
         _set(values, key.strip(), _value(text.strip()), listed=True)
     return decode(type(config), values)
 
@@ -250,7 +250,7 @@ def as_overrides(
 
 
 def replace_at(config: C, values: Mapping[str, Any]) -> C:
-    """Return ``config`` with other values at dotted paths; items of a list go by their place.
+    """Return ``config`` with other values at dotted paths; list items are given by index.
 
     Args:
         config: The config to start from.
@@ -294,7 +294,7 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
                 raise unknown_name("key", key, [prefix + name for name in inner])
             place = step
         else:
-            raise ConfigError(f"key '{key}': '{where}' holds a value, not keys")
+            raise ConfigError(f"key '{key}': '{where}' is a value and has no keys")
         if depth + 1 < len(steps):
             inner = inner[place]
     now = inner.get(place) if isinstance(inner, dict) else inner[place]
@@ -348,12 +348,12 @@ def check_size(name: str, value: float, *, least: float = 1, most: float = MOST)
         >>> check_size("gpt.width", 0)
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: gpt.width is at least 1, not 0
+        inweights.errors.ConfigError: gpt.width must be at least 1, got 0
     """
     if not value >= least:
-        raise ConfigError(f"{name} is at least {least:g}, not {value}")
+        raise ConfigError(f"{name} must be at least {least:g}, got {value}")
     if not value <= most:
-        raise ConfigError(f"{name} is at most {most:.10g}, not {value}")
+        raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
 
 
 def digest(values: Any, length: int = 12) -> str:

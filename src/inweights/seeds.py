@@ -38,7 +38,9 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     """
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if len(chosen) == 0:
-        raise ConfigError(f"seeds are a number of at least 1 (3), or a list ([7, 9]), not {seeds}")
+        raise ConfigError(
+            f"seeds must be a number of at least 1 (3) or a list ([7, 9]), got {seeds}"
+        )
     return chosen
 
 
@@ -60,9 +62,9 @@ class Streams:
 
     def __init__(self, root: int) -> None:
         if root < 0:
-            raise ConfigError(f"a seed is an integer from 0 upwards, not {root}")
+            raise ConfigError(f"seed must be an integer of at least 0, got {root}")
         if root >= 2**63:
-            raise ConfigError(f"a seed is below 2^63, not {root}")
+            raise ConfigError(f"seed must be below 2^63, got {root}")
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.accelerator.pretend import NAME
+from tests.accelerator.pretend import NAME, counted
 from tests.accelerator.shared import TWO_HOP, accelerator, both
 from tests.probes.test_graph_probes import OF_GRAPHS, RING
 from tests.probes.test_inside import OF_THE_INSIDE
@@ -57,6 +57,18 @@ def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
     )
     expected = probe(model, worlds)
     both(probe(model.to(NAME), worlds), expected)
+
+
+def test_accuracy_waits_as_often_for_many_replicas_as_for_two() -> None:
+    """It is what is measured while models train."""
+    waits = []
+    for replicas in (2, 6):
+        model = GPT.build(vocabulary=len(TWO_HOP[0].vocabulary), seeds=replicas).to(NAME)
+        with counted() as seen:
+            probes.accuracy(model, TWO_HOP[0])
+        waits.append(seen.waits)
+    assert waits[0]
+    assert waits[0] == waits[1]
 
 
 # --- sweeps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -80,7 +79,8 @@ def test_shortcuts(tmp_path: Path) -> None:
     made = audit(
         facts(
             tmp_path, "a,in,asia", "b,in,asia", "c,in,africa", "new york,state,york",
-            "k,symbol,potassium",
+            "k,symbol,potassium", "zn,sign,zinn", "ann,short for,annette",
+            "oslo city,called,slo",
         ),
         forecast=False,
     )  # fmt: skip
@@ -88,13 +88,14 @@ def test_shortcuts(tmp_path: Path) -> None:
     assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
     named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
-    assert named["symbol"] == 0.0  # one letter is in many names
+    assert named["symbol"] == named["sign"] == 0.0  # one or two letters are in many names
+    assert named["short for"] == named["called"] == 1.0
 
 
 def test_no_chain_no_forecast(tmp_path: Path) -> None:
     made = audit(facts(tmp_path, "a,r,b", "c,r,d"))
     assert made.forecast is None
-    assert made.why_no_forecast == "no two facts chain"
+    assert made.why_no_forecast == "no two facts form a chain"
     assert made.compositions.height == 0
 
 
@@ -124,30 +125,25 @@ def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) ->
     assert [row[-1] for row in made.leaks.rows()] == [7, 5]  # a and x are told outright
 
 
-def test_large_sets_take_seconds(tmp_path: Path) -> None:
-    """Hubs make a hundred million chains of 100,000 triples; they are counted, not made."""
+def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
+    """Hubs make a hundred million chains of 100,000 triples, and a part of them is made."""
     rng = np.random.default_rng(0)
     ends, relations = rng.zipf(1.3, size=(100_000, 2)) % 20_000, rng.integers(0, 40, 100_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
-    began = time.process_time()
-    knowledge = facts(tmp_path, *rows)
-    made = audit(knowledge, seconds=0.1)
-    assert time.process_time() - began < 20
+    made = audit(facts(tmp_path, *rows), seconds=0.1)
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
     assert made.forecast is not None
     assert "a program of all" in made.forecast.why
 
 
-def test_dense_sets_take_seconds(tmp_path: Path) -> None:
+def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:
     """The shape of UMLS: the forecast is of a part, and every question is one of that part."""
     rng = np.random.default_rng(2)
     cells = rng.permutation(135 * 46 * 135)[:5_216].tolist()
     rows = [f"e{c % 135},r{c // 135 % 46},e{c // 135 // 46}" for c in cells]
-    began = time.process_time()
     knowledge = facts(tmp_path, *rows)
     made = audit(knowledge, seconds=0.1)
-    assert time.process_time() - began < 3
     assert made.compositions.height > 46
     assert made.forecast is not None
     out = made.forecast.let_go.filter(why="left out")

@@ -31,7 +31,7 @@ def test_without_a_forecast(tmp_path: Path) -> None:
     assert headline(made) == "3 chains of two facts; 3 bridges have no identity"
     row = outlook(made).row(0, named=True)
     assert (row["chains"], row["questions"], row["expected"]) == (3, None, 1.0)
-    assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts chain")
+    assert headline(audited(tmp_path, "a,r,b")).startswith("No two facts form a chain")
 
 
 def test_the_outlook_adds_up(tmp_path: Path) -> None:
@@ -55,11 +55,11 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
         ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated outright"),
         ([*PLACES, "rome,was,n/a"], "", "act", "1 name for nothing"),
         ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
-        ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may be one entity each"),
+        ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may mean the same entity"),
         (["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
          "subject,relation,object,stage", "act", "Analogies in the wrong order"),
         (["a,r,x", "a,r,y", "x,s,u", "y,s,v"], "", "note",
-         "1 pair of relations with several answers a subject"),
+         "1 pair of relations with several answers per subject"),
         ([*(f"p{i},in,asia" for i in range(6)), "asia,part,earth"], "", "note", "1 shortcut"),
         (["a,r,a", "x,s,a", "a,t,z"], "", "good", "Every bridge has its identity statement"),
     ],

@@ -202,16 +202,16 @@ def test_replayed_text(tmp_path: Path) -> None:
     assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
         "composition", "composition_told", "reversal",
     }  # fmt: skip
-    for text, match in (("", "holds no text"), (None, "text.txt")):
+    for text, match in (("", "contains no text"), (None, "text.txt")):
         if text is None:
             file.unlink()
         else:
             file.write_text(text)
         with pytest.raises(DataError, match=match):
             augment(PEOPLE, strategies=["replay"], replay=file)
-    with pytest.raises(ConfigError, match="needs a file"):
+    with pytest.raises(ConfigError, match="needs a text file"):
         augment(PEOPLE, strategies=["replay"])
-    with pytest.raises(ConfigError, match="not the strategy 'replay'"):
+    with pytest.raises(ConfigError, match="needs the strategy 'replay'"):
         augment(PEOPLE, replay=file)
 
 
@@ -221,7 +221,7 @@ def test_a_strategy_that_does_not_mark_is_caught(monkeypatch: pytest.MonkeyPatch
     derive = STRATEGIES["derive"]
     silent = replace(derive, tell=lambda t: (row._replace(says=()) for row in derive.tell(t)))
     monkeypatch.setitem(STRATEGIES, "derive", silent)
-    with pytest.raises(DataError, match=r"gives away the answer .* not marked"):
+    with pytest.raises(DataError, match=r"states the answer .* not marked"):
         augment(PEOPLE, strategies=["derive"])
 
 
@@ -238,9 +238,9 @@ def test_questions_in_the_very_words_of_a_fact_are_left_out() -> None:
     ("options", "match"),
     [
         ({"strategies": ["derrive"]}, "did you mean 'derive'"),
-        ({"hops": 1}, "hops is from 2 to 6"),
-        ({"hold_out": 1.5}, "from 0 to 1, not 1.5"),
-        ({"most": 0}, "most is at least 1"),
+        ({"hops": 1}, "hops must be from 2 to 6"),
+        ({"hold_out": 1.5}, "from 0 to 1, got 1.5"),
+        ({"most": 0}, "most must be at least 1"),
         ({"wordings": 0}, "from 1 to 6"),
     ],
 )

@@ -118,5 +118,5 @@ def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
     pytest.importorskip("transformers", reason="pip install 'inweights[hf]' lifts this")
     with pytest.raises(DataError, match="there is no folder"):
         token_counter(tmp_path / "none")
-    with pytest.raises(DataError, match="holds no tokenizer"):
+    with pytest.raises(DataError, match="contains no tokenizer"):
         token_counter(tmp_path)

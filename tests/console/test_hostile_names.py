@@ -89,7 +89,7 @@ def test_runs_and_show(capsys, tmp_path) -> None:
 
 def test_error_names_what_was_given(capsys) -> None:
     assert main(["predict", "[/nothing]\x1b[2J"]) == 2
-    assert "'[/nothing]\\x1b[2J'" in printed(capsys)
+    assert "no file [/nothing]\\x1b[2J;" in printed(capsys)
 
 
 def test_list_and_show_a_recipe(capsys, tmp_path) -> None:

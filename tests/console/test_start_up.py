@@ -1,4 +1,4 @@
-"""What only looks answers at once: in under .8 s of processor time, without torch or scipy."""
+"""What only looks answers at once: it imports little, and neither torch nor scipy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from tests.runs.tiny import RECIPE
 from inweights.cli import main
 
 HEAVY = ("torch", "scipy", "sklearn", "matplotlib", "networkx", "transformers")
+#: Modules that a look may import, with those of Python itself; torch alone has two thousand.
+MOST = 1000
 SCRIPT = """
-import json, sys, time
+import json, sys
 from inweights.cli import main
 code = main(json.loads(sys.argv[1]))
-seconds = time.process_time()
 heavy = [name for name in json.loads(sys.argv[2]) if name in sys.modules]
-print(json.dumps([code, seconds, heavy]))
+print(json.dumps([code, len(sys.modules), heavy]))
 """
 LOOKS = {
     "list": ["list"],
@@ -51,16 +52,11 @@ def test_looking_is_quick(finished, name: str) -> None:
     words = [run if word == "HASH" else word for word in LOOKS[name]]
     environment = os.environ | {"INWEIGHTS_RUNS": root, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", SCRIPT, json.dumps(words), json.dumps(HEAVY)]
-    best = 9.0
-    for _ in range(6):  # the least of a few: other work on the machine adds to each
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        code, seconds, heavy = json.loads(done.stdout.splitlines()[-1])
-        assert (code, heavy) == (0, [])
-        best = min(best, seconds)
-        if best < 0.8:
-            return
-    assert best < 0.8
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    code, modules, heavy = json.loads(done.stdout.splitlines()[-1])
+    assert (code, heavy) == (0, [])
+    assert modules < MOST
 
 
 def test_tables_are_not_loaded_where_nothing_has_run(tmp_path) -> None:

@@ -77,7 +77,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[str], list[str]
     return draw(st.permutations(links)), labels, draw(st.permutations(labels))
 
 
-def studies() -> st.SearchStrategy[dict[str, Any]]:
+def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
     """A study's world, model, learner, what is varied, seeds and measures, as plain values."""
     two_hop = st.fixed_dictionaries(
         {"kind": st.just("two-hop"), "n": st.integers(2, 5)},
@@ -94,7 +94,7 @@ def studies() -> st.SearchStrategy[dict[str, Any]]:
     gpt = st.fixed_dictionaries({"kind": st.just("gpt"), "width": st.just(8), "heads": st.just(2),
                                  "layers": st.integers(1, 2), "context": st.just(8)})  # fmt: skip
     optimizer = st.fixed_dictionaries(
-        {"kind": st.sampled_from(["sgd", "adamw"]), "rate": st.sampled_from([1e-3, 0.1])},
+        {"kind": st.sampled_from(optimizers), "rate": st.sampled_from([1e-3, 0.1])},
         optional={"weight_decay": st.sampled_from([0.0, 0.1])},
     )
     phase = st.fixed_dictionaries(

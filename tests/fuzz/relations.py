@@ -127,10 +127,12 @@ def relations() -> dict[str, Relation]:
             holds_written.graph_moved,
         ),
         "study-file": Relation(
-            "study: a file and the call", 150, drawn.studies(), holds_trained.study_file
+            "study: a file and the call", 150, drawn.studies("sgd", "adamw"),
+            holds_trained.study_file,
         ),
         "sweep-direct": Relation(
-            "sweep: training and measuring by hand", 50, drawn.studies(), holds_trained.sweep_direct
+            "sweep: training and measuring by hand", 50, drawn.studies("sgd"),
+            holds_trained.sweep_direct,
         ),
     }  # fmt: skip
 

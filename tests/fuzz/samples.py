@@ -17,7 +17,7 @@ from tests.worlds.test_sources import DUMP, TURTLE
 from inweights.audit import augment
 from inweights.audit.write import write_augmented
 from inweights.lab.engine.engine import execute
-from inweights.lab.engine.planned import write_plan
+from inweights.lab.engine.plan_files import write_plan
 from inweights.lab.grammar.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 from inweights.runs import RunStore

@@ -1,7 +1,7 @@
 """The library's own numbers: a small table of each world, model, learner and probe, from seeds.
 
 A change of these numbers is another version: raise it in ``RAISED`` of
-``inweights.lab.grammar.sources``, so that what is stored counts as another thing's, say in
+``inweights.support.sources``, so that what is stored counts as another thing's, say in
 ``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden --write`` adds
 what is new or has a raised version, and never touches the rest.
 """
@@ -22,7 +22,6 @@ import polars as pl
 import torch
 
 from inweights import probes
-from inweights.lab.grammar.sources import RAISED
 from inweights.models import GPTConfig, Model
 from inweights.models.configs import (
     DeepLinearConfig,
@@ -36,6 +35,7 @@ from inweights.models.model_config import Init
 from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges
+from inweights.support.sources import RAISED
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (
@@ -57,9 +57,10 @@ from inweights.worlds import (
 FILE = Path(__file__).parents[1] / "data" / "golden.toml"
 #: Roundings on the way to a number of float32. A logit of these models (two layers, widths up to
 #: 16, ten products with sums of 8 to 64 terms each, norms and a softmax) is behind fewer than
-#: 1,000; a step of training goes forwards, backwards and through the optimizer, and six follow
-#: each other. Each rounding is 2**-24 of what it rounds, whatever the order of the sums.
-FORWARD, TRAINING = 1_000, 6 * 3 * 1_000
+#: 1,000, one of an Emb-MLP (two sums of 16 terms, a softmax over 12 answers) behind fewer than 100;
+#: a step of training goes forwards, backwards and through the optimizer. Each rounding is 2**-24 of
+#: what it rounds, whatever the order of the sums.
+FORWARD, SMALL, STEPS = 1_000, 100, 6
 #: Certified gap of programs that are solved, which another order of sums may use up.
 GAP = 1e-4
 TWO_HOP = TwoHop(n=4, complexity=2)
@@ -71,10 +72,9 @@ GPT = GPTConfig(layers=2, width=16, heads=2, context=16, tied=False, init=Init(s
 MLP = EmbMLPConfig(width=16, init=Init(std=0.3))
 N2V = Node2VecConfig(width=8, init=Init(std=0.5))
 LINEAR = DeepLinearConfig(width=12, layers=2, init=Init(std=0.3))
-#: Forty steps after which all facts are answered, as some probes ask for: a step of this model is a
-#: product with sums of 16 terms, a softmax over at most 12 answers and their gradients.
+#: After forty steps all facts are answered, as some probes ask for.
 LEARNT = ("learnt", EmbMLPConfig(width=16, init=Init(std=0.1)))
-LEARNING = 40 * 3 * 100
+LEARNING = 40 * 3 * SMALL
 Numbers = dict[str, float | int | str]
 
 
@@ -149,10 +149,11 @@ def built(config: Any, world: Any) -> tuple[Model, World]:
 @torch.no_grad()
 def of_model(config: Any) -> Numbers:
     model = config.build(vocabulary=9, seeds=[3, 4], candidates=[2, 3, 5])
-    tokens = torch.arange(12).reshape(4, 3) * 5 % 9
-    logits = model(tokens)
-    rows = {"logit": logits.flatten().double().numpy()}
-    return {"parameters": sum(p.numel() for p in model.parameters())} | summary(pl.DataFrame(rows))
+    found: Numbers = {"parameters": sum(p.numel() for p in model.parameters())}
+    for name, shape in (("logit", (4, 3)), ("logit of a long prompt", (2, 14))):
+        tokens = torch.arange(math.prod(shape)).reshape(shape) * 5 % 9
+        found |= summary(pl.DataFrame({name: model(tokens).flatten().double().numpy()}))
+    return found
 
 
 def of_training(phase: Phase, config: Any = MLP) -> Numbers:
@@ -211,20 +212,25 @@ MODELS: Mapping[str, Any] = {
 }
 _SGD = Optimizer(kind="sgd", rate=0.5, momentum=0.9, weight_decay=0.01)
 OPTIMIZERS = {
-    "sgd": Phase(steps=6, optimizer=_SGD),
-    "adam": Phase(steps=6, optimizer=Optimizer(kind="adam", rate=0.02, weight_decay=0.01)),
-    "adamw": Phase(steps=6, optimizer=Optimizer(rate=0.02, weight_decay=0.1)),
-    "noise": Phase(steps=6, optimizer=Optimizer(rate=0.02, noise=0.5)),
+    "sgd": Phase(steps=STEPS, optimizer=_SGD),
+    "adam": Phase(
+        steps=STEPS,
+        optimizer=Optimizer(
+            kind="adam", rate=0.05, weight_decay=0.01, betas=(0.5, 0.9), epsilon=1e-3
+        ),
+    ),
+    "adamw": Phase(steps=STEPS, optimizer=Optimizer(rate=0.05, weight_decay=0.1)),
+    "noise": Phase(steps=STEPS, optimizer=Optimizer(rate=0.05, noise=0.5)),
 }
 CURRICULA = {
-    "minibatches": (Phase(steps=6, batch=5, optimizer=_SGD), MLP),
-    "every position": (Phase(steps=6, loss="every", random_offset=True), GPT),
+    "minibatches": (Phase(steps=STEPS, batch=5, optimizer=_SGD), MLP),
+    "every position": (Phase(steps=STEPS, loss="every", random_offset=True), GPT),
     "by role, pooled": (
-        Phase(steps=6, pooled=True, roles={"first_hop": 2.0, "identity": 1.0}),
+        Phase(steps=STEPS, pooled=True, roles={"first_hop": 2.0, "identity": 1.0}),
         MLP,
     ),
-    "cosine": (Phase(steps=6, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)), MLP),
-    "linear": (Phase(steps=6, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)), MLP),
+    "cosine": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)), MLP),
+    "linear": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)), MLP),
 }
 #: Probes: those that ask a graph, and those that ask more of model or world; else two hops.
 ON_GRAPHS = (
@@ -267,10 +273,13 @@ def items() -> dict[str, Item]:
     found = {f"world {n}": Item(type(c).__name__, partial(of_world, c)) for n, c in WORLDS.items()}
     found |= {f"model {n}": Item(type(c).__name__, partial(of_model, c)) for n, c in MODELS.items()}
     for name, phase in OPTIMIZERS.items():
-        found[f"optimizer {name}"] = Item("Optimizer", partial(of_training, phase), TRAINING)
+        found[f"optimizer {name}"] = Item(
+            "Optimizer", partial(of_training, phase), STEPS * 3 * SMALL
+        )
     for name, (phase, config) in CURRICULA.items():
         make = partial(of_training, phase, config)
-        found[f"curriculum {name}"] = Item("Curriculum", make, TRAINING)
+        roundings = STEPS * 3 * (SMALL if config is MLP else FORWARD)
+        found[f"curriculum {name}"] = Item("Curriculum", make, roundings)
     found["learner descent"] = Item("Descent", descended)
     found["learner optimum"] = Item("Optimum", solved, GAP * 2**24)
     looks: dict[str, Any] = {p.__name__: (p, N2V, GRID, FORWARD) for p in ON_GRAPHS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -58,9 +59,16 @@ def hungry(model: Model, worlds: object, limit: int = 1) -> pl.DataFrame:
 
 
 def patient(model: Model, worlds: object, tickets: str) -> pl.DataFrame:
-    """A probe that waits until it can take one of the tickets in a folder."""
-    while not any(map(_taken, Path(tickets).iterdir())):
+    """A probe that waits until it can take one of the tickets in a folder.
+
+    While it waits there is a file ``waits-<its process>`` beside the folder.
+    """
+    here = Path(tickets)
+    mark = here.with_name(f"waits-{os.getpid()}")
+    mark.touch()
+    while not any(map(_taken, here.iterdir())):
         time.sleep(0.02)
+    mark.unlink()
     return pl.DataFrame({"replica": range(model.replicas)})
 
 

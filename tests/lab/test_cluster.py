@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
+from tests.lab.small import TRAININGS, Trainings
 
-from inweights.errors import ConfigError, RunError
+from inweights.errors import ConfigError
 from inweights.lab import Plan
-from inweights.lab.engine import executors
-from inweights.lab.engine.bare_cluster import bare
-from inweights.lab.engine.cluster import Ray
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.executors import choose_executor
+from inweights.lab.engine import cluster, executors
+from inweights.lab.engine.cluster import Ray, bare
+from inweights.lab.engine.collect import Effort, choose_executor, collect
 from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
@@ -30,35 +25,12 @@ KINDS, LEASE = 3, 2.0
 
 
 def test_where_work_can_be_done(monkeypatch) -> None:
-    with pytest.raises(ConfigError, match="not on 'dask'"):
+    with pytest.raises(ConfigError, match="'ray://HOST:PORT', got 'dask'"):
         choose_executor("dask", 1, [])
     pytest.importorskip("ray", reason="needs the extra 'cluster'")
     assert choose_executor("ray://head:10001", 1, []) == Ray("head:10001", 1)
     assert choose_executor("ray", 3, []) == Ray("", 3)
     assert isinstance(choose_executor("", 3, []), executors.SameProcess)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """Ray keeps a token and its logs below a home that is thrown away; sockets want short paths."""
-    pytest.importorskip("ray", reason="needs the extra 'cluster'")
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="iw") as short, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", short)
-        patch.setenv("RAY_TMPDIR", short)
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # By these Ray stays on 127.0.0.1, where it would take this machine's own address instead:
-        # one for processes that begin, one for this one, which has imported it already.
-        patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
-        patch.setenv("OMP_NUM_THREADS", "1")
-        # A node that does not answer is given up after seconds, not after half a minute.
-        patch.setenv("RAY_health_check_initial_delay_ms", "0")
-        patch.setenv("RAY_health_check_period_ms", "500")
-        patch.delenv("RAY_ADDRESS", raising=False)
-        yield patch
 
 
 def same(one, other) -> bool:
@@ -89,39 +61,17 @@ def at_work(node: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # of Ray, about itself
-def test_a_cluster_of_this_process(home, tmp_path) -> None:
-    """Equal to a local run bit for bit; what fails is told, and the others are stored."""
-    seen: list[int] = []
-    effort = Effort(on="ray", plugins=PLUGINS, progress=lambda done, *_: seen.append(done))
-    good = TRAININGS.plan(Trainings(steps=600))
-    bad = replace(good, computations=DRAWS.plan(Draws(poison=1)).computations)
-    with pytest.raises(RunError) as caught:
-        collect(bad, range(3), Store(tmp_path / "a"), effort)
-    assert re.search(r"1 of 4 tasks failed.*seed of trouble", str(caught.value))
-    assert seen == sorted(seen)
-    assert seen[-1] >= 3 * 600
-    store = Store(tmp_path / "a")
-    assert len(store.listed()) == 3 * 2 + 2
-    mine = collect(good, range(3), store, Effort(executor=refuse))
-    assert same(mine, collect(good, range(3), Store(tmp_path / "b")))
-
-
-@pytest.mark.slow
 def test_another_version_of_ray_begins_as_it_does(home) -> None:
     """What it names otherwise is left as it is."""
-    from ray._private import services, utils
+    from ray._private import node, services
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(utils, "get_dashboard_dependency_error")
-        patch.setattr(services, "start_raylet", lambda name: name)
+        patch.delattr(node.Node, "start_monitor")
+        patch.delattr(services, "get_node")
         with bare():
-            begin: Any = services.start_raylet
-            assert begin("as it is") == "as it is"
-
-
-def refuse(job: object, schedule: object) -> None:
-    raise AssertionError("work that was done is done again")
+            assert node.Node.start_log_monitor is cluster._nothing
+            assert not hasattr(node.Node, "start_monitor")
+            assert not hasattr(services, "get_node")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.cli.entry import _warnings_in_a_line
 from inweights.errors import RunError
 from inweights.lab import Stating, judge, share
-from inweights.lab.grammar.divergence import tell_divergence
+from inweights.lab.grammar.verdict import tell_divergence
 from inweights.models import EmbMLPConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
@@ -84,7 +84,9 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
 
 def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
     phase = Phase(steps=3, optimizer=Optimizer(rate=1e30))
-    with pytest.raises(RunError, match=r"runs diverged, and 'picky' cannot look.*lower the rate"):
+    with pytest.raises(
+        RunError, match=r"runs diverged, and 'picky' cannot measure.*lower the rate"
+    ):
         iw.sweep(
             TwoHop(n=3),
             EmbMLPConfig(width=4),

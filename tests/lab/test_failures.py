@@ -14,12 +14,11 @@ import torch
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
-from inweights.errors import ConfigError, RunError
+from inweights.errors import ConfigError
 from inweights.lab.engine import task
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.collect import collect
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.engine.serialization import to_wire
 from inweights.lab.store.tables import Store
 
 ROOT = Path(__file__).parents[2]
@@ -67,14 +66,6 @@ def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
     assert (end.how, end.error) == ("failed", ConfigError.__name__)
     assert "was sent by 0.0.1" in end.message
     assert not list(tmp_path.rglob("*.parquet"))
-
-
-@pytest.mark.slow
-def test_errors_of_other_processes_leave_the_others_at_work(tmp_path) -> None:
-    effort = Effort(jobs=2, plugins=("tests.lab.small",))
-    with pytest.raises(RunError, match=r"1 of 6 tasks failed.*seed of trouble"):
-        collect(DRAWS.plan(Draws(poison=2)), range(6), Store(tmp_path), effort)
-    assert len(Store(tmp_path).listed()) == 5
 
 
 @pytest.mark.slow

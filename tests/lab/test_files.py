@@ -6,9 +6,12 @@ import errno
 import os
 import threading
 
+import polars as pl
 import pytest
 
 from inweights.errors import ConfigError, WriteError
+from inweights.lab import Plan
+from inweights.lab.engine.collect import collect
 from inweights.lab.store.files import Folder, ObjectStore, open_files
 from inweights.lab.store.tables import Store
 
@@ -67,6 +70,20 @@ def test_near_files_are_kept_when_they_say_so(files) -> None:
         assert path.read_bytes() == b"half"
 
 
+def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(tmp_path, monkeypatch) -> None:
+    """Killed while it removes what is done, a process leaves what says that it is."""
+    store = Store(tmp_path)
+    with monkeypatch.context() as patch, store.unfinished("k", [("a" * 20, "x")]) as (state, _):
+        state.write_bytes(b"1" * 100)
+        store.write("a" * 20, "x", pl.DataFrame({"x": [1]}))
+        patch.setattr(Folder, "remove_folder", lambda *_: None)
+        store._remove_unfinished("unfinished/k")
+        assert store.files.names("unfinished") == ["unfinished/k/wanted.json"]
+        patch.undo()
+        collect(Plan(), [0], store)  # nothing is left to do, and yet it is tidied up
+        assert not store.files.names("unfinished")
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path) -> None:
     os.mkfifo(tmp_path / "one")
@@ -100,7 +117,7 @@ def test_a_folder_that_is_away_is_tried_again(tmp_path, monkeypatch) -> None:
 
 def test_an_address_that_cannot_be_is_refused() -> None:
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
-    with pytest.raises(ConfigError, match="no address of an object store"):
+    with pytest.raises(ConfigError, match="not an address of an object store"):
         ObjectStore("gopher://x/y")
     assert isinstance(Store("memory:///").files, ObjectStore)
 

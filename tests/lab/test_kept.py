@@ -10,7 +10,7 @@ import inweights as iw
 from inweights import laboratory
 from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine import task
-from inweights.lab.engine.collect import collect
+from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.grammar.trial import Measure, Plan, Trial
 from inweights.lab.store.tables import Store
@@ -87,7 +87,7 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
     content = bytearray(first.read_bytes())
     content[len(content) // 2] ^= 1
     first.write_bytes(bytes(content))
-    with pytest.raises(FolderError, match="weights of 1 of 4 runs were not kept, or are damaged"):
+    with pytest.raises(FolderError, match="weights of 1 of 4 runs were not stored, or are damaged"):
         study.models()
     study.run(keep_models=True, **QUIET)
     assert trained == [4, 1]
@@ -97,7 +97,7 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
 def test_weights_that_were_not_kept_are_an_error(tmp_path) -> None:
     study = iw.Study(**STUDY, runs=tmp_path)
     study.run(**QUIET)
-    with pytest.raises(FolderError, match=r"4 of 4 runs were not kept.*keep_models=True"):
+    with pytest.raises(FolderError, match=r"4 of 4 runs were not stored.*keep_models=True"):
         study.models()
 
 
@@ -119,7 +119,7 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
 
     def tables(store: str, *probes, keep: bool = False):
         plan = Plan(trials=[trial], measures=probes)
-        return collect(plan, [0, 1], Store(tmp_path / store), keep_models=keep)
+        return collect(plan, [0, 1], Store(tmp_path / store), Effort(keep_models=keep))
 
     probe = iw.probes.cosines if graph else iw.probes.margins
     tables("a", iw.probes.accuracy, keep=True)
@@ -144,17 +144,18 @@ def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None
 def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
     demo, store = get_recipe("demo/two-hop"), RunStore(tmp_path)
     plain = execute(demo, "smoke", seeds=1, store=store)
-    with pytest.raises(FolderError, match="were not kept"):
+    with pytest.raises(FolderError, match="were not stored"):
         plain.models()
     before = len(trained)
-    kept = execute(demo, "smoke", seeds=1, store=store, keep_models=True)
+    keep = Effort(keep_models=True)
+    kept = execute(demo, "smoke", seeds=1, store=store, effort=keep)
     assert len(trained) > before
     assert kept.cached
     assert kept.models()[0].model.replicas == 1
     before = len(trained)
-    again = execute(demo, "smoke", seeds=1, store=store, keep_models=True)
+    again = execute(demo, "smoke", seeds=1, store=store, effort=keep)
     assert len(trained) == before
-    fresh = execute(demo, "smoke", seeds=1, store=store, fresh=True)
+    fresh = execute(demo, "smoke", seeds=1, store=store, effort=Effort(fresh=True))
     assert len(trained) > before
     assert len(fresh.models()) == len(again.models())  # what was kept is kept again
     for name, table in kept.tables.items():

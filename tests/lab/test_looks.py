@@ -14,8 +14,7 @@ from inweights.cli import entry as cli
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Paper, Plan, share
-from inweights.lab.studies.looks import narrowed, share_of, standing
-from inweights.lab.studies.settle import settle
+from inweights.lab.studies.settle import narrowed, settle, share_of, standing
 from inweights.laboratory import finished
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
@@ -177,7 +176,7 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     assert "seven times of ten" in page
     assert "falls on its head" not in page
     assert "verify mine/coins --scale cpu --settle" in page
-    assert "a part of it" in page
+    assert "This is a part of the recipe" in page
     assert 'href="#figures"' not in page
     assert cli.main(["runs", "--json", "--runs", str(store.root)]) == 0
     listed = json.loads(capsys.readouterr().out)

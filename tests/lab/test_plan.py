@@ -18,13 +18,14 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.lab import Computation, Measure, Plan, Trial
-from inweights.lab.engine import group_size
-from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, plain, tasks_of
-from inweights.lab.engine.serialization import from_wire, sendable, to_wire
+from inweights.lab.engine import together
+from inweights.lab.engine.job import from_wire, sendable, to_wire
+from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, tasks_of
 from inweights.lab.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init
 from inweights.probes import accuracy, graph_recall, margins
+from inweights.support.sources import plain
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
 from inweights.worlds import Graph, TwoHop
 from inweights.worlds.world import World
@@ -89,15 +90,15 @@ def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> N
     }
     for name, answer in answers.items():
         monkeypatch.setattr(torch.cuda, name, answer)
-    monkeypatch.setattr(group_size, "build_model", build)
-    monkeypatch.setattr(group_size, "time", Mock(perf_counter=partial(next, count())))
-    assert group_size.group_size(four(), "cuda") == sizes[-1]
+    monkeypatch.setattr(together, "build_model", build)
+    monkeypatch.setattr(together, "time", Mock(perf_counter=partial(next, count())))
+    assert together.group_size(four(), "cuda") == sizes[-1]
     assert built == sizes
 
 
 @pytest.mark.gpu
 def test_groups_are_measured_on_a_gpu() -> None:
-    assert 1 <= group_size.group_size(four(), "cuda") <= 4
+    assert 1 <= together.group_size(four(), "cuda") <= 4
 
 
 def test_only_what_is_missing_is_a_task() -> None:
@@ -135,7 +136,7 @@ def test_measures_go_by_what_they_do() -> None:
 def test_own_functions_go_by_their_code_in_every_process() -> None:
     """Names in a set have another order in each process; a key has not."""
     script = (
-        "from inweights.lab.engine.plan import plain\n"
+        "from inweights.support.sources import plain\n"
         "from inweights.config import digest\n"
         "def probe(model, worlds, kind='a'):\n"
         "    return kind in {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}\n"
@@ -202,15 +203,15 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("os:system", "neither the library's nor a plugin's"),
-        ("subprocess:run", "neither the library's nor a plugin's"),
-        ("inweights.runs.store:os", "neither the library's nor a plugin's"),
-        ("inweights.lab.engine.executors:os.popen", "neither the library's nor a plugin's"),
+        ("os:system", "neither to the library nor to a plugin"),
+        ("subprocess:run", "neither to the library nor to a plugin"),
+        ("inweights.runs.store:os", "neither to the library nor to a plugin"),
+        ("inweights.lab.engine.executors:os.popen", "neither to the library nor to a plugin"),
         (
             "inweights.lab.engine.executors:subprocess.getoutput",
-            "neither the library's nor a plugin's",
+            "neither to the library nor to a plugin",
         ),
-        ("inweights.lab.engine.plan:Run", "is no function"),
+        ("inweights.lab.engine.plan:Run", "is not a function"),
         ("inweights.lab.engine.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),
     ],

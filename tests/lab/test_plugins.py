@@ -11,7 +11,7 @@ import pytest
 from inweights import recipes
 from inweights.cli import main
 from inweights.errors import ConfigError
-from inweights.lab.grammar.plugins import load_plugins, module_of
+from inweights.support.plugins import load_plugins, module_of
 from inweights.worlds import registry
 
 CODE = """
@@ -131,7 +131,7 @@ def test_a_package_in_the_current_folder(lab) -> None:
 def test_a_file_does_not_take_the_place_of_a_library(lab) -> None:
     (lab / "polars.py").write_text("raise SystemExit(3)\n")
     load_plugins(["polars"])  # the library
-    with pytest.raises(ConfigError, match="another module is called 'polars'; rename the file"):
+    with pytest.raises(ConfigError, match="another module has the name 'polars'; rename the file"):
         load_plugins(["./polars.py"])
 
 

@@ -12,7 +12,6 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.lab import Measure, Plan
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.plan import check_plan
 from inweights.models import (
     DeepLinearConfig,
     EmbMLPConfig,
@@ -70,18 +69,24 @@ def test_device(folder, capsys, words, device) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((*FIG2, "--threads", "0"), "threads is at least 1, not 0"),
-        ((*FIG2, "--jobs=-2"), "jobs is at least 1, not -2"),
+        ((*FIG2, "--threads", "0"), "threads must be at least 1, got 0"),
+        ((*FIG2, "--jobs=-2"), "jobs must be at least 1, got -2"),
         ((*FIG2, "--seeds=-1"), "seed"),
         (("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"), "no trial"),
         (("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"), "tokens"),
-        (("world", "two-hop", "--seed=-1"), "a seed is"),
-        (("predict", "two-hop", "--seed=-1"), "a seed is"),
-        (("predict", "two-hop", "--seconds=-3"), "seconds is at least 0"),
-        (("audit", "facts.csv", "--seconds=-3"), "seconds is at least 0"),
-        (("augment", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"), "a seed is"),
-        (("verify", "--settle", "--minutes", "nan"), "minutes is"),
+        (("world", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
+        (("predict", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
+        (("predict", "two-hop", "--seconds=-3"), "seconds must be at least 0"),
+        (("audit", "facts.csv", "--seconds=-3"), "seconds must be at least 0"),
+        (
+            ("augment", "facts.csv", "--out", "new", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
+        (
+            ("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
+        (("verify", "--settle", "--minutes", "nan"), "minutes must be at least 0, got nan"),
     ],
 )
 def test_arguments(folder, capsys, words, told) -> None:
@@ -94,7 +99,7 @@ def test_arguments(folder, capsys, words, told) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("width", [0, HUGE])
 def test_width(kind, width) -> None:
-    with pytest.raises(ConfigError, match=r"width is at"):
+    with pytest.raises(ConfigError, match=r"width must be at (least 1|most 65536), got"):
         kind(width=width)
 
 
@@ -127,12 +132,12 @@ def test_numbers(kind, wrong) -> None:
 
 def test_a_plan_without_work() -> None:
     with pytest.raises(ConfigError, match="nothing to do"):
-        check_plan(Plan(measures=[Measure(name="recall", probe=len)]))
+        Plan(measures=[Measure(name="recall", probe=len)]).check()
 
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_measures_all_of_its_tables(name) -> None:
     recipe = get_recipe(name)
     for scale, settings in recipe.scales.items():
-        check_plan(recipe.plan(apply_overrides(settings, ())))
+        recipe.plan(apply_overrides(settings, ())).check()
         assert scale

@@ -7,7 +7,7 @@ from tests.lab.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.schedule import ATTEMPTS, End, Schedule, halves
+from inweights.lab.engine.schedule import ATTEMPTS, End, Failure, Schedule, halves
 
 
 def tasks(recipe, seeds):
@@ -112,10 +112,27 @@ def test_progress_counts_each_task_once_however_it_is_split(group) -> None:
     assert {total for _, total, _ in seen} == {7 + group.steps}
 
 
-def test_what_others_hold_is_skipped_or_tried_later(group) -> None:
-    skips = Schedule([group], busy=None)
-    assert drain(skips, lambda _: End("busy")) == [5]
-    assert (skips.left, skips.skipped) == (0, [group])
+def test_further_tasks_are_read_when_none_waits(group) -> None:
+    read: list[int] = []
+
+    def blocks():
+        for part in halves(group):
+            read.append(len(part.runs))
+            yield [part]
+
+    failed: list[Failure] = []
+    schedule = Schedule([], more=blocks(), on_failure=failed.append)
+    assert (schedule.left, read) == (1, [])
+    first = schedule.take()
+    assert first
+    assert (first, schedule.left, read) == (halves(group)[0], 2, [2])
+    schedule.ended(first, End("failed", message="no"))
+    assert failed == schedule.failures
+    assert drain(schedule, lambda _: End("done")) == [3]
+    assert (schedule.left, schedule.done) == (0, 1)
+
+
+def test_what_others_hold_is_tried_later(group) -> None:
     waits = Schedule([group], busy=30.0)
     assert drain(waits, lambda _: End("busy")) == [5]
     assert (waits.left, waits.take()) == (1, None)

@@ -20,13 +20,13 @@ from inweights.cli import main
 from inweights.config import digest
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Computation, Measure, Outside, Paper, Plan, Trial
-from inweights.lab.engine.plan import LearnTask, asked_of, plain, tasks_of
-from inweights.lab.engine.serialization import from_wire, to_wire
+from inweights.lab.engine.job import from_wire, to_wire
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import work_on
-from inweights.lab.grammar.sources import reached, sources_of
 from inweights.lab.store.tables import Store
 from inweights.recipes import get_recipe
 from inweights.support.content import fingerprint
+from inweights.support.sources import plain, reached, sources_of
 
 MINE = '''
 """Things of one's own."""
@@ -186,7 +186,9 @@ def test_functions_of_a_script_count_with_what_they_reach() -> None:
     assert reached(made(text.format(2, "+"))["probe"]) != reached(one["probe"])
     assert reached(made(text.format(1, "-"))["probe"]) != reached(one["probe"])
     odd = made("class T:\n    pass\nTHING = T()\ndef probe(m): return THING\n")
-    with pytest.raises(ConfigError, match="probe uses THING, a T, whose content cannot be told"):
+    with pytest.raises(
+        ConfigError, match="probe uses THING, a T, whose content cannot be identified"
+    ):
         reached(odd["probe"])
 
 
@@ -282,7 +284,7 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     facts(tmp_path / "f.csv", 4)
     store = Store(tmp_path / "store")
     for one in (task, sent):
-        with pytest.raises(ConfigError, match="is not what it was when this work was planned"):
+        with pytest.raises(ConfigError, match="changed after this work was planned"):
             work_on(one, store, "cpu", lambda _: None)
     assert not store.listed()
 

@@ -145,10 +145,10 @@ def test_a_measure_has_options_and_a_cadence(tmp_path) -> None:
 
 WRONG = {
     "no world": ('title = "x"', "world"),
-    "no kind": ("[world]\nn = 3", 'the world has no kind; write kind = "two-hop"'),
+    "no kind": ("[world]\nn = 3", 'the world has no kind; add kind = "two-hop"'),
     "kind": ('[world]\nkind = "two-hip"', "unknown world 'two-hip'; did you mean 'two-hop'"),
     "setting": ('[world]\nkind = "two-hop"\ntrain = 3', "world: unknown key 'train'; did you mean"),
-    "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n is at least 2"),
+    "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n must be at least 2, got 1"),
     "model": (BRIEF.replace("emb-mlp", "gtp"), "unknown model 'gtp'; did you mean 'gpt'"),
     "learner": (BRIEF + '[learner]\nkind = "x"', "unknown learner 'x'"),
     "learner kind": (
@@ -162,7 +162,7 @@ WRONG = {
     "no probe": ('measures = ["os:system"]\n' + BRIEF, "there is no probe os:system"),
     "function": ('measures = ["shutil:rmtree"]\n' + BRIEF, "there is no probe shutil:rmtree"),
     "own probe": ('measures = ["mine:look"]\n' + BRIEF, "load its module with --plugin mine"),
-    "no measure": ("measures = []\n" + BRIEF, "a sweep measures something"),
+    "no measure": ("measures = []\n" + BRIEF, "a sweep needs at least one measure"),
     "figure": (
         '[[figures]]\ntable = "acuracy"\n' + BRIEF,
         "unknown table 'acuracy'; did you mean 'accuracy'",

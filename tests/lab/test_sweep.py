@@ -104,22 +104,22 @@ RATE = "learner.phases.0.optimizer.rate"
         ({RATE[:-1]: [3]}, f"did you mean '{RATE}'"),
         ({"learner.phases.2.steps": [3]}, "has 2 items"),
         ({"learner.phases.first.steps": [3]}, "has 2 items"),
-        ({"world.n.m": [3]}, "holds a value, not keys"),
+        ({"world.n.m": [3]}, "is a value and has no keys"),
         ({"world.n": ["three"]}, "world.n = 'three': n: expected `int`"),
-        ({"world.n": [1]}, "world.n = 1: two-hop: n is at least 2"),
+        ({"world.n": [1]}, "world.n = 1: two-hop: n must be at least 2, got 1"),
         ({RATE: [-1.0]}, f"{RATE} = -1.0: .* above 0"),
-        ({"world.n": []}, "over no value"),
-        ({"world.n": 3}, "over a list of values, not 3"),
-        ({"world.n": "34"}, "over a list of values, not '34'"),
-        ({"world.n": [3, 3]}, "two conditions are called n=3"),
-        ({"world.n, model.width": [3, 4]}, "each value is 2 of them, not 3"),
+        ({"world.n": []}, "over an empty list"),
+        ({"world.n": 3}, "over a list of values, got 3"),
+        ({"world.n": "34"}, "over a list of values, got '34'"),
+        ({"world.n": [3, 3]}, "two conditions have the name n=3"),
+        ({"world.n, model.width": [3, 4]}, "each value must have 2 entries, got 3"),
         ({"world.n": [3], "world.n, model.width": [(3, 8)]}, "varied by two axes"),
-        ({"model": [3]}, "the model is a config that builds one, not 3"),
-        ({"learner": ["sgd"]}, "the learner is a Curriculum, a Descent or an Optimum"),
+        ({"model": [3]}, "the model must be a config that builds one, got 3"),
+        ({"learner": ["sgd"]}, "the learner must be a Curriculum, a Descent or an Optimum"),
         ([], "list of points is empty"),
-        ([3], "a point is values by path"),
-        ([{"world.n": 3}, {"model.width": 8}], "every point sets the same paths"),
-        (3, "over is values by path"),
+        ([3], "a point must map paths to values"),
+        ([{"world.n": 3}, {"model.width": 8}], "all points must set the same paths"),
+        (3, "over must map paths to values"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(over, why: str) -> None:
@@ -221,7 +221,7 @@ def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:
 
 
 def test_a_sweep_measures_something(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="measures something"):
+    with pytest.raises(ConfigError, match="needs at least one measure"):
         sweep(WORLD, MODEL, SHORT, measures=[], runs=tmp_path)
     assert not list(tmp_path.iterdir())
 

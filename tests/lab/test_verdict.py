@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from inweights.errors import ConfigError, DataError
-from inweights.lab import Judged, Stating, computed, interval, judge, number, share
-from inweights.lab.grammar.verdict import alpha_of, tally, unjudged
+from inweights.lab import Judged, Stating, computed, cosine, interval, judge, number, share
+from inweights.lab.grammar.verdict import tally, unjudged
+from inweights.support.intervals import alpha_of
 
 state = Stating("a/b", "ours", "Fig. 1")
 ACCURACY = share("t", "accuracy")
@@ -44,6 +45,7 @@ def test_a_verdict_says_under_which_condition() -> None:
     ):
         claim = told("c", "It works.", judged)
         assert unjudged(claim, "").condition == claim.condition == condition
+        assert unjudged(claim, "").replicates == 0
     assert told("c", "It works.", ACCURACY >= 0.5, condition="").condition == ""
     assert result(ACCURACY >= 0.5).condition == ""
 
@@ -55,6 +57,7 @@ def test_interval_is_students() -> None:
     assert mean == pytest.approx(0.5)
     assert (low, high) == pytest.approx(expected)
     assert interval([0.3]) == (0.3, 0.3, 0.3)
+    assert interval([0.2, 0.4])[1:] == pytest.approx(stats.t.interval(0.95, 1, 0.3, 0.1))
     assert interval(values, 0.01)[1] == pytest.approx(
         stats.t.interval(0.99, 3, np.mean(values), stats.sem(values))[0]
     )
@@ -109,6 +112,26 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
 
 
+@pytest.mark.parametrize(
+    ("judged", "values"),
+    [(ACCURACY <= 0.0, [0.0, 0.1, 0.3]), (ACCURACY >= 1.0, [1.0, 0.9, 0.7])],
+)
+def test_an_interval_that_ends_at_the_edge_is_undecided(
+    judged: Judged, values: list[float]
+) -> None:
+    """The edge belongs to the target, so that not all of the interval lies outside."""
+    found = result(judged, pl.DataFrame({"seed": [0, 1, 2], "accuracy": values}))
+    assert values[0] in (found.low, found.high)
+    assert found.verdict == "undecided"
+
+
+def test_several_rows_of_a_seed_count_as_their_mean() -> None:
+    rows = pl.DataFrame({"seed": [0, 0, 1, 1, 2, 2], "accuracy": [0.0, 1.0, 0.2, 0.6, 0.5, 0.7]})
+    found = result(ACCURACY >= 0.5, rows)
+    assert found.replicates == 3
+    assert (found.measured, found.low, found.high) == pytest.approx(interval([0.5, 0.4, 0.6]))
+
+
 def test_each_case_has_to_hold_and_the_worst_decides() -> None:
     found = result(ACCURACY.over("model") >= 0.5)
     assert (found.verdict, found.case) == ("undecided", "model = b")
@@ -124,6 +147,13 @@ def test_a_tight_case_beyond_the_edge_decides_over_a_wide_one_further_off() -> N
     )
     found = result(ACCURACY.over("model") >= 0.5, table)
     assert (found.verdict, found.case) == ("not reproduced", "model = a")
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_a_result_says_the_level_of_its_interval(alpha: float) -> None:
+    found = result(ACCURACY.at(model="a") >= 0.5, alpha=alpha)
+    assert found.level == pytest.approx(1 - alpha)
+    assert found.low == pytest.approx(interval([0.6, 0.7, 0.8, 0.9], alpha)[1])
 
 
 def test_differences_are_paired_by_seed() -> None:
@@ -173,7 +203,7 @@ def test_what_is_not_there_is_an_error_that_names_the_nearest() -> None:
 def test_scores_refuse_what_cannot_be_judged() -> None:
     with pytest.raises(ConfigError, match="least or a most"):
         type((ACCURACY >= 0.1).target)()
-    with pytest.raises(ConfigError, match="holds no number"):
+    with pytest.raises(ConfigError, match="is empty"):
         ACCURACY.within(0.9, 0.1)
     with pytest.raises(ConfigError, match="within one column"):
         _ = ACCURACY.at(model="a") - ACCURACY.at(model="b").of("recall")
@@ -185,6 +215,10 @@ def test_scores_refuse_what_cannot_be_judged() -> None:
 
 def test_bounds_of_differences_follow() -> None:
     assert (ACCURACY.at(model="a") - ACCURACY.at(model="b")).bounds == (-1.0, 1.0)
+    near = cosine("t", "x", model="a")
+    assert (near.table, near.column, near.where, near.exact) == ("t", "x", {"model": "a"}, False)
+    assert near.bounds == (-1.0, 1.0)
+    assert (near - near.at(model="b")).bounds == (-2.0, 2.0)
     assert (number("t", "loss", model="a") - number("t", "loss", model="b")).bounds is None
 
 

@@ -23,7 +23,7 @@ from tests.forks import end, forked, start
 from tests.lab.small import TRAININGS, Trainings
 
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.tables import Store
 
@@ -32,7 +32,7 @@ SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 def disturb(folder: Path, kinds: int, kills: int, draw: random.Random, pause: float) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
-    begin = lambda: start(lambda: work(open_plan(str(folder / "plan"), LEASE)))  # noqa: E731
+    begin = lambda: start(lambda: work(Planned(str(folder / "plan"), LEASE)))  # noqa: E731
     workers, done, given = [begin() for _ in range(WORKERS)], 0, 0
     while workers:
         # Before the last kill fewer than there are kinds, each of which takes one or more.
@@ -59,7 +59,7 @@ def look(folder: Path, plan: Plan, runs: int) -> None:
     """Compare what is stored with what one process makes."""
     for ticket in range(runs):
         (folder / "tickets" / f"alone-{ticket}").touch()
-    store = open_plan(str(folder / "plan")).store
+    store = Planned(str(folder / "plan")).store
     names = [name for name in store.files.names("") if name.endswith(".parquet")]
     tables = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
     assert set(tables.values()) == {1}, "a table is stored twice"

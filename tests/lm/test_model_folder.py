@@ -23,7 +23,7 @@ def test_a_saved_model_comes_back(lm, tmp_path) -> None:
 
 def test_a_folder_without_tokenizer_is_refused(lm, tmp_path) -> None:
     lm.model.save_pretrained(tmp_path / "model")
-    with pytest.raises(DataError, match="holds no tokenizer"):
+    with pytest.raises(DataError, match="contains no tokenizer"):
         load_model(tmp_path / "model")
 
 
@@ -38,8 +38,8 @@ def test_a_pickle_is_refused(lm, tmp_path) -> None:
     ("make", "message"),
     [
         (lambda p: p / "missing", "no folder"),
-        (lambda p: (p / "empty").mkdir() or p / "empty", "holds no weights"),
-        (lambda p: (p / "a.txt").write_text("a") and p / "a.txt", "is no model"),
+        (lambda p: (p / "empty").mkdir() or p / "empty", "contains no weights"),
+        (lambda p: (p / "a.txt").write_text("a") and p / "a.txt", "is not a model"),
         (lambda p: "@smollm", "did you mean '@smollm2'"),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_mask_drops_its_share_and_keeps_the_mean() -> None:
         assert sorted(one.unique().tolist()) == pytest.approx([0.0, 1 / 0.6])
     assert not torch.equal(*dropped)
     dropping = Dropping(torch.nn.Sequential(layer), seeds=[1, 2])
-    refused = pytest.raises(ConfigError, match="2 seeds of masks do not fit 1 replicas")
+    refused = pytest.raises(ConfigError, match="2 seeds of masks were given for 1 replicas")
     with refused, dropping.at(0, 0):
         layer(x[:1])
     assert layer.generators is None
@@ -142,10 +142,10 @@ def test_unit_normal_start_is_of_the_embeddings_alone(config) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"dropout": 1.0}, "dropout is from 0 to below 1, not 1.0"),
-        ({"dropout": -0.1}, "dropout is from 0 to below 1, not -0.1"),
-        ({"dropout": float("nan")}, "dropout is from 0 to below 1, not nan"),
-        ({"embedding_std": 0.0}, "embedding_std is above 0, not 0.0; leave it out"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
+        ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
+        ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
+        ({"embedding_std": 0.0}, "embedding_std must be above 0, got 0.0; leave it out"),
     ],
 )
 def test_what_does_not_fit_is_refused(config, given: dict[str, float], message: str) -> None:

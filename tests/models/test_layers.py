@@ -132,3 +132,30 @@ def test_layers_are_plain_ones_side_by_side() -> None:
         torch.testing.assert_close(norm(x)[r], plain)
         assert torch.equal(table(shared)[r], table.weight[r][shared])
         assert torch.equal(table(own)[r], table.weight[r][own[r]])
+
+
+@pytest.mark.parametrize("outputs", [2, 9, 16, 31, 61])
+@pytest.mark.parametrize("inputs", [1, 2, 9, 16, 31, 61])
+@pytest.mark.parametrize("rows", [1, 3, 14, 36])
+def test_products_have_the_same_bits_alone_and_in_company(rows, inputs, outputs) -> None:
+    """Of every shape, also where a replica's numbers begin at an odd place in memory."""
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(5, rows, inputs, generator=generator)
+    by_output = torch.randn(5, rows, outputs, generator=generator)
+    start = [Init(std=1.0)] * 5
+    together = started(Linear(5, inputs, outputs), [0, 1, 2, 3, 4], start)
+    given = x.clone().requires_grad_()
+    together(given).backward(by_output)
+    for r in (1, 4):
+        alone = started(Linear(1, inputs, outputs), [r], start[:1])
+        one = x[r : r + 1].clone().requires_grad_()
+        said = alone(one)
+        said.backward(by_output[r : r + 1].clone())
+        assert torch.equal(said[0], together(x)[r])
+        for lone, joint in (
+            (one, given),
+            *zip(alone.parameters(), together.parameters(), strict=True),
+        ):
+            assert lone.grad is not None
+            assert joint.grad is not None
+            assert torch.equal(lone.grad[0], joint.grad[r])

@@ -160,9 +160,9 @@ def test_what_does_not_fit_is_refused() -> None:
         gpt()(torch.zeros(1, 9, dtype=torch.long))
     with pytest.raises(ConfigError, match="3 does not divide 8"):
         GPTConfig(width=8, heads=3)
-    with pytest.raises(ConfigError, match="layers is at least 1"):
+    with pytest.raises(ConfigError, match="layers must be at least 1"):
         GPTConfig(layers=0)
-    with pytest.raises(ConfigError, match="width is at least 1"):
+    with pytest.raises(ConfigError, match="width must be at least 1"):
         EmbMLPConfig(width=0)
     with pytest.raises(ConfigError, match="above 0"):
         Init(std=0.0)
@@ -173,11 +173,11 @@ def test_what_does_not_fit_is_refused() -> None:
             Init(std=wrong)
         with pytest.raises(ConfigError, match="above 0"):
             Init(gamma=wrong)
-    with pytest.raises(ConfigError, match="twice among the candidates"):
+    with pytest.raises(ConfigError, match="twice in the candidates"):
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
     with pytest.raises(DataError, match="outside 0 to 8"):  # not the next replica's first row
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(torch.tensor([[[9]], [[1]]]))
-    with pytest.raises(DataError, match="nothing to pack"):
+    with pytest.raises(DataError, match="no group of sequences"):
         pack([])
     with pytest.raises(DataError, match="replica axis"):
         pack([torch.zeros(1, 1, dtype=torch.long), torch.zeros(2, 1, 1, dtype=torch.long)])
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 @torch.no_grad()
 def test_a_gpt_without_attention_has_no_patterns() -> None:
-    with pytest.raises(ConfigError, match="attention = 'none' has no patterns"):
+    with pytest.raises(ConfigError, match="attention = 'none' has no attention patterns"):
         gpt(attention="none").attention_patterns(TOKENS)
 
 
@@ -221,7 +221,7 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
     deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
     for parameter in deaf.parameters():
         parameter.zero_()
-    with pytest.raises(ConfigError, match=r"Deaf.states has to pass each state through self.hook"):
+    with pytest.raises(ConfigError, match=r"Deaf.states must pass each state through self.hook"):
         patch(deaf, TOKENS, torch.zeros(1), layer="sum")
 
 

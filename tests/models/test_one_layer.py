@@ -161,7 +161,7 @@ def test_a_token_too_far_is_refused(config: Any) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     for kappa in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="kappa is a scale above 0"):
+        with pytest.raises(ConfigError, match="kappa must be above 0"):
             OneLayerConfig(kappa=kappa)
     for kind, key in (
         (OneLayerConfig, "width"),
@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (DeepLinearConfig, "width"),
         (DeepLinearConfig, "layers"),
     ):
-        with pytest.raises(ConfigError, match=f"{key} is at least 1, not 0"):
+        with pytest.raises(ConfigError, match=f"{key} must be at least 1, got 0"):
             kind(**{key: 0})  # type: ignore[arg-type]
     with pytest.raises(
         ConfigError, match="9 tokens have no orthonormal embeddings in a width of 8"

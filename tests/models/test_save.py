@@ -106,9 +106,9 @@ def refusals(folder: Path) -> dict[str, tuple[Path, str]]:
     pickled = folder / "pickled.safetensors"
     pickled.write_bytes(b"\x80\x04\x95\x11\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94")
     return {
-        "foreign": (foreign, "holds no model of inweights"),
-        "text": (text, "is no safetensors file, or is damaged"),
-        "pickled": (pickled, "is no safetensors file, or is damaged"),
+        "foreign": (foreign, "is not a model of inweights"),
+        "text": (text, "is not a safetensors file, or is damaged"),
+        "pickled": (pickled, "is not a safetensors file, or is damaged"),
         "missing": (folder / "missing.safetensors", "cannot read the model"),
         "folder": (folder, "cannot read the model"),
     }
@@ -145,7 +145,7 @@ def test_a_model_of_ones_own_is_told_by_its_config(tmp_path: Path) -> None:
     with torch.no_grad():
         model.tokens.weight.normal_(generator=torch.Generator().manual_seed(0))
     path = save_model(model, tmp_path / "own.safetensors")
-    with pytest.raises(ConfigError, match=r"does not say of which kind .* kind=MyConfig"):
+    with pytest.raises(ConfigError, match=r"does not state the kind .* kind=MyConfig"):
         load_model(path)
     assert same(load_model(path, kind=OwnConfig), model)
     with pytest.raises(ConfigError, match="needs a tag"):
@@ -157,14 +157,14 @@ def test_a_model_of_ones_own_is_told_by_its_config(tmp_path: Path) -> None:
 def test_what_cannot_be_saved_says_so(tmp_path: Path) -> None:
     model = OwnConfig().build(vocabulary=3, seeds=1)
     del model.config
-    with pytest.raises(ConfigError, match=r"keeps its config, .* as \.config"):
+    with pytest.raises(ConfigError, match=r"must have the Config .* as \.config"):
         save_model(model, tmp_path / "m.safetensors")
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot write the model"):
         save_model(build("emb-mlp"), tmp_path / "file" / "m.safetensors")
     with pytest.raises(ConfigError, match="no replica 2"):
         encode_model(build("emb-mlp"), 2)
-    with pytest.raises(ConfigError, match="one size"):
+    with pytest.raises(ConfigError, match="same kind, size"):
         join_replicas([build("emb-mlp"), EmbMLPConfig(width=9).build(vocabulary=3, seeds=1)])
 
 

@@ -83,8 +83,8 @@ def test_initial_scales() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     for kind in (TinyNNConfig, Node2VecConfig):
-        with pytest.raises(ConfigError, match="width is at least 1, not 0"):
+        with pytest.raises(ConfigError, match="width must be at least 1, got 0"):
             kind(width=0)
     for wrong in (0.0, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match="embedding_std is above 0"):
+        with pytest.raises(ConfigError, match="embedding_std must be above 0"):
             TinyNNConfig(embedding_std=wrong)

@@ -133,12 +133,16 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.pt", "", "is a program and is not run"),
+        ("a.pt", "", "could run code and is not loaded"),
         ("a.npy", "no array", "cannot read"),
-        ("a.safetensors", "nothing", "no safetensors file"),
-        ("a.vec", "3 2\na 1 2\nb 1 2\n", "promises 3 rows in its first line and has 2"),
+        ("a.safetensors", "nothing", "not a safetensors file"),
+        ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows in its first line but has 2"),
         ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
         ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
+        ("a.vec", f"2 {'9' * 150}\na 1\nb 1\n", "9{18} numbers or more a row.* first row has 1"),
+        ("a.vec", f"{'9' * 5000} 1\na 1\n", "states 9{18} rows in its first line but has 1"),
+        ("a.vec", f"{'9' * 150}\n", "line 1: expected a name and some numbers"),
+        ("a.vec", "1 5\na 1 2\n", "line 2: expected a name and 5 numbers"),
         ("a.vec", "", "has no row"),
         ("a.vec", "a 1 nan\n", "not finite"),
         ("a.vec", "a 1 1e20\n", "or over 1e\\+15"),
@@ -150,6 +154,18 @@ def test_broken_files(tmp_path: Path, name, text, said) -> None:
         read_embedding(tmp_path / name)
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_an_array_too_large_is_refused_with_its_size(tmp_path: Path, version) -> None:
+    """By its header, before numpy makes room for it."""
+    header = str({"descr": "<f8", "fortran_order": False, "shape": (10**9, 1000)}).encode() + b"\n"
+    length = len(header).to_bytes(2 if version == (1, 0) else 4, "little")
+    (tmp_path / "a.npy").write_bytes(np.lib.format.magic(*version) + length + header)
+    with pytest.raises(
+        DataError, match=r"reading .*a\.npy takes about 8 TB of memory, and the lim"
+    ):
+        read_embedding(tmp_path / "a.npy")
+
+
 def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="cannot read"):
@@ -159,7 +175,7 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))  # NumPy parses such a header
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
-    with pytest.raises(DataError, match="which row is whose"):
+    with pytest.raises(DataError, match="does not name its rows"):
         read_embedding(tmp_path / "n.npy")
     save_file({"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors")
     with pytest.raises(DataError, match="2 matrices"):

@@ -108,7 +108,7 @@ def test_replicas_with_worlds_of_their_own(probe) -> None:
 def test_a_world_that_is_no_graph_is_refused(probe) -> None:
     world = TwoHop(n=4, identity=False).build()
     model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
-    with pytest.raises(DataError, match="it is no graph"):
+    with pytest.raises(DataError, match="it is not a graph"):
         probe(model, world)
 
 
@@ -202,7 +202,7 @@ def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:
     world = from_networkx(nx.complete_graph(5)).build()
     model = TinyNNConfig().build(vocabulary=5, seeds=[0])
     assert np.isnan(hop_correlation(model, world)["spearman"].item())
-    with pytest.raises(DataError, match="joined to every other"):
+    with pytest.raises(DataError, match="the graph is complete"):
         geometric_margin(model, world, itself=False)
 
 
@@ -210,7 +210,7 @@ def test_the_null_distribution_follows_its_seed() -> None:
     model = Node2VecConfig(width=8).build(vocabulary=15, seeds=[0])
     one, same, other = (hop_correlation(model, RING, seed=s)["null_low"][0] for s in (0, 0, 1))
     assert one == same != other
-    with pytest.raises(DataError, match="at least one draw, not 0"):
+    with pytest.raises(DataError, match="draws must be at least 1, got 0"):
         hop_correlation(model, RING, draws=0)
 
 
@@ -368,5 +368,5 @@ def test_trained_and_frozen_storage_differ_in_geometry_alone() -> None:
 
 
 def test_geometric_margin_is_of_a_tiny_nn() -> None:
-    with pytest.raises(DataError, match="middle layer of a TinyNN"):
+    with pytest.raises(DataError, match="requires a TinyNN"):
         geometric_margin(Node2VecConfig().build(vocabulary=15, seeds=[0]), RING)

@@ -125,7 +125,7 @@ def test_a_donor_gives_its_own_states(trained: Any) -> None:
     strange = activation_patching(model, world, donor=fresh)
     assert strange.filter(layer="embedding", position=0)["effect"].to_numpy().max() < 0.9
     wide = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[7])
-    with pytest.raises(DataError, match=r"shape \[1, 4, 8\] does not fit; \[2, 4, 64\] is wanted"):
+    with pytest.raises(DataError, match=r"shape \[1, 4, 8\] does not fit; expected \[2, 4, 64\]"):
         activation_patching(model, world, donor=wide)
 
 
@@ -217,7 +217,7 @@ def test_cka_sees_no_rotation_and_no_scale() -> None:
         correlation = np.corrcoef(one[r, :, 0], two[r, :, 0])[0, 1]
         assert found[r].item() == pytest.approx(correlation**2, abs=1e-6)
     for wrong in (other[:, :5], other[0]):
-        with pytest.raises(DataError, match="not of the same prompts"):
+        with pytest.raises(DataError, match="not have the same prompts"):
             cka(states, wrong)
     assert cka(states, torch.full((2, 40, 1), 0.1, requires_grad=True)).isnan().all()
 

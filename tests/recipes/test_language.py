@@ -46,7 +46,7 @@ def test_known_cities_are_in_their_countries_and_not_told() -> None:
     world = Invented(people=4, towns=2, countries=2, second="known")
     facts = world.build(0).frame().filter(pl.col("relation") == "country")
     assert all(CITIES[row["subject"]] == row["object"] for row in facts.iter_rows(named=True))
-    with pytest.raises(ConfigError, match="cities are known"):
+    with pytest.raises(ConfigError, match="the number of known cities"):
         Invented(people=40, towns=20, countries=6, second="known")
     lesson = Facts(world=world, tokens=300)
     told = {example.prompt for example in lesson.examples(load_model("@tiny"), 0)}

@@ -13,14 +13,15 @@ import inweights.report.figures.draw
 from inweights.errors import ConfigError
 from inweights.lab import judge
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.engine import judge_all
+from inweights.lab.engine.outcome import judge_all
 from inweights.lab.engine.plan import asked_of
-from inweights.lab.grammar.describe import is_ours, split_ours
-from inweights.lab.grammar.describe import settings as settings_of
+from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.store.tables import Store
-from inweights.lab.studies.looks import narrowed
+from inweights.lab.studies.settle import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index
+from inweights.recipes.catalogue.settings import is_ours
+from inweights.recipes.catalogue.settings import settings as settings_of
 from inweights.report.base.registry import arguments, find
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
@@ -103,6 +104,8 @@ def smoke(tmp_path_factory):
 
 #: Miniatures that take longer: claims that name many conditions, and language models.
 LONG = (
+    "beyond/curriculum-map",
+    "beyond/predicted-composition",
     "beyond/where-the-bridge-holds",
     "beyond/does-the-bridge-help",
     "beyond/which-diet-teaches",
@@ -113,9 +116,13 @@ LONG = (
     "feature-resemblance/table2",
     "geometric-memory/b5",
     "geometric-memory/c3",
+    "geometric-memory/fig1",
+    "geometric-memory/fig17-20",
     "geometric-memory/fig23-24",
+    "geometric-memory/fig32",
     "identity-bridge/fig1",
     "identity-bridge/fig6",
+    "identity-bridge/fig7",
     "identity-bridge/fig8",
 )
 

@@ -10,10 +10,10 @@ import pytest
 
 from inweights.errors import InweightsError
 from inweights.lab.engine.engine import execute
-from inweights.lab.grammar.describe import extras, settings
 from inweights.lab.grammar.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.catalogue.minutes import timings
+from inweights.recipes.catalogue.settings import extras, settings
 from inweights.runs import RunStore
 
 #: What the user calls something: no name is wrong.

@@ -123,10 +123,10 @@ def test_refuses_what_does_not_fit():
     films, graphs = made_up.films(), made_up.graphs()
     with pytest.raises(DataError, match="unknown graph 'ring'"):
         atlas_layout.build_content(films, graphs.filter(graph="grid"))
-    with pytest.raises(DataError, match="two frames of one step"):
+    with pytest.raises(DataError, match="two frames of the same step"):
         atlas_layout.build_content(pl.concat([films, films]), graphs)
     short = films.with_columns(cosines=pl.col("cosines").list.head(3))
-    with pytest.raises(DataError, match="'cosines' has not 15 numbers"):
+    with pytest.raises(DataError, match="'cosines' must have 15 numbers"):
         atlas_layout.build_content(short, graphs)
     with pytest.raises(DataError, match="'shown'"):
         atlas_layout.build_content(films.drop("shown"), graphs)

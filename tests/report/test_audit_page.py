@@ -39,7 +39,7 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
 
 def test_without_chains_there_are_no_figures(tmp_path: Path) -> None:
     page = page_of(tmp_path, "a,r,b", "c,r,d")
-    assert "No two facts chain" in page
+    assert "No two facts form a chain" in page
     assert "<svg" not in page
     assert 'href="#figures"' not in page
 

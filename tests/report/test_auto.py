@@ -102,5 +102,5 @@ def test_what_is_not_there_is_named(options, why: str) -> None:
 
 def test_a_table_without_numbers_is_refused() -> None:
     words = table(n=[4, 8]).select("n", "seed", "role")
-    with pytest.raises(DataError, match="no column of numbers after 'seed'"):
+    with pytest.raises(DataError, match="no numeric column after 'seed'"):
         plot("auto", words)

@@ -15,8 +15,9 @@ from inweights.cli.console.machines import status
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, load
-from inweights.lab.engine.planned import Planned, write_plan
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import load
+from inweights.lab.engine.plan_files import Planned, write_plan
 from inweights.recipes import get_recipe
 from inweights.report.pages.publish import command_of
 from inweights.runs import RunStore
@@ -98,15 +99,15 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
     )
     now = planned.status()
     status(planned, now, json=False)
-    assert words(capsys.readouterr().out.partition("like:\n")[2]) == ["work", place]
+    assert words(capsys.readouterr().out.partition("machines:\n")[2]) == ["work", place]
     status(planned, replace(now, done=now.tasks), json=False)
     assert words(capsys.readouterr().out.partition("with\n")[2]) == ["HIT", f"--set={name}"]
     with pytest.raises(ConfigError) as told:
         write_plan(demo.plan(demo.scales["smoke"]), [0], place)
-    assert words(str(told.value).partition("go on with it: ")[2]) == ["work", place]
+    assert words(str(told.value).partition("continue with it: ")[2]) == ["work", place]
     with pytest.raises(FolderError) as none:
         Planned(f"{place}.none")
-    assert words(str(none.value).partition("to make a plan: ")[2])[-1] == f"{place}.none"
+    assert words(str(none.value).partition("to create a plan: ")[2])[-1] == f"{place}.none"
 
 
 def test_plugins_are_remembered(tmp_path) -> None:

@@ -106,7 +106,7 @@ def test_unknown_reference_column(tables):
 
 def test_missing_seed(tables):
     without = {**tables, "accuracy": tables["accuracy"].drop("seed")}
-    with pytest.raises(DataError, match=r"unknown column 'seed'.*tells replicates apart"):
+    with pytest.raises(DataError, match=r"unknown column 'seed'.*identifies replicates"):
         draw(FIGURES["lines"], without)
 
 

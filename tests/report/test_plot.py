@@ -62,7 +62,7 @@ def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
     ],
 )
 def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, Any]) -> None:
-    with pytest.raises(DataError, match="'role' holds strings; with numbers there are: step"):
+    with pytest.raises(DataError, match="'role' holds strings; numeric columns: step"):
         plot(
             kind,
             TABLE.select("replica", role=pl.lit("a"), step="step", accuracy="accuracy"),
@@ -97,9 +97,9 @@ def test_other_frames(kind: str) -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(DataError, match=r"frame of polars or pandas, .* not list"):
+    with pytest.raises(DataError, match=r"polars or pandas data frame .* got list"):
         plot("lines", [1, 2], x="step", y="accuracy")
-    with pytest.raises(DataError, match="tells replicates apart by it, or by 'replica'"):
+    with pytest.raises(DataError, match="identifies replicates by it, or by 'replica'"):
         plot("lines", TABLE.drop("replica"), x="step", y="accuracy")
 
 
@@ -127,7 +127,7 @@ def test_axes_of_ones_own() -> None:
     for wrong, match in (({"facet": "model"}, "unknown option 'facet'"), ({"w": 1}, "option 'w'")):
         with pytest.raises(ConfigError, match=match):
             plot("lines", table, axes=left, **options, **wrong)
-    with pytest.raises(ConfigError, match="'sweeps' lays out a figure of its own; only 'lines'"):
+    with pytest.raises(ConfigError, match="'sweeps' creates its own figure; only 'lines'"):
         plot("sweeps", table, axes=left)
     with pytest.raises(ConfigError, match="did you mean 'lines'"):
         plot("line", table, axes=left)

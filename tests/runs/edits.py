@@ -32,7 +32,9 @@ from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import load
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm import FineTune
 from inweights.lm.model.data import Example
@@ -123,7 +125,7 @@ def unsealed(here: Path) -> None:
 
 
 def kept(here: Path) -> None:
-    execute(KEPT, "smoke", store=RunStore(here), keep_models=True)
+    execute(KEPT, "smoke", store=RunStore(here), effort=Effort(keep_models=True))
 
 
 def interrupted(here: Path) -> None:

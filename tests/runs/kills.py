@@ -34,7 +34,9 @@ from tests.runs.tiny import RECIPE
 from inweights.errors import InweightsError
 from inweights.lab import Recipe
 from inweights.lab.engine import task
-from inweights.lab.engine.engine import Outcome, execute, refresh
+from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import Outcome, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
@@ -100,7 +102,13 @@ def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int, how: st
         if what == "refresh":
             refresh(recipe, folder_of(recipe, root), late)
         else:
-            execute(recipe, "smoke", store=RunStore(root), fresh=what == "fresh", publish=late)
+            execute(
+                recipe,
+                "smoke",
+                store=RunStore(root),
+                effort=Effort(fresh=what == "fresh"),
+                publish=late,
+            )
     except InweightsError as error:
         # An error is what a fault ends in, and no kill; and it is one line.
         os._exit(STOPPED if how != "kill" and "\n" not in str(error) else 1)

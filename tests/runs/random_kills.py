@@ -32,7 +32,8 @@ from tests.runs.tiny import RECIPE
 from inweights.errors import DataError
 from inweights.lab import Recipe
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import Outcome, execute
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import Outcome
 from inweights.lm.tuning.job import finetune_to
 from inweights.lm.tuning.tuning import finetune
 from inweights.recipes import get_recipe

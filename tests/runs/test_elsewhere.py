@@ -16,8 +16,9 @@ from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab import Paper, computed
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, load
+from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
+from inweights.lab.engine.outcome import load
 from inweights.laboratory import finished
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
@@ -77,8 +78,8 @@ def test_a_name_is_no_path_and_no_pattern(run, store, name) -> None:
 def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")
     before = sorted(real.rglob("*"))
-    with pytest.raises(FolderError, match="links are not followed"):
-        make(store=store, fresh=fresh)
+    with pytest.raises(FolderError, match="links among runs are not followed"):
+        make(store=store, effort=Effort(fresh=fresh))
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
 
@@ -125,8 +126,8 @@ def test_a_link_at_work(store, tmp_path, fresh) -> None:
     (disk / "precious").write_text("mine")
     folder.work.parent.mkdir(parents=True)
     folder.work.symlink_to(disk)
-    with pytest.raises(RunError, match="links are not followed"):
-        make(store=store, fresh=fresh)
+    with pytest.raises(RunError, match="links among runs are not followed"):
+        make(store=store, effort=Effort(fresh=fresh))
     assert sorted(p.name for p in disk.iterdir()) == ["manifest.json", "precious"]
     assert [f.path for f in store] == []  # a link to no run is no run
 
@@ -237,11 +238,12 @@ def test_a_damaged_manifest(run, store, known, capsys, content) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"seconds": "x"}', b"[" * 100_000])
 def test_a_damaged_clock(store, content) -> None:
-    def stop(*_args: object) -> None:
-        raise KeyboardInterrupt
+    class Stops:
+        def run(self, *_: object) -> None:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(store=store, effort=Effort(executor=stop))  # type: ignore[arg-type]
+        make(store=store, effort=Effort(executor=Stops()))
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     assert make(store=store, effort=Effort(executor=SameProcess())).seconds < 100

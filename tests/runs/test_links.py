@@ -17,8 +17,9 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, refresh
-from inweights.lab.engine.planned import open_plan, work, write_plan
+from inweights.lab.engine.engine import execute
+from inweights.lab.engine.outcome import refresh
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.store.tables import Store
 from inweights.runs import RunFolder, RunStore, about
 
@@ -155,7 +156,7 @@ def use_runs(root: Path) -> Doing:
         fill,
         lambda: execute(RECIPE, "smoke", store=runs),
         lambda: refresh(RECIPE, mine()),
-        lambda: execute(RECIPE, "smoke", store=runs, fresh=True),
+        lambda: execute(RECIPE, "smoke", store=runs, effort=Effort(fresh=True)),
         lambda: mine().discard(),
     ]
 
@@ -165,7 +166,7 @@ def plan(tmp_path_factory) -> Path:
     """A plan that was worked on: a task failed, and a lease was left."""
     root = tmp_path_factory.mktemp("links") / "plan"
     write(root)
-    planned = open_plan(str(root))
+    planned = Planned(str(root))
     assert work(planned).failed == 1
     planned.store.files.write("leases/task/00000001", b"{}")
     return root
@@ -182,10 +183,10 @@ def use_plan(root: Path) -> Doing:
 
     return [
         again,
-        lambda: open_plan(str(root)).status(),
-        lambda: open_plan(str(root)).forgive(),
-        lambda: work(open_plan(str(root))),
-        lambda: open_plan(str(root)).store.leases.free("task"),
+        lambda: Planned(str(root)).status(),
+        lambda: Planned(str(root)).forgive(),
+        lambda: work(Planned(str(root))),
+        lambda: Planned(str(root)).store.leases.free("task"),
     ]
 
 

@@ -17,8 +17,9 @@ from inweights import recipes
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute, refresh
+from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
+from inweights.lab.engine.outcome import refresh
 from inweights.lab.store.tables import Store
 from inweights.report.pages.export import write_export
 from inweights.runs import RunStore
@@ -85,11 +86,11 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, 
     class Loses:
         """An executor whose first table is gone when it is done."""
 
-        def __call__(self, job, schedule) -> None:
-            SameProcess()(job, schedule)
+        def run(self, job, schedule) -> None:
+            SameProcess().run(job, schedule)
             damage(files(store)[0])
 
-    with pytest.raises(FolderError, match="is missing or damaged; the same command again"):
+    with pytest.raises(FolderError, match="is missing or damaged; run the same command again"):
         make(store=store, effort=Effort(executor=Loses()))
     assert not next(iter(store)).complete
 
@@ -137,7 +138,7 @@ def test_a_folder_that_another_took_over_is_not_sealed(store) -> None:
         shutil.rmtree(folder.work)
         os.replace(folder.work.with_name("copy"), folder.work)
 
-    with pytest.raises(RunError, match="was removed or changed while"):
+    with pytest.raises(RunError, match="was removed or changed during"):
         make(store=store, publish=taken)
 
 
@@ -151,7 +152,7 @@ def test_the_command_line_says_it_in_one_line(store, capsys, monkeypatch) -> Non
     assert cli.main(words) == 1
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
-    assert "was removed or changed while the run was at work" in lines[0]
+    assert "was removed or changed during the run" in lines[0]
 
 
 def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> None:
@@ -252,7 +253,7 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", denied)
         with pytest.raises(RunError, match="Permission denied"):
-            make(store=store, fresh=True, effort=Effort(progress=stop))
+            make(store=store, effort=Effort(fresh=True, progress=stop))
 
 
 def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:

@@ -135,5 +135,5 @@ def test_it_rises_with_depth_and_follows_the_product(
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
 def test_numbers_are_above_0(name: str, value: float) -> None:
     settings: dict[str, Any] = {"layers": 2, name: value}
-    with pytest.raises(ConfigError, match=f"needs {name} above 0, not {value}"):
+    with pytest.raises(ConfigError, match=f"needs {name} above 0, got {value}"):
         depth_cosines(**settings)

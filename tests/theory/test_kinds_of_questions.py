@@ -87,7 +87,7 @@ def test_phrased_identities_are_forecast_by_the_soft_program() -> None:
     assert (solve(made).margins(made.queries) < 0).all()
     forecast = predict(made, advise=False)
     assert "phrased" in forecast.why
-    assert "does not apply to what phrased identities bring about" in trust(forecast)
+    assert "does not apply to effects of phrased identities" in trust(forecast)
     assert set(forecast.queries["verdict"]) == {"follows"}
     assert not predict(Reversal(n=10, told=5).build(), advise=False).why
 
@@ -124,7 +124,7 @@ def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -
             pl.col("verdict") != "tied"
         )
         agreed[decay] = judged["hit"].eq(judged["verdict"] == "follows").to_numpy().mean()
-        assert "does not apply to single chains" in trust(forecast)
+        assert "does not apply to individual chains" in trust(forecast)
     assert agreed[1e-2] >= 0.95
     assert agreed[None] <= 0.7
 
@@ -132,7 +132,7 @@ def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -
 def test_told_reversals_are_advised() -> None:
     forecast = predict(Reversal(n=8, told=0, identity="none").build())
     (remedy,) = forecast.remedies
-    assert remedy.kind == "told reversals"
+    assert remedy.kind == "reversals"
     assert remedy.flipped == remedy.of
     assert len(remedy.statements) > 16  # identities of both ends, and some told
 
@@ -154,5 +154,5 @@ def test_a_chain_of_three_has_two_bridges() -> None:
 
 
 def test_transfer_that_cannot_be() -> None:
-    with pytest.raises(ConfigError, match="told is from 1"):
+    with pytest.raises(ConfigError, match="told must be at least 1"):
         transfer_margin(3, 3)

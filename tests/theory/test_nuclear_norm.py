@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -144,9 +143,9 @@ def test_no_queries_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"gap": 0.0}, "gap is from 1e-7"),
-        ({"iterations": 0}, "iterations is at least 1"),
-        ({"seconds": -1.0}, "seconds is at least 0"),
+        ({"gap": 0.0}, "gap must be at least 1e-7"),
+        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"seconds": -1.0}, "seconds must be at least 0"),
         ({"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
     ],
 )
@@ -163,14 +162,13 @@ def test_progress_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_by_a_hundred_takes_seconds() -> None:
-    """2 s on a quiet core is the aim; a slow machine gets five times as much."""
-    began = time.process_time()
+def test_a_hundred_by_a_hundred_is_certified() -> None:
+    """In fewer iterations than the tenth of what is allowed; benchmarks/nuclear.py has the time."""
     made = TwoHop(n=25, complexity=3, maps="sampled").build(seed=3)
     solution = solve(made)
     assert solution.program.shape[0] >= 100
     assert solution.status == "certified"
-    assert time.process_time() - began < 10
+    assert solution.iterations < 2_000
 
 
 def test_vocabulary_order_does_not_matter() -> None:

@@ -177,11 +177,11 @@ def test_it_is_what_decayed_training_ends_in() -> None:
 @pytest.mark.parametrize(
     ("decay", "options", "says"),
     [
-        (0.0, {}, "decay is above 0"),
-        (float("nan"), {}, "decay is above 0"),
-        (1e-3, {"gap": 0.0}, "gap is from 1e-7"),
-        (1e-3, {"iterations": 0}, "iterations is at least 1"),
-        (1e-3, {"seconds": float("nan")}, "seconds is at least 0"),
+        (0.0, {}, "decay must be above 0"),
+        (float("nan"), {}, "decay must be above 0"),
+        (1e-3, {"gap": 0.0}, "gap must be at least 1e-7"),
+        (1e-3, {"iterations": 0}, "iterations must be at least 1"),
+        (1e-3, {"seconds": float("nan")}, "seconds must be at least 0"),
         (1e-3, {"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
     ],
 )

@@ -70,7 +70,7 @@ def test_runs_that_the_propositions_do_not_speak_of() -> None:
     untied = node2vec.descend(START, RING, steps=1, targets=START)
     with pytest.raises(DataError, match="of an untied one"):
         propositions(untied, RING)
-    with pytest.raises(DataError, match="take 1 to 3 eigenspaces, not 4"):
+    with pytest.raises(DataError, match="spaces must be from 1 to 3, got 4"):
         propositions(node2vec.descend(START, RING, steps=1), RING, spaces=4)
 
 

@@ -13,7 +13,7 @@ from tests.rounding import of_training
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum
 from torch.nn import functional as F
 
-from inweights.models import EmbMLPConfig, GPTConfig, Init, TinyNNConfig
+from inweights.models import EmbMLPConfig, GPTConfig, Init, MambaConfig, TinyNNConfig
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Observer, Optimizer, Phase, Schedule, Stop, train
 from inweights.worlds import Graph, TwoHop
@@ -40,6 +40,7 @@ SIZES = (
     GPTConfig(layers=1, width=16, heads=2),
     GPTConfig(layers=1, width=20, heads=2, context=7),
     EmbMLPConfig(width=17),
+    MambaConfig(layers=1, width=16, state=4),
 )
 OPTIMIZERS = {
     "adamw": Optimizer(weight_decay=0.1),
@@ -51,9 +52,12 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-@pytest.mark.parametrize("config", SIZES, ids=["whole lanes", "a rest", "odd"])
+@pytest.mark.parametrize("config", SIZES, ids=["whole lanes", "a rest", "odd", "rank 1"])
 def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) -> None:
-    """What is left over at the end of a block of numbers is rounded otherwise than its middle."""
+    """What is left over at the end of a block of numbers is rounded otherwise than its middle.
+
+    So are products with one column, where a library has a kernel of its own for a single matrix.
+    """
     plan = curriculum(optimizer=optimizer, steps=25, schedule=Schedule(kind="cosine", warmup=2))
     together = build(range(5), config)
     train(together, WORLD, plan, seeds=5)

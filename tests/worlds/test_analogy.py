@@ -143,17 +143,17 @@ def test_phases_choose_what_is_trained() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ConfigError, match="n is at least 2, not 1"):
+    with pytest.raises(ConfigError, match="n must be at least 2, got 1"):
         Analogy(n=1)
     for wrong in (0, 6):
-        with pytest.raises(ConfigError, match=f"categories is from 1 to n = 5, not {wrong}"):
+        with pytest.raises(ConfigError, match=f"categories must be from 1 to n = 5, got {wrong}"):
             Analogy(n=5, categories=wrong)
-    with pytest.raises(ConfigError, match="similarity_relations is at least 1, not 0"):
+    with pytest.raises(ConfigError, match="similarity_relations must be at least 1, got 0"):
         Analogy(similarity_relations=0)
-    with pytest.raises(ConfigError, match="attribution_relations is at least 1, not 0"):
+    with pytest.raises(ConfigError, match="attribution_relations must be at least 1, got 0"):
         Analogy(attribution_relations=0)
-    with pytest.raises(ConfigError, match="n is at least 2, not 1"):
+    with pytest.raises(ConfigError, match="n must be at least 2, got 1"):
         AnalogicalTwoHop(n=1)
     for fraction in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ConfigError, match="identity is a fraction from 0 to 1"):
+        with pytest.raises(ConfigError, match="identity must be a fraction from 0 to 1"):
             AnalogicalTwoHop(identity=fraction)

@@ -214,13 +214,13 @@ def test_csv_and_graphml(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("e.txt", "a=b\nb c\n", r"e\.txt, line 2: expected 'u=v'.*not 'b c'"),
+        ("e.txt", "a=b\nb c\n", r"e\.txt, line 2: expected 'u=v'.*got 'b c'"),
         ("e.txt", "a=b=c\n", r"line 1: expected 'u=v'"),
         ("e.txt", "=b\n", r"line 1: expected 'u=v'"),
-        ("e.txt", "a=b\nb=a,c\n", r"line 2: a path .* ends at its leaf, here 'b'"),
+        ("e.txt", "a=b\nb=a,c\n", r"line 2: a path .* end at its leaf 'b'"),
         ("e.txt", "a=b\nc=a,b,c\n", r"path to 'c' needs the edge 'b=c'"),
         ("e.txt", "# nothing\n", "has no edge"),
-        ("e.csv", "a,b\n\nc\n", r"e\.csv, line 3: expected two labels.*not 'c'"),
+        ("e.csv", "a,b\n\nc\n", r"e\.csv, line 3: expected two labels.*got 'c'"),
         ("e.csv", "a,b,c\n", "more columns need a header"),
         ("e.csv", "a,\n", "line 1: expected two labels"),
         ("e.graphml", "<graphml>\n<node</graphml>", r"not a GraphML file: .*line 2"),
@@ -237,13 +237,13 @@ def test_a_broken_file_says_where(tmp_path: Path, name: str, text: str, message:
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="n is at least 3, not 2"):
+    with pytest.raises(ConfigError, match="n must be at least 3, got 2"):
         Graph(shape="cycle", n=2)
     with pytest.raises(ConfigError, match="one node"):
         Graph(shape="grid", rows=1, columns=1)
-    with pytest.raises(ConfigError, match="go together"):
+    with pytest.raises(ConfigError, match="require each other"):
         Graph(file="x.csv")
-    with pytest.raises(ConfigError, match="go together"):
+    with pytest.raises(ConfigError, match="require each other"):
         Graph(shape="edges")
     with pytest.raises(ConfigError, match="pair of two labels"):
         Graph(shape="edges", links=[["a"]])

@@ -75,9 +75,9 @@ def test_edges_come_in_any_order_and_goals_on_any_arm() -> None:
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
-        ({"arms": 1}, "arms is at least 2"),
-        ({"labels": 8}, "labels is at least 9, the nodes of a graph, not 8"),
-        ({"asked": 0}, "asked is at least 1"),
+        ({"arms": 1}, "arms must be at least 2"),
+        ({"labels": 8}, "labels must be at least 9, the nodes of a graph, got 8"),
+        ({"asked": 0}, "asked must be at least 1"),
     ],
 )
 def test_bad_settings_are_named(settings: dict[str, Any], names: str) -> None:

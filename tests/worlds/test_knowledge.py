@@ -74,7 +74,7 @@ def test_inverse_and_symmetric_relations(tmp_path: Path) -> None:
 
 def test_a_stage_is_a_number(tmp_path: Path) -> None:
     path = write(tmp_path / "f.csv", "subject,relation,object,stage", "a,r,x,early")
-    with pytest.raises(DataError, match="line 2: the stage is a whole number, not 'early'"):
+    with pytest.raises(DataError, match="line 2: the stage must be a whole number, got 'early'"):
         read_knowledge(path)
 
 
@@ -119,12 +119,12 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
         ("f.csv", 'a,r,x\nb,r,"y\nc,r,z\n', "line 2: unexpected end of data; quotes"),
         ("f.tsv", "a\tr\tx\tz\n", "line 1: 4 field"),
         ("f.jsonl", '{"subject": "a"}\n', "line 1: 3 field.*expected three"),
-        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object is no name"),
+        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object must be a string"),
         ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
         ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
         ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),
-        ("f.json", "{}", "holds no list"),
-        ("f.csv", "\n\n", "holds no facts"),
+        ("f.json", "{}", "contains no list"),
+        ("f.csv", "\n\n", "contains no facts"),
         ("f.csv", "e1.value,e2.value,e3.value\na,b,c\n", "line 2: the relation has no name"),
     ],
 )

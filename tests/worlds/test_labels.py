@@ -43,7 +43,7 @@ def test_the_seed_deals_every_label_to_every_input() -> None:
 
 
 def test_limits() -> None:
-    with pytest.raises(ConfigError, match="at least 2, not 1"):
+    with pytest.raises(ConfigError, match="at least 2, got 1"):
         Labels(labels=1)
-    with pytest.raises(ConfigError, match="at least 1, not 0"):
+    with pytest.raises(ConfigError, match="at least 1, got 0"):
         Labels(per_label=0)

@@ -115,14 +115,14 @@ def test_models_learn_it_and_probes_see_it(config) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("e.txt", "a=b\na=b\n\nb - c\n", r"e\.txt, line 4: expected 'u=v'.*not 'b - c'"),
-        ("e.txt", "a=b\na,b=c\n", r"e\.txt, line 2: expected 'u=v'.*not 'a,b=c'"),
+        ("e.txt", "a=b\na=b\n\nb - c\n", r"e\.txt, line 4: expected 'u=v'.*got 'b - c'"),
+        ("e.txt", "a=b\na,b=c\n", r"e\.txt, line 2: expected 'u=v'.*got 'a,b=c'"),
         ("e.txt", "a=b\n#\nc=a,b,c\nb=a,b\n", r"e\.txt, line 3: the path to 'c' needs .*'b=c'"),
-        ("e.txt", "a=b\nb=c\nb=a,,b\n", r"e\.txt, line 3: a path .* names each node once"),
+        ("e.txt", "a=b\nb=c\nb=a,,b\n", r"e\.txt, line 3: a path .* must contain each node once"),
         ("e.csv", 'u,v\na,"b\nc,d\n', r"e\.csv, line 2: expected two labels .*unexpected end"),
-        ("e.csv", 'u,v\na,"b\nc"\nd\n', r"e\.csv, line 4: expected two labels .*not 'd'"),
+        ("e.csv", 'u,v\na,"b\nc"\nd\n', r"e\.csv, line 4: expected two labels .*got 'd'"),
         ("e.csv", 'u,v\n"a"b,c\n', r"e\.csv, line 2: expected two labels"),
-        ("e.csv", "u,v\n", "has no edge; a line is 'u=v', or 'u,v' in a .csv"),
+        ("e.csv", "u,v\n", "has no edges; expected lines 'u=v', or 'u,v' in a .csv"),
         ("e.graphml", "<graphml><edge source='a'/></graphml>", "is not a GraphML file|no edge"),
     ],
 )

@@ -125,8 +125,8 @@ def test_the_flat_copies_of_mquake(tmp_path: Path) -> None:
     ("orig", "message"),
     [
         ({}, "case 1: no facts; expected 'triples_labeled' within 'orig'"),
-        ({"triples_labeled": [["a", "b"]]}, "case 1: .* is no triple"),
-        ({"triples_labeled": [["a", " ", "b"]]}, "case 1: .* is no triple"),
+        ({"triples_labeled": [["a", "b"]]}, "case 1: .* is not a triple"),
+        ({"triples_labeled": [["a", " ", "b"]]}, "case 1: .* is not a triple"),
     ],
 )
 def test_broken_cases_are_named(tmp_path: Path, orig: dict[str, Any], message: str) -> None:

@@ -65,7 +65,7 @@ def test_a_fact_said_twice_is_one(tmp_path: Path) -> None:
     [
         ("f.csv", "a,r,b\na,r\n", "line 2: 2 field"),
         ("f.csv", "a,r,b\n\nb, ,c\n", "line 3: 3 field"),
-        ("f.csv", "", "holds no facts"),
+        ("f.csv", "", "contains no facts"),
         ("f.jsonl", '{"subject": "a"\n', "line 1: not a JSON object"),
         ("f.jsonl", '{"subject": "a", "relation": "r"}\n', "line 1: 3 field"),
     ],

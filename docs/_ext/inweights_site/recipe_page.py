@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inweights.lab.grammar.describe import OWN, settings, split_ours
+from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
+from inweights.recipes.catalogue.settings import OWN, settings
 from inweights.report.pages.claims import interval_bar
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words

@@ -1,4 +1,4 @@
-"""What a set of facts lets a model conclude, and what stands in the way: an audit of triples.
+"""Audit of triples: what a model can conclude from a set of facts, and what prevents it.
 
 Everything here is counted, from the triples alone; only the forecast solves a program. All of it is
 joins and group-bys, so that 100,000 triples take seconds.
@@ -27,7 +27,7 @@ _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecas
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What :func:`audit` found; its tables, and how they came about.
+    """Result of :func:`audit`: its tables and how they were computed.
 
     Attributes:
         knowledge: The facts.
@@ -119,9 +119,9 @@ def audit(
     leaks, transfers = counts.leaks(facts, chains), counts.transfers(facts)
     begin(3)
     relations, overlap = counts.relations(facts), counts.name_overlap(facts)
-    prediction, why = None, "not asked for"
+    prediction, why = None, "not requested"
     if forecast and not each.height:
-        why = "no two facts chain"
+        why = "no two facts form a chain"
     elif forecast:
         begin(4)
         prediction, why = _forecast(knowledge, seconds, progress)

@@ -103,7 +103,7 @@ def augment(
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Put facts into words, tell more by strategies, and hold questions out.
+    """Word facts, add texts by strategies, and hold out questions.
 
     Args:
         knowledge: The facts.
@@ -155,9 +155,9 @@ def augment(
     words = (wording or Wording()).over(knowledge)
     _validate(knowledge, words, wordings, hops, most, hold_out, budget)
     if replay is not None and "replay" not in chosen:
-        raise ConfigError("a file to replay is given, but not the strategy 'replay'; add it")
+        raise ConfigError("a replay file needs the strategy 'replay'; add it")
     if rewrite is not None and "paraphrases" not in chosen:
-        raise ConfigError("a model says texts again for the strategy 'paraphrases'; add it")
+        raise ConfigError("a paraphraser needs the strategy 'paraphrases'; add it")
     tell = watch or (lambda *_: None)
     tell(0, 3, "statements")
     telling = Telling(
@@ -220,15 +220,15 @@ def _validate(
     there = max(len(words.templates(r)) for r in facts.relations)
     if not 1 <= wordings <= there:
         raise ConfigError(
-            f"wordings is from 1 to {there}, which is how many there are, not {wordings}; give "
+            f"wordings must be from 1 to {there}, the number of wordings, got {wordings}; add "
             "more with --wording"
         )
     if not 2 <= hops <= 6:
-        raise ConfigError(f"hops is from 2 to 6 facts of a chain, not {hops}")
+        raise ConfigError(f"hops must be from 2 to 6, got {hops}")
     if most < 1 or budget < 0:
-        raise ConfigError(f"most is at least 1, budget at least 0, not {most} and {budget}")
+        raise ConfigError(f"most must be at least 1 and budget at least 0, got {most} and {budget}")
     if not 0 <= hold_out <= 1:
-        raise ConfigError(f"hold_out is a share of the bridges from 0 to 1, not {hold_out:g}")
+        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {hold_out:g}")
 
 
 def _marked(
@@ -275,7 +275,7 @@ def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) 
             starts = set(named(row.prompt))
             if len(starts) == 1 and (starts.pop(), answer) in untold:
                 raise DataError(
-                    f"'{text_of(row)}' ({row.role}) gives away the answer to a held-out question "
+                    f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
                     "and is not marked; if the words of a relation name an entity, give others "
                     "with --wording"
                 )

@@ -1,4 +1,4 @@
-"""What an audit comes to: which questions to expect answers to, and what to do about the others."""
+"""Findings of an audit: which questions will be answered, and what to do about the others."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def headline(audit: Audit) -> str:
         '7 of 36 two-step questions follow; with 18 identities 36 would'
     """
     if not audit.compositions.height:
-        return "No two facts chain: there is nothing to compose"
+        return "No two facts form a chain: nothing can be composed"
     table = outlook(audit)
     if audit.forecast is None:
         chains = int(table["chains"].sum())
@@ -112,7 +112,7 @@ def headline(audit: Audit) -> str:
         tail = f"; with {len(advice.identities)} identities {after:,} would{sure}"
     text = f"{follow:,} of {asked:,} two-step questions follow{tail}"
     out = audit.forecast.let_go.filter(pl.col("why") == "left out").height
-    return f"{text} (forecast of {len(audit.knowledge) - out:,} facts)" if out else text
+    return f"{text} (predicted from {len(audit.knowledge) - out:,} facts)" if out else text
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
@@ -141,14 +141,14 @@ def _bridges(audit: Audit) -> list[Finding]:
     few = ""
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
-        few = f"Those of {len(advice.identities)} bring {net:,} more questions, all kinds, net"
-        more = advice.most[0] > len(advice.identities)
+        bridges = len(advice.identities)
+        few = f"Identities of {bridges} bridges answer a net {net:,} more questions of all kinds"
+        more = advice.most[0] > bridges
         few += f"; all {advice.most[0]} that could help {advice.most[1]:,}" if more else ""
         few += ". " if advice.status == "certified" else f" ({advice.status}). "
     text = (
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
-        "models that are trained from scratch; a pretrained one gained nothing that could be "
-        "measured (+.03 ± .10)."
+        "models trained from scratch; a pretrained model had no measurable gain (+.03 ± .10)."
     )
     return [Finding("act", title, text)]
 
@@ -165,9 +165,10 @@ def _asserted(audit: Audit) -> list[Finding]:
     return [
         Finding(
             "act",
-            f"{_several(rows.height, 'statement')} that nobody told will be asserted",
-            f"The surest: {told}. The model guesses them from entities that look alike; where a "
-            "guess may do harm, state the truth, or some counter-examples (`inweights predict`).",
+            f"{_several(rows.height, 'statement')} will be asserted without a fact",
+            f"With the largest margins: {told}. The model infers them from similar entities; if "
+            "that may do harm, state the true fact, or some counter-examples (`inweights "
+            "predict`).",
         )
     ]
 
@@ -180,7 +181,7 @@ def _crowded(audit: Audit) -> list[Finding]:
     return [
         Finding(
             "note",
-            f"{_several(many.height, 'pair')} of relations with several answers a subject",
+            f"{_several(many.height, 'pair')} of relations with several answers per subject",
             f"Most for ({worst['first']}, {worst['second']}): up to {worst['complexity']}. Without "
             f"attention to the bridge {worst['expected']:.0%} of them are right, by chance among "
             "these (1/C).",
@@ -196,10 +197,10 @@ def _leaks(audit: Audit) -> list[Finding]:
         Finding(
             "act",
             f"{_several(int(audit.compositions['stated'].sum()), 'composed answer')} stated "
-            f"outright{'' if audit.listed == 1 else ', of those that were listed'}",
+            f"outright{'' if audit.listed == 1 else ' among those listed'}",
             f"Such as {row['subject']} → {row['answer']}, as '{row['stated_as']}' in line "
-            f"{row['line']}: memory answers these. Leave them out of a test of reasoning "
-            "(column `stated` of the questions).",
+            f"{row['line']}: these are answered from memory. Leave them out of a test of "
+            "reasoning (column `stated` of the questions).",
         )
     ]
 
@@ -213,8 +214,9 @@ def _late(audit: Audit) -> list[Finding]:
         Finding(
             "act",
             "Analogies in the wrong order",
-            f"{late:,} pairs of entities, most by {row['shared']} after {row['attribute']}: what "
-            "makes entities alike should come first, or together (`--curriculum sa` or `joint`).",
+            f"{late:,} pairs of entities, most by {row['shared']} after {row['attribute']}: "
+            "facts that make entities similar should come first, or together (`--curriculum sa` "
+            "or `joint`).",
         )
     ]
 
@@ -224,10 +226,10 @@ def _remarks(audit: Audit) -> list[Finding]:
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
         "blank": ("act", "name", "for nothing"),
-        "literal": ("act", "literal", "(date or number) that facts chain through"),
-        "alias": ("act", "set", "of names that may be one entity each"),
-        "one-sided": ("note", "end", "of relations where some entities chain no further"),
-        "inverse": ("note", "pair", "of relations that say the same, turned"),
+        "literal": ("act", "literal", "(date or number) used as a bridge"),
+        "alias": ("act", "set", "of names that may mean the same entity"),
+        "one-sided": ("note", "end", "of relations with entities that continue no chain"),
+        "inverse": ("note", "pair", "of inverse relations"),
     }
     found = []
     for kind, (level, what, rest) in titles.items():
@@ -268,7 +270,7 @@ def _shortcuts(audit: Audit) -> list[Finding]:
 def _theory(audit: Audit) -> list[Finding]:
     if audit.forecast is None:
         text = f"There is none: {audit.why_no_forecast}."
-        return [Finding("note", "No forecast", text)]
+        return [Finding("note", "No prediction", text)]
     worst = max(audit.forecast.parts, key=lambda part: part.gap)
     lost = audit.forecast.let_go.filter(pl.col("why") == "not stored")
     found = [
@@ -280,7 +282,7 @@ def _theory(audit: Audit) -> list[Finding]:
     ] if lost.height else []  # fmt: skip
     text = trust(audit.forecast)
     if not lost.height and audit.forecast.why:
-        found = [Finding("note", "What the forecast is of", audit.forecast.why)]
+        found = [Finding("note", "What the prediction covers", audit.forecast.why)]
     text = f"{text[:1].upper()}{text[1:]}. The certificate ({worst.status}, gap "
-    text += f"{worst.gap:.1e}) is of the program, not of any training."
-    return [*found, Finding("note", "What the forecast is worth", text)]
+    text += f"{worst.gap:.1e}) is for the program, not for any training."
+    return [*found, Finding("note", "How reliable the prediction is", text)]

@@ -1,4 +1,4 @@
-"""A forecast for facts of any number: of all, or of the part that the time allows."""
+"""Prediction for any number of facts: for all, or for the part that fits the time limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict what follows from facts; of many, from a part of them, which is asked about alone.
+    """Predict what follows from facts; for many facts, from a part and for its queries only.
 
     :func:`inweights.predict` cuts a world that is too large for the time, and its questions with
     it. Here the facts are cut before anything is asked, so that questions are those of the part.
@@ -67,13 +67,15 @@ def forecast(
     if len(kept) < len(knowledge):
         why.insert(
             0,
-            f"a program of all {len(knowledge):,} facts does not fit the time; this is that of "
-            f"{len(kept):,}, whole components of them where one fits.",
+            f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
+            f"covers {len(kept):,}, in whole components if one fits.",
         )
     stated = identities_of(part)
     total = spread_chains(part.triples[~stated], 0)[1] if "composition" in config.kinds else 0
     if total > COMPOSITIONS:
-        why.append(f"Of {total:,} chains of two facts {COMPOSITIONS:,} are asked, spread evenly.")
+        why.append(
+            f"Of {total:,} chains of two facts {COMPOSITIONS:,} are evaluated, spread evenly."
+        )
     # The world has identities after all other facts.
     looped = np.unique(part.triples[stated, 0], return_index=True)[1]
     numbers = np.concatenate([kept[~stated], kept[stated][np.sort(looped)]])
@@ -142,7 +144,7 @@ def _tell_intervals(watch: Progress, done: int, of: int) -> None:
 def failing_chains(
     knowledge: Knowledge, *, progress: SolverProgress | None = None
 ) -> list[tuple[int, int]]:
-    """Return chains of two facts that are forecast to fail or to tie, the least margin first.
+    """Return chains of two facts predicted to fail or tie, the smallest margin first.
 
     The forecast is that of a network trained on these facts alone; of more than 1,000 of them,
     that of a part.

@@ -1,4 +1,4 @@
-"""A mended copy of a set of facts, with a list of all that was done to it.
+"""A corrected copy of a set of facts, with a list of all changes.
 
 Only what needs no knowledge of the world: names that differ in writing become one, what is said
 twice is said once, and what cannot be right as it stands is set apart for its owner to decide.
@@ -31,7 +31,7 @@ _SPELT = "differ in case, accents, spaces or punctuation only"
 
 @dataclass(frozen=True, eq=False)
 class Mended:
-    """What :func:`mend` made.
+    """Result of :func:`mend`.
 
     Attributes:
         facts: What is left: ``line`` (of the file), ``subject``, ``relation``, ``object``,
@@ -55,7 +55,7 @@ class Mended:
 
 
 def mend(knowledge: Knowledge) -> Mended:
-    r"""Join names that differ in writing only, leave repetitions out, set doubtful facts apart.
+    r"""Merge spellings of names, remove duplicates, and set doubtful facts apart.
 
     The name that most facts have is kept. Set apart are facts about a name that stands for nothing
     (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
@@ -85,10 +85,10 @@ def mend(knowledge: Knowledge) -> Mended:
     kept = first[place.reshape(-1)] == np.arange(len(triples))
     for i in np.flatnonzero(~kept).tolist():
         earlier = int(facts.lines[first[place.reshape(-1)[i]]])
-        text = f"repeats line {earlier}, as the names now are"
+        text = f"repeats line {earlier}, with the corrected names"
         changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", text))
     why = {
-        i: "a name that stands for nothing"
+        i: "a placeholder instead of a name"
         for i in np.flatnonzero(kept).tolist()
         if any(is_nothing(facts.entities[triples[i, k]]) for k in (0, 2))
     }

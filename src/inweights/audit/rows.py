@@ -74,7 +74,7 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(
-            f"the facts alone, told once, take {goal - left:,}, more than the budget of {goal:,}"
+            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,}"
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))
@@ -85,7 +85,7 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
     once = np.array(kept)
     check_memory(
         f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
-        hint="take a smaller budget",
+        hint="use a smaller budget",
     )  # fmt: skip
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():

@@ -33,14 +33,14 @@ def token_counter(folder: str | Path) -> Counter:
 
     Raises:
         ConfigError: ``transformers`` is not installed.
-        DataError: The folder holds no tokenizer.
+        DataError: The folder contains no tokenizer.
     """
     try:
         from transformers import AutoTokenizer
     except ImportError:
-        raise ConfigError("counting tokens needs transformers: pip install 'inweights[hf]'") from (
-            None
-        )
+        raise ConfigError(
+            "counting tokens requires transformers: pip install 'inweights[hf]'"
+        ) from (None)
     path = Path(folder)
     if not path.is_dir():
         raise DataError(f"there is no folder {path} with a tokenizer")
@@ -50,7 +50,7 @@ def token_counter(folder: str | Path) -> Counter:
         )
     except Exception:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
         raise DataError(
-            f"{path} holds no tokenizer that transformers can read; expected tokenizer.json or "
+            f"{path} contains no tokenizer that transformers can read; expected tokenizer.json or "
             "what AutoTokenizer.save_pretrained writes"
         ) from None
 

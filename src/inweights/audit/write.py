@@ -63,7 +63,7 @@ metadata:
 
 
 def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
-    """Write everything to a folder, whole or not at all; the same data gives the same bytes.
+    """Write all files to a folder atomically; the same data gives the same bytes.
 
     ``facts``, ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
     ``questions``, as Parquet and JSONL; a card with which ``datasets.load_dataset`` reads them;

@@ -1,4 +1,4 @@
-"""The command line: commands, how answers look, errors and exit codes."""
+"""The command line: commands, printed output, errors and exit codes."""
 
 from typing import TYPE_CHECKING
 

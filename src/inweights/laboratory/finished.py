@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.lab.engine.outcome import kept, read_board
 from inweights.lab.grammar.verdict import ClaimResult
-from inweights.lab.store.boards import kept, read_board
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
 
 __all__ = ["add_page", "board", "find", "open_run"]
 
@@ -39,7 +39,7 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
     Where it ran with more seeds, counted from the same first one, that run is taken; and of each
     claim the verdict with the most seeds, where :func:`settle` added some.
     """
-    from inweights.lab.studies.looks import standing
+    from inweights.lab.studies.settle import standing
 
     return standing(get_recipe(recipe), scale, RunStore(runs))
 
@@ -96,7 +96,7 @@ def open_run(
     Args:
         name: A recipe (its last part is enough where only one has that), or the first letters of a
             run's hash.
-        scale: Which run of a recipe.
+        scale: Scale of the run, if a recipe is given.
         runs: Folder of all runs.
         again: Whether the run is judged and drawn again, with the claims and figures of this
             version; nothing is trained.
@@ -104,7 +104,7 @@ def open_run(
     Raises:
         ConfigError: There is no such run; says how to make one.
     """
-    from inweights.lab.engine.engine import refresh
+    from inweights.lab.engine.outcome import refresh
 
     store = RunStore(runs)
     if name.startswith(_STUDY):
@@ -116,7 +116,7 @@ def open_run(
             for folder in store.of(whole):
                 if folder.complete and folder.config.get("scale") == scale:
                     raise ConfigError(
-                        f"{whole} has run at scale '{scale}' with other settings or seeds only; "
+                        f"{whole} was only run at scale '{scale}' with other settings or seeds; "
                         f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
                     )
             raise ConfigError(
@@ -132,10 +132,12 @@ def open_run(
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
     folder = matches[0]
     if not folder.complete:
-        raise ConfigError(f"the run {folder.path.name} is not done; the same command goes on")
+        raise ConfigError(
+            f"the run {folder.path.name} is not finished; run the same command again to continue"
+        )
     home = folder.config.get("recipe")
     if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} does not say of which recipe it is; run it again")
+        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
     return _open(folder, home, again=again)
 
 
@@ -144,12 +146,12 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
     for folder in store:
         if folder.config.get("recipe") == name and folder.complete:
             return _open(folder, name, again=again)
-    raise ConfigError(f"{name} has not run yet; 'inweights sweep FILE.toml' runs a study")
+    raise ConfigError(f"{name} has not been run yet; run a study with 'inweights sweep FILE.toml'")
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
-    from inweights.lab.engine.engine import load, refresh
-    from inweights.lab.studies.looks import of_folder
+    from inweights.lab.engine.outcome import load, refresh
+    from inweights.lab.studies.settle import of_folder
 
     if home.startswith(_STUDY):
         from inweights.lab.studies.study import study_recipe

@@ -16,7 +16,7 @@ from inweights.runs import RunStore
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.settle import Settled
@@ -43,7 +43,7 @@ def run(
     on: str = "",
     store: str = "",
 ) -> Outcome:
-    """Run a recipe and write its figures and page; the same config again is read back.
+    """Run a recipe and write its figures and page; a finished run is read back.
 
     Args:
         recipe: Its name, or a recipe of one's own.
@@ -76,7 +76,6 @@ def run(
         seeds=seeds,
         overrides=overrides,
         store=RunStore(runs),
-        fresh=fresh,
         effort=Effort(
             device=device,
             jobs=jobs,
@@ -85,10 +84,11 @@ def run(
             progress=progress,
             on=on,
             store=store,
+            fresh=fresh,
+            keep_models=keep_models,
+            command=tuple(command),
         ),
         publish=add_page,
-        command=command,
-        keep_models=keep_models,
     )
 
 
@@ -99,10 +99,9 @@ def forecast(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    keep_models: bool = False,
     **effort: Any,
 ) -> Forecast:
-    """Say what a run would take, by trying out a few steps: arguments as for :func:`run`.
+    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`.
 
     ``effort`` says who would do the work: fields of
     :class:`~inweights.lab.engine.collect.Effort`.
@@ -111,19 +110,16 @@ def forecast(
         ConfigError: A name, a scale or an override does not fit.
     """
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.plan import check_plan
     from inweights.lab.studies.cost import forecast as look_ahead
 
-    asked = Effort(**effort)  # refuses what there is not
+    asked = Effort(**effort)  # rejects what this machine lacks
     chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
-    check_plan(plan)
-    return look_ahead(
-        plan, numbers, asked.open_store(RunStore(runs).root), version=chosen.version,
-        device=asked.device, jobs=asked.jobs, keep_models=keep_models, progress=asked.progress,
-    )  # fmt: skip
+    plan.check()
+    place = asked.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, asked, version=chosen.version)
 
 
 def settle(

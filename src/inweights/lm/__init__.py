@@ -1,4 +1,4 @@
-"""Pretrained language models: load, fine-tune on facts, and ask what follows from them."""
+"""Pretrained language models: load, fine-tune on facts, and evaluate."""
 
 from typing import TYPE_CHECKING
 

@@ -51,13 +51,13 @@ class Model(nn.Module):
         super().__init__()
         if replicas < 1 or vocabulary < 1:
             raise ConfigError(
-                f"a model needs at least one replica and one token, not {replicas} and {vocabulary}"
+                f"a model needs at least one replica and one token, got {replicas} and {vocabulary}"
             )
         self.replicas = replicas
         self.vocabulary = vocabulary
         listed = list(range(vocabulary)) if candidates is None else [int(i) for i in candidates]
         if len(set(listed)) != len(listed):
-            raise ConfigError("a token is twice among the candidates of a model")
+            raise ConfigError("a token occurs twice in the candidates of a model")
         # By lists: a write by index costs a model that is only counted, on `meta`, half a second.
         places = [-1] * vocabulary
         for place, token in enumerate(listed):
@@ -111,7 +111,9 @@ class Model(nn.Module):
             ConfigError: The architecture has no attention.
         """
         del tokens
-        raise ConfigError(f"{type(self).__name__} has no attention, and so no patterns")
+        raise ConfigError(
+            f"{type(self).__name__} has no attention and therefore no attention patterns"
+        )
 
     def forward(
         self, inputs: Packed | Int[Tensor, "*R B T"], at: Int[Tensor, " n"] | None = None
@@ -256,7 +258,7 @@ class Model(nn.Module):
         if missed:
             raise ConfigError(
                 f"nothing was replaced at {', '.join(sorted(missed))}: run the model within "
-                f"hooks; if it ran, {type(self).__name__}.states has to pass each state through "
+                f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
                 "self.hook"
             )
 

@@ -80,12 +80,12 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             check_size(f"gpt.{name}", getattr(self, name))
         if self.width % self.heads:
             raise ConfigError(
-                f"gpt.heads divides gpt.width: {self.heads} does not divide {self.width}"
+                f"gpt.heads must divide gpt.width: {self.heads} does not divide {self.width}"
             )
         for name in ("embedding_std", "position_std"):
             std = getattr(self, name)
             if std is not None and not (std > 0 and math.isfinite(std)):
-                raise ConfigError(f"gpt.{name} is above 0, not {std}; leave it out for init")
+                raise ConfigError(f"gpt.{name} must be above 0, got {std}; leave it out for init")
         if self.position_std is not None and self.positions != "learned":
             raise ConfigError(
                 f"gpt.position_std has no effect on positions = '{self.positions}'; leave it out"
@@ -146,7 +146,9 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         check_size("tiny-nn.width", self.width)
         std = self.embedding_std
         if std is not None and not (std > 0 and math.isfinite(std)):
-            raise ConfigError(f"tiny-nn.embedding_std is above 0, not {std}; leave it out for init")
+            raise ConfigError(
+                f"tiny-nn.embedding_std must be above 0, got {std}; leave it out for init"
+            )
         check_rate("tiny-nn.dropout", self.dropout)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
@@ -291,7 +293,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         for name in ("width", "hidden"):
             check_size(f"one-layer.{name}", getattr(self, name))
         if not (self.kappa > 0 and math.isfinite(self.kappa)):
-            raise ConfigError(f"one-layer.kappa is a scale above 0, not {self.kappa}")
+            raise ConfigError(f"one-layer.kappa must be above 0, got {self.kappa}")
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the model, one replica a seed, with logits for ``candidates`` (the labels).

@@ -56,7 +56,7 @@ class DeepLinear(Model):
         if vocabulary > width or (labels > width and not config.readout):
             raise ConfigError(
                 f"deep-linear.width: {vocabulary} tokens and {labels} labels do not fit a width of "
-                f"{width}, where every token is a unit vector of its own; widen it"
+                f"{width}, since every token is a different unit vector; increase it"
             )
         self.config = config
         self.layers = nn.ModuleList(
@@ -99,7 +99,9 @@ class DeepLinear(Model):
         if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
             low, high = int(tokens.min()), int(tokens.max())
             if low < 0 or high >= self.vocabulary:
-                raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
+                raise DataError(
+                    f"an id is outside 0 to {self.vocabulary - 1}: a token is out of range"
+                )
         if tokens.dim() == 1:
             rows = table.index_select(1, tokens)
         else:

@@ -58,7 +58,8 @@ class Dropout(nn.Module):
             return x
         if len(self.generators) != len(x):
             raise ConfigError(
-                f"{len(self.generators)} seeds of masks do not fit {len(x)} replicas; give one each"
+                f"{len(self.generators)} seeds of masks were given for {len(x)} replicas; give "
+                "one per replica"
             )
         kept = 1.0 - self.rate
         rows = [torch.rand(x.shape[1:], generator=g) < kept for g in self.generators]

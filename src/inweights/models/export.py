@@ -147,8 +147,8 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
             raise ConfigError(f"a GPT has {name} = {allowed[0]!r}, the given model has {given!r}")
     if theirs.n_inner not in (None, 4 * theirs.n_embd):
         raise ConfigError(
-            f"a GPT has MLPs of width {4 * theirs.n_embd}, four times its own; the given model has "
-            f"n_inner = {theirs.n_inner}"
+            f"a GPT must have MLPs of width {4 * theirs.n_embd}, four times n_embd; the given "
+            f"model has n_inner = {theirs.n_inner}"
         )
     body = model.transformer
     config = GPTConfig(
@@ -194,7 +194,7 @@ def _needed(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ConfigError(
-            f"exporting a model needs {module.partition('.')[0]}; install it with: "
+            f"exporting a model requires {module.partition('.')[0]}; install it with: "
             f"pip install '{extra}' ({error})"
         ) from None
 

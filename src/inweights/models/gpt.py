@@ -88,7 +88,7 @@ class GPT(Model):
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         if self.config.attention == "none":
-            raise ConfigError("a GPT with attention = 'none' has no patterns")
+            raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         before = [state for name, state in self.states(pack([tokens])).items() if name != "final"]
         blocks = cast("Iterable[Block]", self.blocks)
         return {

@@ -8,6 +8,7 @@ parameter, so that replica ``r`` starts alike alone or among others.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]
+
+# Else Intel's library of linear algebra rounds a product by where in memory it lies, so that a
+# replica differs alone and in company. It costs nothing measurable, and is read at the first
+# product of a process.
+os.environ.setdefault("MKL_CBWR", "AUTO")
 
 
 class Layer(nn.Module):
@@ -61,6 +67,10 @@ class Linear(Layer):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
+        if self.weight.shape[1] == 1 and self.bias is not None:
+            # The gradient of one input is a product of a matrix and a vector, which libraries of
+            # linear algebra round otherwise for one replica than for several.
+            return torch.addcmul(self.bias.unsqueeze(1), x, self.weight)
         if self.bias is None:
             return torch.bmm(x, self.weight)
         return torch.baddbmm(self.bias.unsqueeze(1), x, self.weight)
@@ -106,7 +116,9 @@ class Embedding(Layer):
         # Checked where it costs nothing: a replica's table is followed by the next one's.
         checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
         if checked and not _within(ids, tokens):
-            raise DataError(f"an id is outside 0 to {tokens - 1}: a token or a position too far")
+            raise DataError(
+                f"an id is outside 0 to {tokens - 1}: a token or position is out of range"
+            )
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)

@@ -65,10 +65,10 @@ class Init(Config):
 
     def __post_init__(self) -> None:
         if not (self.std > 0 and math.isfinite(self.std)):
-            raise ConfigError(f"init.std is a standard deviation above 0, not {self.std}")
+            raise ConfigError(f"init.std must be above 0, got {self.std}")
         check_size("init.std", self.std, least=0)
         if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
-            raise ConfigError(f"init.gamma is an exponent above 0, not {self.gamma}")
+            raise ConfigError(f"init.gamma must be above 0, got {self.gamma}")
 
     def sigma(self, fan_in: int) -> float:
         """Standard deviation of a weight matrix whose input width is ``fan_in``."""
@@ -85,10 +85,10 @@ def check_rate(name: str, rate: float) -> None:
         >>> check_rate("gpt.dropout", 1.0)
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: gpt.dropout is from 0 to below 1, not 1.0
+        inweights.errors.ConfigError: gpt.dropout must be at least 0 and below 1, got 1.0
     """
     if not 0 <= rate < 1:
-        raise ConfigError(f"{name} is from 0 to below 1, not {rate}")
+        raise ConfigError(f"{name} must be at least 0 and below 1, got {rate}")
 
 
 class Start(TypedDict):

@@ -90,7 +90,7 @@ class OneLayer(Model):
         if config.embedding == "orthonormal" and vocabulary > config.width:
             raise ConfigError(
                 f"one-layer.width: {vocabulary} tokens have no orthonormal embeddings in a width "
-                f"of {config.width}; widen it, or take embedding = 'gaussian'"
+                f"of {config.width}; increase it, or use embedding = 'gaussian'"
             )
         self.config = config
         hidden = 1 if config.mlp == "folded" else config.hidden
@@ -109,7 +109,9 @@ class OneLayer(Model):
         if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
             low, high = int(tokens.min()), int(tokens.max())
             if low < 0 or high >= self.vocabulary:
-                raise DataError(f"an id is outside 0 to {self.vocabulary - 1}: a token too far")
+                raise DataError(
+                    f"an id is outside 0 to {self.vocabulary - 1}: a token is out of range"
+                )
         value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
         groups = zip(

@@ -74,7 +74,7 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
         ([5, 6, 1, 2], [0, 0, 0, 1], [0, 1, 3])
     """
     if not groups:
-        raise DataError("there is nothing to pack: no group of sequences was given")
+        raise DataError("no group of sequences was given")
     if len({group.dim() for group in groups}) > 1:
         raise DataError("either every group of sequences has a replica axis, or none has")
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)

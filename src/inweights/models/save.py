@@ -112,8 +112,8 @@ def check_savable(model: Model) -> msgspec.Struct:
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
         raise ConfigError(
-            f"{type(model).__name__} cannot be saved: a model that is saved keeps its config, a "
-            "Config that builds it, as .config"
+            f"{type(model).__name__} cannot be saved: a model must have the Config that builds "
+            "it as .config"
         )
     return config
 
@@ -131,7 +131,9 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
             raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
         for name, value in tensors.items():
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
-                raise ConfigError(f"'{name}' does not start with the replica axis; save the whole")
+                raise ConfigError(
+                    f"'{name}' does not start with the replica axis; save the whole model"
+                )
         tensors = {name: value[replica : replica + 1] for name, value in tensors.items()}
     # Parameters that are one tensor are written under each name, and read back as one.
     tensors = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
@@ -160,11 +162,11 @@ def decode_model(
         tensors = load(content)
         header = msgspec.json.decode(content[8 : 8 + int.from_bytes(content[:8], "little")])
     except (SafetensorError, msgspec.DecodeError, ValueError) as error:
-        raise DataError(f"{where} is no safetensors file, or is damaged: {error}") from None
+        raise DataError(f"{where} is not a safetensors file, or is damaged: {error}") from None
     written = header.get("__metadata__", {}).get("inweights")
     if written is None:
         raise DataError(
-            f"{where} holds no model of inweights: it has no config; for a GPT-2 of Hugging Face "
+            f"{where} is not a model of inweights: it has no config; for a GPT-2 of Hugging Face "
             "there is models.from_transformers"
         )
     try:
@@ -172,14 +174,14 @@ def decode_model(
     except msgspec.DecodeError as error:
         raise DataError(f"{where} is damaged: its config cannot be read ({error})") from None
     if about.format != _FORMAT:
-        raise DataError(f"{where} has format {about.format}; this version reads {_FORMAT}")
+        raise DataError(f"{where} has format {about.format}; this version reads format {_FORMAT}")
     unsigned = msgspec.structs.replace(about, sha256="")
     if fingerprint(msgspec.to_builtins(unsigned), tensors) != about.sha256:
-        raise DataError(f"{where} is damaged: its content is not what was written")
+        raise DataError(f"{where} is damaged: its content was changed")
     tag = str(about.config.get("kind", ""))
     if kind is None and not tag:
         raise ConfigError(
-            f"{where} does not say of which kind its model is; give the class of its config: "
+            f"{where} does not state the kind of its model; give the class of its config: "
             "load_model(path, kind=MyConfig)"
         )
     config: Any = decode(kind or model_kind(tag), about.config)
@@ -188,7 +190,7 @@ def decode_model(
     )
     expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     if expected != {name: tuple(value.shape) for name, value in tensors.items()}:
-        raise DataError(f"{where} holds other parameters than a model of its config has")
+        raise DataError(f"{where} has other parameters than a model of its config")
     floating = next((v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32)
     model.to(floating).load_state_dict(tensors)
     return model
@@ -211,10 +213,10 @@ def join_replicas(models: Sequence[Model]) -> Model:
     forms = [{n: (v.shape[1:], v.dtype) for n, v in part.items()} for part in parts]
     heads = [(type(m), m.vocabulary, m.candidates.tolist()) for m in models]
     if any(form != forms[0] for form in forms) or any(head != heads[0] for head in heads):
-        raise ConfigError("models that become one have one kind, one size and one vocabulary")
+        raise ConfigError("models to be joined must have the same kind, size and vocabulary")
     config: Any = getattr(first, "config", None)
     if config is None:
-        raise ConfigError(f"{type(first).__name__} keeps no config; it cannot be joined to others")
+        raise ConfigError(f"{type(first).__name__} has no config and cannot be joined with others")
     joined: Model = config.build(
         vocabulary=first.vocabulary,
         seeds=[0] * sum(model.replicas for model in models),

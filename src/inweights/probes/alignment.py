@@ -102,7 +102,7 @@ def bridge_pairs(
         DataError: The world has no first hops, or no queries that pass through them.
     """
     if "first_hop" not in world.facts.role_names or "composition" not in world.queries.role_names:
-        raise DataError("alignment with a bridge needs a world of first hops and compositions")
+        raise DataError("alignment with a bridge requires a world with first hops and compositions")
     hops, bridges = world.facts.matrix(world.facts.with_role("first_hop"))
     if place == "first_hop":
         return hops, bridges, bridges[:, 0]

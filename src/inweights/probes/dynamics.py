@@ -92,7 +92,7 @@ def off_descent(
         0.0
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
-        raise ConfigError("the closed form is that of a tied Node2Vec; give one")
+        raise ConfigError("the closed form requires a tied Node2Vec")
     rows = []
     for replica, world in enumerate(as_worlds(worlds, model)):
         a = adjacency(world)

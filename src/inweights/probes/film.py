@@ -183,7 +183,9 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
     a = adjacency(world)
     n, spectrum, hops = len(a), eigenspaces(operator(a)), hop_distances(a)
     if film["step"].is_duplicated().any():
-        raise DataError("a film has one frame a step; keep the rows of one replica and one run")
+        raise DataError(
+            "a film must have one frame per step; keep the rows of one replica and one run"
+        )
     chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
     lower = np.tril_indices(n)
     rows, where = [], []
@@ -191,7 +193,7 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
                 f"the film at step {frame['step']} is not one of {n} nodes: its Gram matrix has "
-                f"{len(frame['gram'])} numbers, not {len(lower[0])}; give the film's own world"
+                f"{len(frame['gram'])} numbers, not {len(lower[0])}; give the world of the film"
             )
         gram = np.zeros((n, n))
         gram[lower] = frame["gram"]
@@ -210,7 +212,7 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
             }
         )
     if not rows:
-        raise DataError("the film has no frame")
+        raise DataError("the film has no frames")
     still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
     real = pl.List(pl.Float32)
     table = pl.DataFrame(rows).cast({"spearman": pl.Float64, "cosines": real, "energies": real})

@@ -183,8 +183,8 @@ def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Ten
     """
     if one.shape[:-1] != other.shape[:-1] or one.dim() != 3:
         raise DataError(
-            f"states of shapes {list(one.shape)} and {list(other.shape)} are not of the same "
-            "prompts; [R, n, D] and [R, n, E] are compared"
+            f"states of shapes {list(one.shape)} and {list(other.shape)} do not have the same "
+            "prompts; [R, n, D] and [R, n, E] are expected"
         )
     x, y = (_centred(states.double()) for states in (one, other))
     shared = torch.linalg.matrix_norm(y.mT @ x).square()

@@ -81,8 +81,8 @@ def navigation(
         trained, asked = paths_of(world.facts), paths_of(world.queries)
         if trained.shape[1] != asked.shape[1] or trained.shape[1] < 3:
             raise DataError(
-                "navigation needs trained and held-out paths of one length, of at least 3 nodes, "
-                f"not of {trained.shape[1]} and {asked.shape[1]}"
+                "navigation needs trained and held-out paths of one length with at least 3 "
+                f"nodes, got {trained.shape[1]} and {asked.shape[1]}"
             )
         vectors = table[replica] - table[replica, np.concatenate([trained, asked])].mean((0, 1))
         arms = np.concatenate([trained, asked])
@@ -216,7 +216,7 @@ def ridge_map(
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(
-            f"a ridge map needs a penalty above 0 and at least one pair, not {ridge} and "
+            f"a ridge map needs a penalty above 0 and at least one pair, got {ridge} and "
             f"{len(inputs)}"
         )
     gram = inputs.T @ inputs
@@ -234,7 +234,7 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
     indices = part.with_role("path")
     shapes = [answers for _, _, answers in part.by_shape(indices)]
     if len(shapes) != 1:
-        raise DataError(f"paths have one length, not {len(shapes)} different ones")
+        raise DataError(f"paths must have the same length, got {len(shapes)} different ones")
     order = np.concatenate([rows for rows, _, _ in part.by_shape(indices)])
     return shapes[0][np.argsort(order)]
 

@@ -114,8 +114,8 @@ def _templates(
     """``W`` of every replica, inputs by outputs of its world, and the program of that world."""
     if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(
-            "the direction is that of an Emb-MLP or a deep linear network, whose templates add "
-            f"up; this is a {type(model).__name__}. Probe its margins instead"
+            "the direction is that of an Emb-MLP or a deep linear network, whose templates are "
+            f"additive; this is a {type(model).__name__}. Probe its margins instead"
         )
     each = _cycle(as_worlds(worlds, model), model.replicas)
     for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):

@@ -79,7 +79,7 @@ def patch(
             place[:] = state
         except RuntimeError:
             raise DataError(
-                f"a state of shape {list(state.shape)} does not fit; {list(place.shape)} is wanted"
+                f"a state of shape {list(state.shape)} does not fit; expected {list(place.shape)}"
             ) from None
         return whole.flatten(1, 2)
 
@@ -200,5 +200,5 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
             return partners
     raise DataError(
         f"activation patching needs statements of role '{role}' and of one length with different "
-        f"answers; {count} are too few, or all alike"
+        f"answers; {count} are too few, or have equal answers"
     )

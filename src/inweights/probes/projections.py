@@ -54,7 +54,7 @@ def project(
     from sklearn.manifold import TSNE, trustworthiness
 
     if len(points) < 8:
-        raise DataError(f"a projection needs at least 8 points, not {len(points)}")
+        raise DataError(f"a projection needs at least 8 points, got {len(points)}")
     scaled = np.asarray(points, dtype=np.float64)
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":

@@ -52,9 +52,9 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
         said = answer_scores(model, each, part, indices, allowed)
-        right = (said.predicted == answers).float().mean(1)
-        right_among = (said.predicted_among == answers).float().mean(1)
-        losses = said.loss.mean(1)
+        right = (said.predicted == answers).float().mean(1).tolist()
+        right_among = (said.predicted_among == answers).float().mean(1).tolist()
+        losses, choices = said.loss.mean(1).tolist(), allowed.sum(1).tolist()
         rows.extend(
             {
                 "replica": replica,
@@ -62,10 +62,10 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
                 "role": role,
                 "distribution": distribution,
                 "statements": len(indices),
-                "accuracy": float(right[replica]),
-                "accuracy_among": float(right_among[replica]),
-                "chance": 1.0 / int(allowed[replica].sum()),
-                "loss": float(losses[replica]),
+                "accuracy": right[replica],
+                "accuracy_among": right_among[replica],
+                "chance": 1.0 / choices[replica],
+                "loss": losses[replica],
             }
             for replica in range(model.replicas)
         )

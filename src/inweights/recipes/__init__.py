@@ -60,7 +60,7 @@ def full_name(name: str) -> str:
         >>> full_name("fig8")
         Traceback (most recent call last):
         ...
-        inweights.errors.ConfigError: 'fig8' is the last part of 2 recipes; say which:
+        inweights.errors.ConfigError: 'fig8' is the last part of 2 recipes; choose one:
         identity-bridge/fig8, geometric-memory/fig8
     """
     names = recipe_names()
@@ -69,7 +69,7 @@ def full_name(name: str) -> str:
     fitting = [known for known in names if known.rpartition("/")[2] == name]
     if len(fitting) > 1:
         raise ConfigError(
-            f"'{name}' is the last part of {len(fitting)} recipes; say which: {', '.join(fitting)}"
+            f"'{name}' is the last part of {len(fitting)} recipes; choose one: {', '.join(fitting)}"
         )
     if not fitting:
         parts = [known.rpartition("/")[2] for known in names]

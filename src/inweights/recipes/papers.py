@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from inweights.config import Config, decode, load_toml
-from inweights.lab.grammar.recipe import Paper, Recipe, Tables
+from inweights.lab.grammar.claim import Judged
+from inweights.lab.grammar.recipe import Code, Paper, Recipe
 from inweights.lab.grammar.recipe_file import read_recipe
-from inweights.lab.grammar.score import Judged
-from inweights.lab.grammar.trial import Plan
 
 __all__ = ["PaperEntry", "papers", "recipe"]
 
@@ -53,23 +52,15 @@ def papers() -> Mapping[str, PaperEntry]:
 def recipe(
     module: str,
     *,
-    scales: Mapping[str, Config],
-    seeds: int | Mapping[str, int],
-    plan: Callable[[Any], Plan],
     scores: Mapping[str, Judged],
-    derive: Callable[[Tables], Tables] | None = None,
-    version: int = 1,
+    **code: Unpack[Code],
 ) -> Recipe:
     """Return the recipe of a module: its words are in the TOML file of the same name beside it.
 
     Args:
         module: The module's ``__name__``; its folder says the paper.
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of replicates of each scale, or of all.
-        plan: Makes the plan from the settings.
         scores: The judged score of each claim of the file, by the claim's id.
-        derive: Computes further tables from the measured ones, for claims and figures.
-        version: Raised by hand when the recipe's results change; part of a run's identity.
+        code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
 
     Raises:
         ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
@@ -85,13 +76,9 @@ def recipe(
     return read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
-        scales=scales,
-        seeds=seeds,
-        plan=plan,
         scores=scores,
-        derive=derive,
-        version=version,
         notes=notes,
+        **code,
     )
 
 

@@ -39,8 +39,7 @@ def told(path: Path) -> Iterator[None]:
     except _write_errors() as error:
         why = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise WriteError(
-            f"cannot write {path}: {why}; nothing is lost, "
-            "the run goes on from here when it is started again"
+            f"cannot write {path}: {why}; nothing is lost; run the same command again to continue"
         ) from error
 
 

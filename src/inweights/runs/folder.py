@@ -162,7 +162,9 @@ class RunFolder:
                     remove(self.path)
                     os.replace(whole, self.path)
             if self.complete:
-                self._tidy()
+                for stale in (self.work, self.old):
+                    with suppress(OSError):  # what cannot be removed does no harm
+                        remove(stale)
             else:
                 remove(self.old)
                 (self.work / _MANIFEST).unlink(missing_ok=True)
@@ -207,8 +209,8 @@ class RunFolder:
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
-                f"{self.work} was removed or changed while the run was at work, and nothing was "
-                "published; start it again"
+                f"{self.work} was removed or changed during the run, and nothing was published; "
+                "start it again"
             )
 
     def discard(self) -> None:
@@ -266,12 +268,6 @@ class RunFolder:
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
             within(self.root, place.relative_to(self.root).as_posix())
 
-    def _tidy(self) -> None:
-        """Remove what a complete run needs no more. What cannot be removed does no harm."""
-        for stale in (self.work, self.old):
-            with suppress(OSError):
-                remove(stale)
-
 
 def _verify(path: Path) -> None:
     again = "run it again with --fresh"
@@ -286,7 +282,7 @@ def _verify(path: Path) -> None:
         if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
         if hash_of(path / name) != expected:
-            raise FolderError(f"{path} was edited: {name} is not what was written; {again}")
+            raise FolderError(f"{path} was edited: {name} differs from what was written; {again}")
 
 
 def _files(path: Path) -> list[str]:

@@ -28,6 +28,7 @@ __all__ = [
     "check_name",
     "launched_by_torchrun",
     "memory_limit",
+    "missing_file",
     "open_file",
     "parse_bytes",
     "read_bytes",
@@ -64,7 +65,7 @@ def parse_bytes(text: str) -> int:
     found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper())
     size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not size:
-        raise ConfigError(f"a size of memory is written 8GB or 500MB, not '{text}'")
+        raise ConfigError(f"a memory size must have the form 8GB or 500MB, got '{text}'")
     return size
 
 
@@ -153,7 +154,7 @@ def check_memory(
     limit = memory_limit()
     if needed > limit:
         raise error(
-            f"{what} takes about {written(needed)} of memory, and the limit is {written(limit)}; "
+            f"{what} takes about {written(needed)} of memory, but the limit is {written(limit)}; "
             f"{hint + ', or ' if hint else ''}allow more with --max-memory"
         )
 
@@ -189,14 +190,35 @@ def check_file(
     except (OSError, ValueError) as why:
         raise error(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from None
     if not stat.S_ISREG(found.st_mode):
-        kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-        raise error(f"cannot read {path}: it is {kind}; expected a file")
+        raise error(_no_file(path, found))
     if not found.st_size and _has_something(path):
         raise error(
-            f"cannot read {path}: it is of the system, has no size and may have no end; "
-            "copy what you need into a file"
+            f"cannot read {path}: it is a system file without a size; copy its content to an "
+            "ordinary file"
         )
     check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+
+
+def _no_file(path: str | Path, found: os.stat_result) -> str:
+    if stat.S_ISDIR(found.st_mode):
+        return f"cannot read {path}: it is a folder; expected a file"
+    return (
+        f"cannot read {path}: it is a pipe or a device; expected a file, so write what it gives "
+        "into one"
+    )
+
+
+def missing_file(path: str | Path, hint: str) -> DataError:
+    """Return the error for a name that is not a file's: nothing is there, or something else.
+
+    Args:
+        path: The name.
+        hint: What follows where nothing is there.
+    """
+    try:
+        return DataError(_no_file(path, Path(path).stat()))
+    except (OSError, ValueError):
+        return DataError(f"there is no file {path}; {hint}")
 
 
 def _has_something(path: Path) -> bool:

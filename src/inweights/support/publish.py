@@ -56,18 +56,15 @@ def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = 
 def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
     """Give a folder that is filled its name, once the disk has all of it.
 
-    Args:
-        made: The folder, beside its place.
-        path: Its place.
-        replace: Whether a folder that is there makes room; it is called ``<path>.old`` until the
-            new one has its name, and then removed.
+    With ``replace`` a folder that is there makes room: it is ``<path>.old`` until the new one has
+    its name, and then removed.
 
     Raises:
         OSError: It cannot be written, or there is a folder that should stay.
     """
-    for home, _, files in os.walk(made, topdown=False):
-        for place in (*(Path(home, name) for name in files), Path(home)):
-            _sync(place)
+    for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
+        with file.open("rb") as opened:  # which Windows does not sync
+            os.fsync(opened.fileno())
     old = path.with_name(f"{path.name}.old")
     if replace:
         remove(old)
@@ -85,13 +82,3 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-
-
-def _sync(place: Path) -> None:
-    if os.name != "posix":  # Windows opens no folder, and syncs only what may be written
-        return
-    opened = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

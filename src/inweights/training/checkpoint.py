@@ -39,7 +39,7 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """Where training stands. Random streams are counters, so that the step holds them too.
+    """State of training. Random streams are counters, so the step determines them.
 
     Attributes:
         phase: Index of the phase.
@@ -63,7 +63,7 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """Where the training of replicas stands; their values are the matrix ``[R, P]``.
+    """State of the training of replicas; their values are the matrix ``[R, P]``.
 
     Attributes:
         stopped: Step of the phase at which each replica stopped; -1 where it goes on. Lives on the
@@ -135,8 +135,8 @@ class StateFile(Generic[S]):
             publish_file(self.path, content)
         except OSError as error:
             raise WriteError(
-                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the one "
-                "before it is kept"
+                f"cannot write the checkpoint {self.path}: {error.strerror or error}; the "
+                "previous one is unchanged"
             ) from error
         if self.saved:
             self.saved()
@@ -158,7 +158,7 @@ class StateFile(Generic[S]):
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
-                raise DamagedError(self.path, "its content is not what was written")
+                raise DamagedError(self.path, "its content was changed")
             named = {name: tensors.pop(name).to(device) for name in self.kind.tensors}
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise DamagedError(self.path, str(error)) from None

@@ -61,16 +61,18 @@ class Optimizer(Config):
             decay = 0.01 if self.kind == "adamw" else 0.0
             msgspec.structs.force_setattr(self, "weight_decay", decay)
         if not self.rate > 0:
-            raise ConfigError(f"optimizer.rate is above 0, not {self.rate}")
+            raise ConfigError(f"optimizer.rate must be above 0, got {self.rate}")
         check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
         check_size("optimizer.weight_decay", decay, least=0, most=MAX_RATE)
         if not 0 <= self.momentum < 1:
-            raise ConfigError(f"optimizer.momentum is from 0 to below 1, not {self.momentum}")
+            raise ConfigError(
+                f"optimizer.momentum must be at least 0 and below 1, got {self.momentum}"
+            )
         check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
         if not 0 < self.epsilon <= MAX_RATE:
-            raise ConfigError(f"optimizer.epsilon is above 0, not {self.epsilon}")
+            raise ConfigError(f"optimizer.epsilon must be above 0, got {self.epsilon}")
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"optimizer.betas are from 0 to below 1, not {self.betas}")
+            raise ConfigError(f"optimizer.betas must be at least 0 and below 1, got {self.betas}")
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ class Schedule(Config):
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
         if not 0 <= self.hold < 1:
-            raise ConfigError(f"schedule.hold is a share from 0 to below 1, not {self.hold}")
+            raise ConfigError(f"schedule.hold must be at least 0 and below 1, got {self.hold}")
         if self.hold and self.kind == "constant":
             raise ConfigError(
                 "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "
@@ -132,7 +134,7 @@ class Schedule(Config):
 
 
 class Stop(Config):
-    """When a replica stands still before the phase ends; checked whenever metrics are taken.
+    """Rule that freezes a replica before the phase ends; checked whenever metrics are recorded.
 
     Attributes:
         loss_below: Stop once the training loss is below this.
@@ -147,7 +149,7 @@ class Stop(Config):
     def __post_init__(self) -> None:
         check_size("stop.every", self.every, most=MAX_STEPS)
         if self.loss_below is not None and not self.loss_below >= 0:
-            raise ConfigError(f"stop.loss_below is at least 0, not {self.loss_below}")
+            raise ConfigError(f"stop.loss_below must be at least 0, got {self.loss_below}")
         if self.accuracy is not None:
             check_size("stop.accuracy", self.accuracy, least=0, most=1)
 
@@ -224,7 +226,9 @@ class Phase(Config):
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         for size in sizes.values():
             if size < 0:
-                raise ConfigError(f"phase '{self.name}': batch is at least 0 (full), not {size}")
+                raise ConfigError(
+                    f"phase '{self.name}': batch must be at least 0 (full), got {size}"
+                )
         drawn = [role for key in sizes for role in key.split("+") if role]
         for role in drawn:
             if drawn.count(role) > 1:
@@ -232,13 +236,13 @@ class Phase(Config):
             if self.roles and role not in self.roles:
                 raise unknown_name(f"role in batch of phase '{self.name}'", role, self.roles)
         if self.loss == ():
-            raise ConfigError(f"phase '{self.name}' takes the loss nowhere; name a place")
+            raise ConfigError(f"phase '{self.name}' has no position for the loss; give one")
         if not self.moves or not set(self.moves) - set(self.freezes):
-            raise ConfigError(f"phase '{self.name}' moves no parameter, so that it trains nothing")
+            raise ConfigError(f"phase '{self.name}' trains no parameter")
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):
                 raise ConfigError(
-                    f"phase '{self.name}': role '{role}' counts {weight} times; leave it out"
+                    f"phase '{self.name}': role '{role}' has weight {weight}; leave it out"
                 )
 
 

@@ -1,4 +1,4 @@
-"""Learners: how a model comes about.
+"""Learners: how a model is trained or solved.
 
 A curriculum trains it, a descent moves it in closed form, an optimum solves for it. Whatever the
 way, a model comes out, so that every probe looks at every model.
@@ -51,7 +51,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
-            raise ConfigError(f"descent.rate is above 0, not {self.rate}")
+            raise ConfigError(f"descent.rate must be above 0, got {self.rate}")
         check_size("descent.rate", self.rate, least=0, most=MAX_RATE)
         check_size("descent.steps", self.steps, least=0, most=MAX_STEPS)
 
@@ -94,8 +94,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         if every and not model.tied:
             raise ConfigError(
-                "a descent keeps the targets of its last step only, so that an untied model is "
-                "looked at in its end alone; leave 'every' out, or descend for fewer steps"
+                "only the targets of the last step are stored, so an untied model can be "
+                "measured at its end only; leave out 'every', or use fewer steps"
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)

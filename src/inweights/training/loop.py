@@ -116,18 +116,18 @@ def train(
     """
     replicas, seeds = model.replicas, as_seeds(seeds)
     if every < 1:
-        raise ConfigError(f"the loss is recorded every so many steps, at least 1, not {every}")
+        raise ConfigError(f"the interval of recorded losses must be at least 1, got {every}")
     if len(seeds) != replicas:
-        raise ConfigError(f"{replicas} replicas need as many seeds, not {len(seeds)}")
+        raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
     each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     noisy = any(phase.optimizer.noise for phase in plans[0].phases)
     if (shards or cuda_graph) and (dropping.drops or noisy):
         raise ConfigError(
-            f"{'dropout' if dropping.drops else 'gradient noise'} is drawn for whole batches and "
-            "on the CPU, so that its steps can be neither shared by several processes nor "
-            "captured; set it to 0"
+            f"{'dropout' if dropping.drops else 'gradient noise'} is drawn for whole batches on "
+            "the CPU, so its steps can be neither divided among processes nor captured; set it "
+            "to 0"
         )
     columns = None
     if shards:
@@ -226,11 +226,13 @@ def train(
 def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list[Curriculum]:
     plans = [curriculum] * replicas if isinstance(curriculum, Curriculum) else list(curriculum)
     if len(plans) != replicas:
-        raise ConfigError(f"give one curriculum, or one for each of {replicas}, not {len(plans)}")
+        raise ConfigError(
+            f"give one curriculum, or one for each of {replicas} replicas, got {len(plans)}"
+        )
     if any(plan.shape != plans[0].shape for plan in plans):
         raise ConfigError(
-            "curricula that train as one program differ in rate and decay only; "
-            "train the others apart"
+            "curricula that train as one program may differ in rate and decay only; train the "
+            "others separately"
         )
     return plans
 

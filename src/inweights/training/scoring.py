@@ -197,7 +197,7 @@ def answer_ranks(
     groups = shape_groups(each, part, indices)
     if len(groups) != 1:
         raise DataError(
-            f"ranks are taken of {part} of one shape, not of {len(groups)}; name their indices"
+            f"ranks are taken of {part} of one shape, not of {len(groups)}; give their indices"
         )
     group, device = groups[0], model.column.device
     order = torch.from_numpy(np.argsort(np.argsort(group.indices)))

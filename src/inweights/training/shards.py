@@ -83,7 +83,7 @@ class Shards:
         if sum(count for count, _ in batch.inputs.shapes) < self.ranks or not shapes:
             raise ConfigError(
                 f"a batch of {', '.join(f'{b} sequences of {t}' for b, t in batch.inputs.shapes)} "
-                f"tokens leaves one of {self.ranks} processes nothing to read; start fewer"
+                f"tokens leaves one of {self.ranks} processes without data; start fewer"
             )
         device = batch.at.device
         self._tokens, self._shapes = torch.cat(chosen).to(device), tuple(shapes)

@@ -1,4 +1,4 @@
-"""Facts that hang together, and the part of a set of facts that a program of some size can hold."""
+"""Connected components of facts, and the part that a program of some size can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds by name, for the command line; a world of one's own can join them."""
+"""Worlds by name, for the command line; users' worlds can be registered."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.support.limits import missing_file
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.families.hops import Hops
@@ -30,7 +31,7 @@ __all__ = ["WorldConfig", "open_world", "register_world", "world_kind", "world_n
 
 
 class WorldConfig(Protocol):
-    """What anyone asks of a world's config: that it builds the world."""
+    """The interface of a world's config: it builds the world."""
 
     def build(self, seed: int = 0) -> World:
         """Make the world from a root seed."""
@@ -109,12 +110,11 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         return cast(WorldConfig, config).build(seed)
     if Path(name).is_dir():
         if overrides:
-            raise DataError(f"{name} is a stored world; its settings cannot be changed any more")
+            raise DataError(f"{name} is a stored world, whose settings cannot be changed")
         return load_world(name)
     if is_source(str(name)):
         return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
     if Path(name).suffix or "/" in str(name):
-        given = repr(str(name))
-        raise DataError(f"there is no file {given}; a world is a kind, a folder or a file of facts")
+        raise missing_file(name, "a world is a kind, a folder or a file of facts")
     hint = "Or name a folder with a world, or a file of facts."
     raise unknown_name("world", str(name), world_names(), hint=hint)

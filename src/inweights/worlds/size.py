@@ -1,4 +1,4 @@
-"""How much memory a world takes, before any of it is made."""
+"""Memory of a world, estimated before it is built."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def check_depth(kind: str, nodes: int, branches: int) -> None:
     if branches > 1 and nodes * math.log2(branches) > 60:
         raise ConfigError(
             f"{kind}: a tree of {nodes} nodes from root to leaf and {branches} children each has "
-            "more than 10^18 nodes; take fewer nodes or branches"
+            "more than 10^18 nodes; use fewer nodes or branches"
         )

@@ -123,8 +123,8 @@ class Statements:
         for role, (prompt, answer) in pairs.items():
             if prompt.ndim != 2 or answer.ndim != 2 or len(prompt) != len(answer):
                 raise DataError(
-                    f"role '{role}': prompts and answers are matrices with a row a statement, "
-                    f"not of shapes {prompt.shape} and {answer.shape}"
+                    f"role '{role}': prompts and answers must be matrices with one row per "
+                    f"statement, got shapes {prompt.shape} and {answer.shape}"
                 )
         counts = [len(p) for p, _ in pairs.values()]
         empty = np.zeros(0, dtype=np.int64)

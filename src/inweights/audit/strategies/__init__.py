@@ -1,4 +1,4 @@
-"""Ways to tell a model more than the facts one by one; each has a name for ``--strategy``."""
+"""Strategies that add texts to the facts; each has a name for ``--strategy``."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to tell more.
+    """A strategy that adds texts.
 
     Attributes:
         tell: Makes the rows.
@@ -35,14 +35,14 @@ class Strategy:
 
 #: By name; what was measured of each is in :mod:`inweights.audit.strategies.measured`.
 STRATEGIES = {
-    "derive": Strategy(derive, "the ends of chains of facts, in wordings that are not asked"),
+    "derive": Strategy(derive, "the results of chains of facts, in wordings that no question uses"),
     "steps": Strategy(steps, "the question, the bridge, then the answer"),
     "paraphrases": Strategy(paraphrases, "each fact in several wordings"),
     "qa": Strategy(questions_and_answers, "each fact as question and answer"),
-    "passages": Strategy(passages, "facts that share an entity, told together"),
+    "passages": Strategy(passages, "facts that share an entity, in one text"),
     "reversals": Strategy(reversals, "each fact from its object"),
     "identities": Strategy(identities, "b is b, of each bridge"),
-    "replay": Strategy(replay, "lines of a file, so that what the model knew stays"),
+    "replay": Strategy(replay, "lines of a file, to preserve earlier knowledge"),
 }
 
 

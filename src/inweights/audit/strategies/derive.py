@@ -1,4 +1,4 @@
-"""Composed facts, stated in wordings other than the one that is asked."""
+"""Composed facts, in wordings that no question uses."""
 
 from __future__ import annotations
 

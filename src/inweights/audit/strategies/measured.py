@@ -1,4 +1,4 @@
-"""What was measured of the strategies, by what is asked; and which of them that speaks for."""
+"""Measured effects of the strategies by kind of question, and the selection based on them."""
 
 from __future__ import annotations
 
@@ -97,10 +97,13 @@ _GAINS = {
     ),
 }
 _NOTES = {
-    ("derive", "composition"): "of chains that are told, in other words than asked. Through "
-    "bridges that nothing is derived of -.10 (-.29 to .09): memory of what is told, no skill",
-    ("derive", "steps"): "through bridges that nothing is derived of",
-    ("steps", "composition"): "of chains that are told step by step",
+    (
+        "derive",
+        "composition",
+    ): "for stated chains, in other words than the question. Through bridges without derived "
+    "facts -.10 (-.29 to .09): memory of stated facts, not a skill",
+    ("derive", "steps"): "through bridges without derived facts",
+    ("steps", "composition"): "for chains stated step by step",
 }
 MEASURED = tuple(
     Measured(
@@ -153,7 +156,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
         best = next(iter([*sure, *worth]), None)
         if best is None:
             why = ", ".join(f"{row.strategy} {_gain(row)} ({_within(row)})" for row in rows)
-            choices.append(Choice(asked, "", f"nothing measured helps ({_SOURCE}): {why}"))
+            choices.append(Choice(asked, "", f"no strategy is known to help ({_SOURCE}): {why}"))
         else:
             choices.append(Choice(asked, best.strategy, _in_words(best)))
     taken = {choice.strategy for choice in choices}
@@ -176,7 +179,7 @@ def _cost(choice: Choice, taken: set[str]) -> str:
     if not choice.strategy:
         return ""
     return "".join(
-        f"; but {row.strategy}, taken for others, {_in_words(row)}"
+        f"; but {row.strategy}, selected for others, {_in_words(row)}"
         for row in MEASURED
         if row.strategy in taken and row.asked == choice.asked and row.gain <= -_WORTH
     )

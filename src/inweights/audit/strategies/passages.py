@@ -1,4 +1,4 @@
-"""Facts that share an entity, told together."""
+"""Facts that share an entity, stated together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FACTS = 8
 
 
 def passages(telling: Telling) -> Iterator[Row]:
-    """Tell a page of each entity that two facts name or more, each time in another order.
+    """Return a text for each entity with at least two facts, in several orders.
 
     A page of a bridge holds the facts that lead to it and from it; no sentence joins the two, and
     none names whose page it is, which would tell facts from their object.

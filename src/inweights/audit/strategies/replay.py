@@ -14,20 +14,23 @@ __all__ = ["replay"]
 
 
 def replay(telling: Telling) -> Iterator[Row]:
-    """Give the lines of the file, each a text of its own, in a drawn order.
+    """Return the lines of the file as separate texts, in random order.
 
     Raises:
         ConfigError: No file is given.
         DataError: It cannot be read, or is empty.
     """
     if telling.replay is None:
-        raise ConfigError("strategy 'replay' needs a file of text, one a line: give --replay FILE")
+        raise ConfigError(
+            "strategy 'replay' needs a text file, one text per line: give --replay FILE"
+        )
     given = telling.replay
     lines = read_text(given).splitlines() if isinstance(given, Path) else given
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
         raise DataError(
-            f"{given if isinstance(given, Path) else 'replay'} holds no text; a line is one text"
+            f"{given if isinstance(given, Path) else 'replay'} contains no text; expected one "
+            "text per line"
         )
     named = Mentions(telling.facts.entities)
     for i in telling.rng("replay").permutation(len(texts)).tolist():

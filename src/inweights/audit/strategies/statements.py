@@ -17,13 +17,13 @@ __all__ = ["paraphrases", "plain", "questions_and_answers", "reversals"]
 
 
 def plain(telling: Telling) -> Iterator[Row]:
-    """Tell every fact once, in the first of its wordings: what every training set holds."""
+    """State every fact once in its first wording; part of every training set."""
     for i, line in enumerate(telling.facts.lines.tolist()):
         yield _row(telling, i, line, "fact", telling.statement(i))
 
 
 def paraphrases(telling: Telling) -> Iterator[Row]:
-    """Tell every fact in the wordings after the first, and as a model says it, if one is given.
+    """State every fact in its other wordings, and as rewritten by a model if one is given.
 
     What a model wrote is told where the fact survived: it is one sentence that names the subject
     and ends with the object, names no other entity, has a word of the relation, and denies nothing.
@@ -46,7 +46,7 @@ def paraphrases(telling: Telling) -> Iterator[Row]:
 
 
 def questions_and_answers(telling: Telling) -> Iterator[Row]:
-    """Ask for every fact, and answer."""
+    """State every fact as question and answer."""
     for i, line in enumerate(telling.facts.lines.tolist()):
         s, r, o = telling.facts.names(i)
         told = (telling.words.ask([r], s), f" {ended(o)}")
@@ -54,7 +54,7 @@ def questions_and_answers(telling: Telling) -> Iterator[Row]:
 
 
 def reversals(telling: Telling) -> Iterator[Row]:
-    """Tell every fact from its object; reversals are then no longer asked."""
+    """State every fact from its object; reversals are then no questions any more."""
     for i, line in enumerate(telling.facts.lines.tolist()):
         s, r, o = telling.facts.names(i)
         if s != o:

@@ -11,7 +11,7 @@ __all__ = ["steps"]
 
 
 def steps(telling: Telling) -> Iterator[Row]:
-    """Ask each chain of two facts, in a wording that is not asked, and answer it fact by fact."""
+    """Answer each chain of two facts step by step, in a wording that no question uses."""
     facts, words = telling.facts, telling.words
     for chain in telling.chains(2):
         relations = [facts.relations[r] for r in facts.triples[list(chain), 1].tolist()]

@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """Facts, their words, and how much is to be told.
+    """Facts, their wordings, and the amount of added text.
 
     Attributes:
         facts: The facts.
@@ -80,7 +80,7 @@ class Telling:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Bridges whose chains are never told."""
+        """Bridges whose chains are never stated."""
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
@@ -95,7 +95,7 @@ class Telling:
         return int(self.facts.triples[chain[0], 0]), int(self.facts.triples[chain[-1], 2])
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Chains of so many facts, none of them through a held-out bridge or in a circle.
+        """Chains of a given length, without held-out bridges and cycles.
 
         Where there are too many, those of :attr:`first` come first, and then every fact begins one
         chain before any begins a second.

@@ -18,26 +18,24 @@ __all__ = ["Added", "Text", "augment"]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What is told besides each fact.
+    """Texts that are added to the facts.
 
     Attributes:
-        strategy: What is told besides each fact: derive, steps, paraphrases, qa, passages,
-            reversals, identities or replay; may be repeated. auto takes those that measurements
-            speak for.
-        want: What auto is to have answered: recall, reverse, composition, steps; may be repeated.
-            The first and the third if left out.
-        wordings: In how many wordings a strategy says the same.
-        hops: Facts of a chain that derive states the end of, at most.
-        most: Chains of each length that are told, at most.
-        hold_out: Share of the bridges whose chains are never told, to measure what is more than
-            memory.
-        replay: A file of text, a line a text, for the strategy replay.
-        failing_first: Where --most bounds them, tell first those chains of two facts that the
-            forecast says fail, the surest failure first.
-        paraphraser: A model that says each fact again, for the strategy paraphrases: a folder, a
-            GGUF file, @smollm2, or with --download a hub name. Where the fact did not survive, it
-            is left out.
-        chat: Ask the paraphraser in its chat template.
+        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, reversals,
+            identities or replay; may be repeated. auto selects by measured effects.
+        want: Kinds of questions for which auto selects: recall, reverse, composition, steps; may be
+            repeated. By default recall and composition.
+        wordings: Number of wordings per text.
+        hops: Largest number of facts in a derived chain.
+        most: Largest number of chains of each length.
+        hold_out: Share of the bridges whose chains are left out, to measure generalisation.
+        replay: A text file with one text per line, for the strategy replay.
+        failing_first: If --most limits the chains, take those first that are predicted to fail, in
+            order of their margin.
+        paraphraser: A model that rewrites each fact, for the strategy paraphrases: a folder, a GGUF
+            file, @smollm2, or with --download a hub name. Sentences that do not state the fact are
+            left out.
+        chat: Use the chat template of the paraphraser.
     """
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
@@ -55,13 +53,13 @@ class Added:
         """Refuse options without the strategy that they go with."""
         given = {*self.strategy}
         if self.want and "auto" not in given:
-            raise ConfigError("--want goes with --strategy auto, which is not given")
+            raise ConfigError("--want requires --strategy auto")
         if self.paraphraser and not {"paraphrases", "auto"} & given:
-            raise ConfigError("--paraphraser goes with --strategy paraphrases, which is not given")
+            raise ConfigError("--paraphraser requires --strategy paraphrases")
         if self.chat and not self.paraphraser:
-            raise ConfigError("--chat goes with --paraphraser, which is not given")
+            raise ConfigError("--chat requires --paraphraser")
         if self.failing_first and not {"derive", "steps", "auto"} & given:
-            raise ConfigError("--failing-first goes with --strategy derive or steps, not given")
+            raise ConfigError("--failing-first requires --strategy derive or steps")
 
 
 @Parameter(name="*")
@@ -70,13 +68,12 @@ class Text:
     """How the training set is written.
 
     Attributes:
-        budget: Tokens of the training set, as --tokenizer counts them, else words; 0: each text
-            once.
-        curriculum: joint, or sa: facts that make entities alike first, the others second.
+        budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
+            each text once.
+        curriculum: joint, or sa: first facts that make entities similar, then the others.
         wording: A TOML file with [statements] and [phrases] of relations.
-        tokenizer: Folder of a model, or of its tokenizer, by which tokens are counted; else words
-            are.
-        seed: Decides what is drawn where there is too much.
+        tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
+        seed: Seed of random selections.
     """
 
     budget: Whole = 0
@@ -97,7 +94,7 @@ def augment(
     source: Source = Source(),
     common: Common = Common(),
 ) -> int:
-    """Write training data from facts of your own, with held-out questions and a control.
+    """Write training data for a file of facts, with held-out questions and a control.
 
     Parameters
     ----------

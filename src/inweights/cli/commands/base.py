@@ -45,10 +45,10 @@ app = App(
     version=__version__,
     suppress_keyboard_interrupt=False,
     help=(
-        "A laboratory for in-weights reasoning: teach a sequence model facts, then find out "
+        "A laboratory for in-weights reasoning: train a sequence model on facts, then find out "
         "whether it combines facts that it never saw together. To every command --debug adds a "
-        "traceback, and --max-memory 8GB holds it to so much memory: what would take more is "
-        "refused before it begins."
+        "traceback, and --max-memory 8GB limits its memory: work that would need more is "
+        "rejected before it starts."
     ),
 )
 
@@ -57,17 +57,17 @@ Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
 # Options of several commands, with what --help says of them; the others stand in docstrings.
-_PLUGIN = "A Python module or file of your own to load first; may be repeated."
-_DRY = "Only say what it would take: runs, steps, minutes, memory, and what is stored already."
-_HUB = "Allow a hub name to be fetched; else only what is on this disk is read."
-_QUERY = "SQL that gives subject, relation and object, where the facts are in a database."
-_ON = "ray, or the address ray://HOST:PORT of a Ray cluster; this machine if left out."
-Json = Annotated[Flag, Parameter(help="Print JSON in place of text.")]
+_PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
+_DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
+_HUB = "Allow downloads from the hub; otherwise only local files are read."
+_QUERY = "SQL query for subject, relation and object, if the facts are in a database."
+_ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
+Json = Annotated[Flag, Parameter(help="Print JSON instead of text.")]
 Device = Annotated[str, Parameter(help="cpu or cuda.")]
 Download = Annotated[Flag, Parameter(help=_HUB)]
 DryRun = Annotated[Flag, Parameter(help=_DRY)]
 Fresh = Flag
-KeepModels = Annotated[Flag, Parameter(help="Store the trained weights, too.")]
+KeepModels = Annotated[Flag, Parameter(help="Also store the trained weights.")]
 On = Annotated[str, Parameter(help=_ON)]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
 Place = Annotated[str, Parameter(name="--store")]
@@ -75,13 +75,13 @@ Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=(), hel
 Query = Annotated[str, Parameter(help=_QUERY)]
 Runs = Annotated[Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUNS, or ./runs.")]
 Seeds = Annotated[
-    str | None, Parameter(help="Number of replicates, or which: 8, 900..907 or 7,8,9.")
+    str | None, Parameter(help="Number of seeds, or the seeds: 8, 900..907 or 7,8,9.")
 ]
-Strict = Annotated[Flag, Parameter(help="Exit with 1 when a claim did not reproduce.")]
+Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduce.")]
 
 
 def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
-    """Return the words that make the same choices again, where a command is written down.
+    """Return the arguments that repeat the same choices in a printed command.
 
     Example:
         >>> choices("8", ["n=5"], ["my_lab"])

@@ -1,4 +1,4 @@
-"""Commands about recipes before they run: which there are, what they take, how to cite them."""
+"""Commands about recipes before they run: list, describe, cite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["cite", "describe", "list_recipes"]
 
 @app.command(name="list")
 def list_recipes(part: str = "", /, *, common: Common = Common()) -> int:
-    """List recipes, a line each.
+    """List recipes, one line each.
 
     Parameters
     ----------
@@ -35,21 +35,21 @@ def describe(
     full: Flag = False,
     common: Common = Common(),
 ) -> int:
-    """Describe a recipe: what it shows, what it takes, and every setting by scale.
+    """Describe a recipe: what it shows, its cost, and every setting by scale.
 
     Parameters
     ----------
     recipe
-        Its name, or the last part of it.
+        Its name, or the last part of its name.
     part
-        Only the settings below this, such as gpt.model.
+        Only settings within this one, such as gpt.model.
     full
-        List every setting, with all of its meaning.
+        List every setting with its full description.
     """
     from inweights.cli import console
     from inweights.errors import unknown_name
-    from inweights.lab.grammar.describe import settings
     from inweights.recipes import get_recipe
+    from inweights.recipes.catalogue.settings import settings
 
     common.load()
     chosen = get_recipe(recipe)
@@ -62,7 +62,7 @@ def describe(
 
 @app.command
 def cite(recipe: str = "", /, *, common: Common = Common()) -> int:
-    """Print BibTeX of the project, and of the paper that a recipe is from.
+    """Print BibTeX entries of the project and of a recipe's paper.
 
     Parameters
     ----------

@@ -39,12 +39,12 @@ class Vectors:
 
     Attributes:
         embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
-        names: Text file with the name of each row of a .npy or .safetensors, a line each.
-        tensor: Which tensor of a .safetensors file.
-        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), asked for
-            its hidden states at the nodes' names, layer by layer.
-        prompt: What the model reads; ends in {name}. "This is {name}" if left out.
-        out: Page of --embedding or --model; atlas.html if left out.
+        names: Text file with the name of each row of a .npy or .safetensors file, one per line.
+        tensor: Name of the tensor in a .safetensors file.
+        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), whose
+            hidden states at the nodes' names are shown for each layer.
+        prompt: Prompt of the model, ending in {name}; by default "This is {name}".
+        out: Page for --embedding or --model; by default atlas.html.
     """
 
     embedding: Path | None = None
@@ -65,16 +65,16 @@ class Vectors:
                     )
             return False
         if self.embedding is not None and self.model is not None:
-            raise ConfigError("give --embedding or --model, one of them")
+            raise ConfigError("give either --embedding or --model")
         if self.embedding is not None and self.prompt is not None:
-            raise ConfigError("--prompt is what a --model reads; an embedding is asked nothing")
+            raise ConfigError("--prompt requires --model; it has no effect on an --embedding")
         if self.model is not None and (self.names or self.tensor):
             raise ConfigError("--names and --tensor say how to read an --embedding, not a --model")
         return True
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Print how vectors lie on graphs beside the same under shuffled names, and write the page."""
+    """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
     from inweights.cli import console

@@ -11,7 +11,7 @@ from inweights.cli.commands.groups import Choice, Common, Doing, Verdicts
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
 
 __all__ = ["demo", "outcome_of", "run"]
@@ -34,7 +34,7 @@ def run(
     Parameters
     ----------
     recipe
-        Its name, as in 'inweights list'; the last part is enough where only one has it.
+        Its name, as in 'inweights list'; the last part is enough if it is unique.
     scale
         smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
     choice.set
@@ -45,7 +45,7 @@ def run(
         Where single runs are kept, if not below the folder of all runs; also an address,
         s3://bucket/folder.
     doing.jobs
-        Processes that train side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     threads
         Threads of each process.
     doing.fresh
@@ -96,7 +96,7 @@ def outcome_of(
 
 @app.command
 def demo(*, runs: Runs = None, fresh: Fresh = False, common: Common = Common()) -> int:
-    """Show in a minute what identity does to two-hop reasoning.
+    """Show the effect of identities on two-hop reasoning, in about a minute.
 
     Parameters
     ----------

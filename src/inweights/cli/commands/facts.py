@@ -1,4 +1,4 @@
-"""Commands about worlds, and about facts of one's own before anything is trained."""
+"""Commands about worlds and about users' facts, before any training."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def world(
     out: Path | None = None,
     common: Common = Common(),
 ) -> int:
-    """Make a world and show it, or write it as Parquet and JSON (a Hugging Face dataset, too).
+    """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class Shown(Common):
     """How a prediction is shown.
 
     Attributes:
-        all: Print every query, not only the first of each outcome.
-        page: Also write one HTML file that opens offline: what surprises first.
+        all: Print all queries instead of the first of each outcome.
+        page: Also write the prediction as one HTML file that opens offline.
     """
 
     all: Flag = False
@@ -83,11 +83,11 @@ def predict(
     replicas: Whole = 8,
     shown: Shown = Shown(),
 ) -> int:
-    """Predict what a model will answer that is trained on these facts, before anything is.
+    """Predict what a model trained on these facts will answer, without training it.
 
-    Says of every question that the facts leave open whether its answer follows, ties or fails, and
-    what the model will assert that nobody told it. Facts that exclude each other are weighed, and
-    those that have to be let go are named.
+    For every query that the facts do not state: whether its answer follows, ties or fails, and what
+    the model will assert without a right answer. If facts exclude each other, those that the
+    prediction drops are listed.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ def predict(
     changes.seed
         Root seed of the world.
     by
-        theory, or training: then small models are also trained on these facts, for a minute or
-        more, and the share of them that answers each question is printed with its interval.
+        theory or training. With training, small models are also trained on these facts, for a
+        minute or more, and the share of them that answers each query is printed with its interval.
     replicas
-        How many of each model are trained.
+        Number of replicas of each model, for --by training.
     """
     from inweights.audit import predict_source
     from inweights.cli import console
@@ -116,7 +116,7 @@ def predict(
         )
     trained = None
     if by == "training":
-        from inweights.lab.studies.trained_prediction import predict_by_training
+        from inweights.audit.trained_prediction import predict_by_training
 
         part = prediction.solution.program.world
         with console.progress() as watch:
@@ -141,7 +141,7 @@ def audit(
     source: Source = Source(),
     common: Common = Common(),
 ) -> int:
-    """Audit facts of your own: what can be composed, what stands in the way, what to add.
+    """Examine a file of facts: what can be composed, what prevents it, what to add.
 
     Parameters
     ----------
@@ -151,13 +151,13 @@ def audit(
         name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
         @people, @chemistry.
     forecast
-        Forecast what follows, from a part where there are more facts than the time allows.
+        Predict which compositions follow; in parts if the time does not allow all facts at once.
     seconds
-        Time limit of the forecast.
+        Time limit of the prediction.
     page
         Also write one HTML file that opens offline.
     fix
-        Also write a mended copy, and a list of what was done to it, into this new folder.
+        Also write a corrected copy and a list of the changes to this new folder.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended

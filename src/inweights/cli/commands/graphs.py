@@ -1,4 +1,4 @@
-"""The command about graphs of one's own."""
+"""The command about users' graphs."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ def atlas(
     held_out: Path | None = None,
     common: Common = Common(),
 ) -> int:
-    """Show how models come to store graphs of your own: a page to turn and to play, and a verdict.
+    """Show how models store graphs: writes an interactive 3-D page, and a verdict.
 
-    Five architectures learn the edges, and are asked whether their embeddings lie as the graph
-    does. It is the recipe beyond/real-graphs, for other graphs.
+    Trains five architectures on the edges and compares their embeddings with the graph. This is the
+    recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained: the page shows vectors that are there already,
-    and numbers beside those of shuffled names.
+    With --embedding or --model nothing is trained: the page shows existing vectors, and measures
+    compared with those of shuffled names.
 
-    With --paths a Transformer learns edges and paths of a path-star of your own and is asked for
-    paths that it never saw: it is the recipe geometric-memory/fig3, controls included.
+    With --paths a transformer is trained on edges and paths of a path-star and evaluated on
+    held-out paths. This is the recipe geometric-memory/fig3 with its controls.
 
     Parameters
     ----------
     graphs
-        Files of edges (.csv with two columns, .graphml, or lines u=v), or known graphs, such as
+        Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs such as
         karate-club, europe-borders or periodic-table. Up to 250 nodes each.
     scale
         smoke (seconds), cpu (minutes) or paper.
     choice.set
         Change a setting, as in --set steps=1000; may be repeated.
     how.jobs
-        Processes that train side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     how.fresh
         Discard an earlier run of the same graphs.
     paths
-        File of paths that are trained, a line leaf=root,...,leaf each; edges are their steps, its
-        lines u=v, or those of one graph that is named beside it.
+        File of training paths, one line leaf=root,...,leaf each. Edges are the steps of the paths,
+        lines u=v of the file, or the edges of one given graph.
     held_out
-        File of paths that are asked for; a quarter of --paths, by seed, if left out.
+        File of held-out paths; by default a quarter of --paths, selected by seed.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -63,7 +63,7 @@ def atlas(
 
     common.load()
     if held_out is not None and paths is None:
-        raise ConfigError("--held-out goes with --paths, the file of paths that are trained")
+        raise ConfigError("--held-out requires --paths, the file of training paths")
     found = _graphs(graphs) if paths is None else {}
     if vectors.check():
         if paths is not None:
@@ -98,16 +98,16 @@ def atlas(
 def explore(
     which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: Json = False
 ) -> None:
-    """Write a living picture: a page on which a model learns under your hand, offline.
+    """Write an interactive page that trains a small model in the browser, offline.
 
     Parameters
     ----------
     which
         geometry (draw a graph and train on its edges) or bridge (switch identities on and off).
     out
-        The file; explore-<which>.html if left out.
+        The file; by default explore-<which>.html.
     seed
-        Seed of the start that the page draws.
+        Seed of the initialisation.
     """
     from typing import cast
 
@@ -129,7 +129,7 @@ def _refuse_training(**given: object) -> None:
     for name, value in given.items():
         if value:
             raise ConfigError(
-                f"--{name} is about training, and --embedding and --model train nothing; leave "
+                f"--{name} has no effect with --embedding or --model, which train nothing; leave "
                 "it out"
             )
 
@@ -142,7 +142,7 @@ def _graphs(given: Sequence[str]) -> dict[str, Graph]:
     for word in given:
         name, graph = _graph(word)
         if name in found:
-            raise ConfigError(f"two graphs are called '{name}'; rename a file")
+            raise ConfigError(f"two graphs have the name '{name}'; rename a file")
         found[name] = graph
     if not found:
         raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
@@ -153,7 +153,8 @@ def _graph(given: str) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from typing import get_args
 
-    from inweights.errors import DataError, unknown_name
+    from inweights.errors import unknown_name
+    from inweights.support.limits import missing_file
     from inweights.worlds.families.graph import Graph, Shape
     from inweights.worlds.readers.edge_lists import own_graphs
 
@@ -166,8 +167,8 @@ def _graph(given: str) -> tuple[str, Graph]:
     own = own_graphs()
     if given in own:
         return given, Graph(shape="file", file=str(own[given])).written_out()
-    if file.suffix:
-        raise DataError(f"there is no file {given}; edges come from .csv, .graphml, or lines u=v")
+    if file.suffix or file.exists():
+        raise missing_file(file, "edges come from .csv, .graphml, or lines u=v")
     raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
 
 
@@ -198,7 +199,7 @@ def _path_star(
     from inweights.worlds import read_path_star
 
     if len(edges) > 1:
-        raise ConfigError(f"--paths takes the edges of one file, not of {len(edges)}")
+        raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
     own = read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
     own.build()  # which says what is wrong before anything is trained
     settings: Settings = RECIPE.resolve(scale)[0]

@@ -30,7 +30,7 @@ from inweights.cli.commands.base import (
 )
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Outcome
 
 __all__ = ["Changes", "Choice", "Common", "Doing", "Finished", "How", "Source", "Verdicts"]
 
@@ -47,7 +47,7 @@ class Common:
 
     def load(self) -> None:
         """Load the plugins."""
-        from inweights.lab.grammar.plugins import load_plugins
+        from inweights.support.plugins import load_plugins
 
         load_plugins(self.plugin)
 

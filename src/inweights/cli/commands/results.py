@@ -24,14 +24,14 @@ def list_runs(
     full: Flag = False,
     common: Common = Common(),
 ) -> int:
-    """List the runs on this disk, newest first: what was changed, and when.
+    """List finished runs, newest first, with changed settings and dates.
 
     Parameters
     ----------
     part
         Only runs of recipes whose name contains this.
     full
-        List all of them, and every change in full.
+        List all runs, with every change in full.
     """
     from inweights.cli import console
     from inweights.runs import RunStore
@@ -51,7 +51,7 @@ def show(
     again: Flag = False,
     verdicts: Verdicts = Verdicts(),
 ) -> int:
-    """Show the claims of a finished run, and where its page is.
+    """Show the claims of a finished run, and the path of its page.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def show(
     which.scale
         Which run of a recipe.
     again
-        Judge and draw it again with the claims and figures of this version; nothing is trained.
+        Judge and draw the run again with the claims and figures of this version, without training.
     verdicts.full
         Show intervals, seeds and deciding cases.
     """
@@ -81,16 +81,16 @@ def compare(
     which: Finished = Finished(),
     common: Common = Common(),
 ) -> int:
-    """Lay two runs side by side: verdicts, scores, and the settings in which they differ.
+    """Compare two runs: verdicts, scores, and different settings.
 
     Parameters
     ----------
     first
         A recipe, or the first letters of a run's hash.
     second
-        Another one.
+        The other run.
     which.scale
-        Which run, where a recipe is named.
+        Scale of the runs, if recipes are given.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -110,23 +110,27 @@ def export(
     pdf: Flag = False,
     latex: Flag = False,
     csv: Flag = False,
+    raw: Flag = False,
     which: Finished = Finished(),
     common: Common = Common(),
 ) -> int:
-    """Write what a paper needs of a run: figures as PDF, claims as LaTeX, tables as CSV.
+    """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
     Parameters
     ----------
     run
         A recipe, or the first letters of a run's hash.
     out
-        Folder to write; what is there of the same name is replaced.
+        Folder to write; files of the same name are replaced.
     pdf
         Write the figures as PDF.
     latex
         Write the claims as a LaTeX table.
     csv
-        Write claims and tables as CSV.
+        Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
+        before them.
+    raw
+        Leave such texts as they are.
     which.scale
         Which run of a recipe.
     """
@@ -134,12 +138,12 @@ def export(
     from inweights.errors import ConfigError
 
     if not (pdf or latex or csv):
-        raise ConfigError("say what to write: --pdf, --latex, --csv, or several of them")
+        raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
     common.load()
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
-    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv)
+    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv, raw=raw)
     console.exported(files, json=common.json)
     return 0
 
@@ -147,13 +151,13 @@ def export(
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Settling:
-    """How undecided claims are settled.
+    """Which undecided claims get more seeds, and for how long.
 
     Attributes:
-        settle: First run more seeds for claims that are undecided, until they are settled.
-        minutes: Time that this may take.
-        store: Where single runs are kept, if not below the folder of all runs.
-        jobs: Processes that work side by side; 0 takes the cores of this machine.
+        settle: First add seeds to undecided claims until they are decided.
+        minutes: Time limit of --settle.
+        store: Folder or address of the tables of single runs; by default in the folder of all runs.
+        jobs: Number of parallel processes; 0 means one per core.
     """
 
     settle: Flag = False
@@ -175,7 +179,7 @@ def verify(
     markdown: Flag = False,
     verdicts: Verdicts = Verdicts(),
 ) -> int:
-    """Show the board: every recipe with its verdicts so far, or the claims of one.
+    """Show the results table: verdicts of every recipe, or the claims of one.
 
     Parameters
     ----------
@@ -184,7 +188,7 @@ def verify(
     scale
         smoke, cpu or paper.
     onto
-        An earlier board (--json): what it says of recipes without a run on this disk is kept.
+        An earlier results table (--json), used for recipes without a run on this disk.
     verdicts.full
         Show every claim with intervals, seeds and deciding cases.
     markdown
@@ -220,5 +224,5 @@ def verify(
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """The exit code: 1 where a claim did not reproduce, if that is asked for."""
+    """Return the exit code: 1 if ``strict`` and a claim did not reproduce."""
     return int(strict and any(claim.verdict == "not reproduced" for claim in claims))

@@ -1,4 +1,4 @@
-"""The command for studies of one's own."""
+"""The command for users' studies."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def sweep(
     strict: Strict = False,
     common: Common = Common(),
 ) -> int:
-    """Run a study of your own: one experiment, varied, as a TOML file says; with a page.
+    """Run the study described by a TOML file: a world, model and learner, varied; writes a page.
 
     Parameters
     ----------
     file
-        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md shows one.
+        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has an example.
     choice.set
         Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
     doing.store
-        Where single runs are kept, if not below the folder of all runs.
+        Folder or address of the tables of single runs; by default in the folder of all runs.
     doing.jobs
-        Processes that train side by side; 0 takes the cores where the work is worth their start.
+        Number of parallel processes; 0 means one per core if there is enough work.
     doing.fresh
         Discard an earlier run of the same study.
     """

@@ -35,7 +35,7 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit: what is there, what follows, what stands in the way, what to do.
+    """Print an audit: contents, predictions, problems and advice.
 
     Args:
         made: What was found.
@@ -80,11 +80,10 @@ def audit(
 def _mended(mended: Mended, folder: Path | None) -> None:
     counts = mended.counts
     out.print(
-        f"\nmended copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
-        f"{plural(counts['renamed'], 'name')} changed, "
-        f"{plural(counts['left out'], 'repetition')} left out, "
-        f"{plural(counts['set apart'], 'fact')} set apart (set_apart.csv); "
-        "changes.csv has each with its line and why",
+        f"\ncorrected copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
+        f"{plural(counts['renamed'], 'name')} changed, {plural(counts['left out'], 'duplicate')} "
+        f"removed, {plural(counts['set apart'], 'fact')} set apart (set_apart.csv); changes.csv "
+        "lists each with line and reason",
         soft_wrap=True,
     )
 
@@ -124,8 +123,8 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
         out.print(
             line(
                 ("plain words", "yellow"),
-                f" for {len(made.plain)} relation(s) without a template: {names}; give them one "
-                "with --wording",
+                f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
+                "--wording",
             )
         )
     out.print(f"written to {folder}", soft_wrap=True)
@@ -143,24 +142,24 @@ def _listed(made: Augmented) -> None:
     for unit, cost in (("words", made.words), ("tokens", made.tokens)):
         if cost:
             out.print(
-                f"{cost['train']:,} {unit} to train on, each time; the control, facts alone, "
-                f"has {cost['control']:,}"
+                f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
+                f"{cost['control']:,}"
             )
     kept, given = made.rewritten
     if given:
-        out.print(f"of {given:,} facts that a model said again {kept:,} survived the check")
+        out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
 
 
 def _questions(made: Augmented) -> None:
     """Which questions are asked, and which were left out."""
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
-        out.print(f"of {made.chains:,} chains of two facts {asked:,} are asked")
+        out.print(f"of {made.chains:,} chains of two facts {asked:,} are evaluated")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     for count, what in (
-        (told, "answered by direct statement (column `told`)"),
-        (made.dropped, "left out: a text to train on has the prompt"),
-        (made.alone, "left out: nothing but the answer can be chosen"),
+        (told, "stated directly in a text (column `told`)"),
+        (made.dropped, "left out: a training text contains the prompt"),
+        (made.alone, "left out: the answer is the only candidate"),
         (
             int(made.questions["itself"].sum()),
             "about a subject that is the answer (column `itself`)",
@@ -178,9 +177,11 @@ def _strategies(made: Augmented) -> None:
     for name in made.strategies if not made.choices else ():
         out.print(line((name, "bold"), f": {evidence(name)}"))
     if made.strategies:
-        out.print(line((f"measured on {MEASURED_ON}; measure yours, beside the control", "dim")))
+        out.print(
+            line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
+        )
     else:
-        out.print("no strategy: each fact once (--strategy derive, or others: docs/own-facts.md)")
+        out.print("no strategy: each fact once (for strategies see docs/own-facts.md)")
 
 
 def _findings(made: Audit, *levels: str) -> None:
@@ -194,7 +195,7 @@ def _findings(made: Audit, *levels: str) -> None:
 def _compositions(made: Audit) -> None:
     found = made.compositions
     if not found.height:
-        out.print("\nno two facts chain: nothing can be composed")
+        out.print("\nno two facts form a chain: nothing can be composed")
         return
     out.print(line("\n", ("Compositions", "bold"), ": questions (subject, first, second)"))
     listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
@@ -211,7 +212,7 @@ def _compositions(made: Audit) -> None:
     out.print(listed)
     _more(found, "pairs of relations")
     if made.listed < 1:
-        told = f"but for the number of chains, from {made.listed:.2%} of them"
+        told = f"except for the number of chains, from {made.listed:.2%} of them"
         out.print(line((told, "dim")))
 
 
@@ -219,7 +220,7 @@ def _similarity(made: Audit) -> None:
     found = made.transfers
     if not found.height:
         return
-    told = ": attributes that may pass between entities alike"
+    told = ": attributes that may transfer between similar entities"
     out.print(line("\n", ("Analogies", "bold"), told))
     listed = table("shared value of", "passes", "pairs", "learnt too late")
     for row in found.head(_SHOWN).iter_rows(named=True):
@@ -236,14 +237,14 @@ def _forecast(made: Audit) -> None:
     out.print(line("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})"))
     for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
         if totals["asserted"] or totals["open"]:
-            told = f"{totals['asserted']} would be asserted all the same, {totals['open']} not"
+            told = f"{totals['asserted']} would be asserted, {totals['open']} not"
         else:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
-        out.print(f"with identities of {len(advice.identities)} bridges {net} more follow, net")
+        out.print(f"with identities of {len(advice.identities)} bridges a net {net} more follow")
     out.print(line((trust(made.forecast), "dim")))
 
 

@@ -50,7 +50,7 @@ WIDTH = 80
 _LINE, _TENTH = 10.0, 0.1
 
 #: All that a terminal may act on, but the end of a line.
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class _Plain(Console):
@@ -147,13 +147,13 @@ def solving(gap: float) -> Iterator[SolverProgress]:
 
 
 def by_gap(report: Report, gap: float) -> SolverProgress:
-    """Report how far the certified gap has come down to ``gap``, on a scale of its digits."""
+    """Report the progress of the certified gap towards ``gap``, on a logarithmic scale."""
     first = 1.0
 
     def tell(what: str, _step: int, now: float) -> None:
         nonlocal first
         if not math.isfinite(now):
-            report(0, 1000, f"{what}: looking for a feasible point")
+            report(0, 1000, f"{what}: searching for a feasible point")
             return
         first = max(first, now)
         share = math.log(max(now, gap) / first) / math.log(gap / first)

@@ -16,10 +16,10 @@ from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.describe import Setting
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.recipes.catalogue.index import Entry
+    from inweights.recipes.catalogue.settings import Setting
 
 __all__ = ["ahead", "cited", "described", "recipes"]
 
@@ -64,7 +64,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
-    """Print a recipe: what it shows, what it takes, and every setting by scale.
+    """Print a recipe: what it shows, its cost, and every setting by scale.
 
     Args:
         recipe: What is described.
@@ -72,7 +72,8 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         json: Print one JSON object instead.
         full: Whether every setting is listed, with all of its meaning.
     """
-    from inweights.lab.grammar.describe import OWN, settings, split_ours
+    from inweights.lab.grammar.recipe import split_ours
+    from inweights.recipes.catalogue.settings import OWN, settings
 
     found = settings(recipe, part)
     if json:
@@ -99,7 +100,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     _, sentences = split_ours(recipe.ours)
     if sentences:
-        out.print(line(("\nOurs, not the paper's", "bold")))
+        out.print(line(("\nOur choices, not the paper's", "bold")))
         whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
         for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
@@ -108,12 +109,12 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
 
 
 def _scales(recipe: Recipe) -> None:
-    from inweights.lab.grammar.describe import extras
+    from inweights.recipes.catalogue.settings import extras
 
     listed = table("scale", "seeds", "time", "needs")
     for scale, config in recipe.scales.items():
         time = cost_of(recipe.name) if scale == "cpu" else ""
-        time = time or ("seconds" if scale == "smoke" else "run --dry-run says")
+        time = time or ("seconds" if scale == "smoke" else "see run --dry-run")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
         listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
     out.print(listed)
@@ -140,8 +141,8 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
         listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
     out.print(listed)
     if any(one.ours for one in found):
-        paper = "; others are the paper's at the scale 'paper'" * ("paper" in scales)
-        out.print(line((f"* ours, as the paper gives none{paper}", "dim")))
+        paper = "; the others are the paper's at scale 'paper'" * ("paper" in scales)
+        out.print(line((f"* our choice{paper}", "dim")))
 
 
 Row = tuple[str, str, str, str]
@@ -192,7 +193,7 @@ def _written(value: Any) -> str:
 
 
 def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
-    from inweights.lab.grammar.describe import extras
+    from inweights.recipes.catalogue.settings import extras
 
     return {
         "name": recipe.name,
@@ -213,7 +214,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
 
 
 def ahead(forecast: Forecast, *, json: bool) -> None:
-    """Print what a run would take."""
+    """Print the cost estimate of a run."""
     if json:
         print_json({**asdict(forecast), "text": str(forecast)})
         return

@@ -109,7 +109,7 @@ def _no_run(scale: str) -> str:
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
-    """Print claims: verdict, what was measured, what was asked for.
+    """Print claims: verdict, measured value and target.
 
     A reason that all of them share is said once. Where there are many, each has one line.
 
@@ -137,7 +137,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
             value = "" if claim.measured is None else f"{claim.measured:.3g}"
             cells += [Text(value, style="bold"), Text(claim.target.text)]
         text = claim.text if len(results) <= _WHOLE else cut(claim.text, room)
-        more = [f"about {claim.needed} seeds would settle it"] if claim.needed else []
+        more = [f"about {claim.needed} seeds would decide it"] if claim.needed else []
         more += [claim.why] if claim.why and not once else []
         body = Text(text)
         for one in more if len(results) <= _WHOLE else ():
@@ -174,10 +174,10 @@ def settled(done: Sequence[Settled]) -> None:
     for one in done:
         name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
-        told = f"{name}: {won} of {len(one.before)} undecided claims settled with {seeds}"
+        told = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
         err.print(told + (f"; {one.why}" if one.why else ""))
     if not done:
-        err.print("nothing that has run is undecided")
+        err.print("no finished run has undecided claims")
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
@@ -202,9 +202,10 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
     hidden = _no_run(scale)
     print("# The board\n")
     print(
-        "Every claim of every recipe, with the verdict on it; a claim that did not reproduce stays."
-        "\nA verdict says where the whole 95% interval of the mean lies: in the target, outside,"
-        "\nor across its edge (undecided). Where seeds were added the interval is a wider one."
+        "Every claim of every recipe with its verdict, including claims that did not "
+        "reproduce.\nA verdict depends on where the whole 95% interval of the mean lies: in the "
+        "target, outside,\nor across its edge (undecided). Where seeds were added the interval "
+        "is wider."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
     for counted in counts(results):
@@ -223,7 +224,7 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
         more = f" Condition: {claim.condition}." if claim.condition else ""
         more += f" Deciding case: {claim.case}." if claim.case else ""
-        more += f" About {claim.needed} seeds would settle it." if claim.needed else ""
+        more += f" About {claim.needed} seeds would decide it." if claim.needed else ""
         more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
         print(
             f"| {MARKS[claim.verdict]} {claim.verdict} "
@@ -247,7 +248,7 @@ def _evidence(claim: ClaimResult) -> str:
     if claim.case:
         parts.append(f"deciding case {claim.case}")
     if claim.needed:
-        parts.append(f"about {claim.needed} seeds would settle it")
+        parts.append(f"about {claim.needed} seeds would decide it")
     if claim.check:
         parts.append("holds by construction")
     return ", ".join(parts)

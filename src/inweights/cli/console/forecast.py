@@ -16,7 +16,7 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.lab.studies.trained_prediction import TrainedForecast
+    from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Advice, Prediction, Remedy
 
 __all__ = ["prediction"]
@@ -42,7 +42,7 @@ def prediction(
     page: Path | None = None,
     name: str = "facts",
 ) -> None:
-    """Print a forecast: the certificate, every kind of query, and what to add.
+    """Print a prediction: certificate, kinds of queries, and advice.
 
     Args:
         made: The forecast.
@@ -64,7 +64,7 @@ def prediction(
     _certificate(made)
     _let_go(made, every)
     if not len(made.queries):
-        out.print("no queries: nothing is asked that is not a fact")
+        out.print("no queries: the world has facts only")
         return
     out.print()
     out.print(_kinds(made, every))
@@ -104,7 +104,7 @@ def _to_add(made: Prediction, every: bool) -> None:
     for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
     if len(made.remedies) > _SHOWN and not every:
-        out.print(f"… and {len(made.remedies) - _SHOWN} more against other things (--all)")
+        out.print(f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)")
 
 
 def _write_page(
@@ -120,8 +120,8 @@ def _write_page(
     told = (
         ""
         if trained is None
-        else f"{_memory(trained)} Columns named after them: what most of them answer, and the "
-        "share that is right, or, of what nobody told, that answers so."
+        else f"{_memory(trained)} Columns with their names: the most frequent answer, and the "
+        "share of right answers, or for unstated queries the share of that answer."
     )
     write_page(build_forecast_page(made, name, queries=queries, trained=told), page)
 
@@ -178,7 +178,7 @@ def _objective(made: Prediction) -> str:
 def _let_go(made: Prediction, every: bool) -> None:
     """Say which facts the forecast does without, and why."""
     if made.why:
-        out.print(line(("not all facts as they are", "yellow"), f": {made.why}"))
+        out.print(line(("not all facts are stored", "yellow"), f": {made.why}"))
     for why, rows in made.let_go.group_by("why", maintain_order=True):
         shown = rows if every else rows.head(_SHOWN)
         texts = [
@@ -229,7 +229,7 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
-                "(nobody told)" if row["role"] == "unstated" else row["answer"],
+                "(not stated)" if row["role"] == "unstated" else row["answer"],
                 row["predicted"] + rivals,
                 f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
                 *(_share(row, m) for m in models),
@@ -266,13 +266,13 @@ def _advice(made: Prediction, advice: Advice) -> None:
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
     out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
     lost = f", {len(advice.broken)} no longer" if advice.broken else ""
-    where = f" in {advice.parts} parts, each by itself" if advice.parts > 1 else ""
+    where = f" in {advice.parts} separate parts" if advice.parts > 1 else ""
     out.print(
         f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
         f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved{where})"
     )
     if advice.why:
-        out.print(line(("with them not all facts can be stored", "yellow"), f": {advice.why}"))
+        out.print(line(("with them, not all facts can be stored", "yellow"), f": {advice.why}"))
 
 
 def _remedy(remedy: Remedy) -> None:

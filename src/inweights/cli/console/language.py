@@ -32,10 +32,10 @@ _NAMES = {
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
     """Print what the loss sees, before anything is trained."""
-    out.print(line(("What is learnt", "bold"), ", in brackets, token by token; the rest is given"))
+    out.print(line(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt"))
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
-    beside = f"; beside them {plural(own, 'text')} of its own, to keep what it knew" if own else ""
+    beside = f"; also {plural(own, 'generated text')}, to preserve earlier knowledge" if own else ""
     out.print(
         f"{plural(rows, 'example')}, {plural(tokens, 'token')}, "
         f"{plural(steps, 'update')} at most{beside}\n"
@@ -69,10 +69,12 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
         listed.add_row(*cells, f"{done.known[row['stage']]:.0%}" if done.known else "")
     out.print(listed)
     if done.known and min(done.known.values()) < _KNOWN:
-        out.print(line(("not all is known yet", "yellow"), ": --set epochs=N gives it more time"))
+        out.print(
+            line(("not all facts are learnt yet", "yellow"), ": train longer with --set epochs=N")
+        )
     out.print(
-        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the places "
-        "were padding"
+        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the "
+        "positions were padding"
     )
     out.print(f"written to {folder}", soft_wrap=True)
 
@@ -93,7 +95,7 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
-    """Print an evaluation, as :func:`inweights.lm.evaluation` gives it, and why no forecast is."""
+    """Print the result of :func:`inweights.lm.evaluation`, and why there is no prediction."""
     if json:
         print_json(_plain(made))
         return
@@ -102,7 +104,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     if made.get("forecast") is not None:
         _forecast(made["forecast"])
     elif why:
-        out.print(line(("no forecast", "bold"), f": {why}"))
+        out.print(line(("no prediction", "bold"), f": {why}"))
     gap = made.get("gap")
     if gap:
         known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
@@ -110,8 +112,8 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
             line(
                 "\n",
                 ("Compositionality gap", "bold"),
-                f" {known}: of the chains both of whose hops are right ({gap['both']:.0%} of "
-                "them), the share that is not answered directly",
+                f" {known}: among chains with both hops right ({gap['both']:.0%} of them), the "
+                "share not answered directly",
             )
         )
     sets = made.get("sets")
@@ -146,10 +148,10 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
         listed.add_row(*cells)
     out.print(listed)
     legend = (
-        "accuracy: the answer is likelier than every other candidate; share: its part of the "
-        "probability of all candidates; words: right in the model's own words; change: 95% "
-        "interval of accuracy after minus before; p: exact paired test; by steps: two hops, one "
-        "after the other; (e1, r2): first relation left out"
+        "accuracy: the answer is more likely than every other candidate; share: its share of "
+        "the probability of all candidates; words: right in generated text; change: 95% "
+        "interval of accuracy after minus before; p: exact paired test; by steps: two hops, "
+        "step by step; (e1, r2): first relation left out"
     )
     out.print(line((legend, "dim")))
 
@@ -162,16 +164,16 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
             line(
                 "\n",
                 ("Plain questions", "bold"),
-                f" that have nothing to do with it: {asked['hit'].sum()} of {asked.height} "
-                "right; give --before MODEL to see what was lost",
+                f" unrelated to the facts: {asked['hit'].sum()} of {asked.height} right; give "
+                "--before MODEL to see what was lost",
             )
         )
         return
     listed = table("of 24 plain questions and four texts", "before", "after")
     for name, what in (
         ("accuracy", "answered"),
-        ("repeats", "answers that repeat themselves"),
-        ("runs_on", "answers that run on"),
+        ("repeats", "repetitive answers"),
+        ("runs_on", "answers without an end"),
         ("spilled", "answered with a new name"),
         ("perplexity", "perplexity of the texts"),
     ):
@@ -180,17 +182,17 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
     out.print(listed)
     if lost["damage"]:
         out.print(line(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}"))
-        out.print("  what helps: --set replay=2, a lower rate or fewer epochs for 'finetune'")
+        out.print("  to avoid it: --set replay=2, a lower rate or fewer epochs for 'finetune'")
     else:
-        out.print("no damage to what the model knew before was found")
+        out.print("no damage to earlier knowledge was found")
 
 
 def _forecast(rows: pl.DataFrame) -> None:
     out.print(
         line(
             "\n",
-            ("Two hops, by forecast", "bold"),
-            ": of a network that is trained on these facts alone, not of this model",
+            ("Two hops, by prediction", "bold"),
+            ": for a network trained on these facts alone, not for this model",
         )
     )
     listed = table("forecast", "questions", "expected", "this model")
@@ -205,7 +207,7 @@ def _forecast(rows: pl.DataFrame) -> None:
 
 
 def _sets(sets: pl.DataFrame) -> None:
-    told = ", by whether two hops are right before and after"
+    told = ", by correctness of two hops before and after"
     out.print(line("\n", ("Under (e1, r2)", "bold"), told))
     listed = table("set", "chains", "probability rises by", "share rises by")
     for row in sets.iter_rows(named=True):

@@ -11,7 +11,7 @@ import msgspec
 from inweights.cli.console.base import line, out, print_json, table
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.planned import Planned, Status
+    from inweights.lab.engine.plan_files import Planned, Status
 
 __all__ = ["status"]
 
@@ -37,8 +37,8 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
         out.print(line(("✗ ", "red"), f"{why[0]}: {why[1]}"), soft_wrap=True)
     if now.failed:
-        out.print(f"to try what failed again:\n{work} --retry", soft_wrap=True)
+        out.print(f"to try failed tasks again:\n{work} --retry", soft_wrap=True)
     if now.waiting:
-        out.print(f"on as many machines as you like:\n{work}", soft_wrap=True)
+        out.print(f"on any number of machines:\n{work}", soft_wrap=True)
     elif now.done == now.tasks:
-        out.print(f"all is stored; collect it with\n{collect}", soft_wrap=True)
+        out.print(f"all tasks are done; collect the results with\n{collect}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inweights.theory.prediction.trust import trust
 
 if TYPE_CHECKING:
-    from inweights.lab.studies.trained_prediction import TrainedForecast
+    from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Prediction
 
 __all__ = ["plain_forecast"]

@@ -16,9 +16,8 @@ from inweights.runs import about, when, written
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.engine import Outcome
+    from inweights.lab.engine.outcome import Comparison, Outcome
     from inweights.lab.grammar.verdict import ClaimResult
-    from inweights.lab.studies.comparison import Comparison
     from inweights.runs import RunFolder
 
 __all__ = ["compared", "exported", "outcome", "runs"]
@@ -58,7 +57,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
         print_json(rows)
         return
     if not rows:
-        out.print("no runs yet; 'inweights demo' makes one in a minute")
+        out.print("no runs yet; try 'inweights demo' (one minute)")
         return
     listed = table("hash", "recipe", "scale", "n", "when")
     for row in rows:
@@ -128,12 +127,12 @@ def compared(both: Comparison, *, json: bool) -> None:
         return
     names = [run.folder.path.name for run in both.runs]
     if both.settings:
-        listed = table("setting that differs", *names)
+        listed = table("different setting", *names)
         for key, pair in both.settings.items():
             listed.add_row(cut(key, 34), *(cut(_value(one), 20) for one in pair))
         out.print(listed)
     else:
-        out.print("no setting differs")
+        out.print("no different settings")
     out.print()
     listed = table("claim", *names)
     changed = 0

@@ -9,26 +9,32 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
+from unittest import mock
 
 import msgspec
 
 from inweights.errors import ConfigError, RunError
-from inweights.lab.engine.bare_cluster import bare
-from inweights.lab.engine.executors import PAUSE
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.executors import PAUSE, seldom
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 from inweights.lab.store.tables import LEASE
 
-__all__ = ["Ray"]
+__all__ = ["Ray", "bare"]
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
+#: Processes of Ray that watch over machines and people: without them a cluster of one's own begins
+#: in half the time, three seconds earlier.
+_NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
+#: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy machine.
+_PATIENCE = 120
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Ray:
     jobs: int = 1
     gpus: float = 1.0
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    def run(self, job: Job, schedule: Schedule) -> None:
         ray = _import()
         address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
         if address:  # other machines: no lock of a file tells whether their processes live
@@ -86,12 +92,45 @@ class _Connection:
         except Exception as error:  # Ray raises bare ones, too
             why = str(error).partition("\n")[0]
             raise RunError(
-                f"no Ray cluster answers at '{self.address or 'this machine'}': {why}"
+                f"no Ray cluster responds at '{self.address or 'this machine'}': {why}"
             ) from error
 
     def __exit__(self, *_: object) -> None:
         if self.mine:
             self.ray.shutdown()
+
+
+@contextmanager
+def bare() -> Iterator[None]:
+    """Let clusters that begin in the block start only what tasks need, and nodes begin slowly.
+
+    Ray has no settings for this, so methods of its own are replaced; those that a version of Ray
+    does not have are left out.
+    """
+    from ray._private import node, services
+
+    with ExitStack() as stack:
+        for name in _NEEDLESS:
+            if hasattr(node.Node, name):
+                stack.enter_context(mock.patch.object(node.Node, name, _nothing))
+        if own := getattr(services, "get_node", None):
+            stack.enter_context(mock.patch.object(services, "get_node", partial(_patiently, own)))
+        yield
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Begin nothing."""
+
+
+def _patiently(look: Callable[..., Any], *words: Any) -> Any:
+    """Look for a node until it is there."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return look(*words)
+        except RuntimeError:
+            if time.monotonic() > deadline:
+                raise
 
 
 @contextmanager
@@ -143,8 +182,6 @@ class _Driver:
 
     def _hand_out(self) -> None:
         """Keep twice as many tasks waiting as the cluster has CPUs: it may grow at any time."""
-        from inweights.lab.engine.serialization import to_wire
-
         room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
         while len(self.running) < room and (task := self.schedule.take()):
             line = msgspec.json.encode(to_wire(task)).decode()
@@ -175,7 +212,6 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
     from ray.experimental.internal_kv import _internal_kv_put
 
     from inweights.lab.engine.task import attempt_sent
-    from inweights.lab.engine.worker import seldom
 
     def report(step: int) -> None:
         _internal_kv_put(key, str(step), namespace=steps)
@@ -188,7 +224,9 @@ def _import() -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError("work on a cluster needs Ray: pip install 'inweights[cluster]'") from None
+        raise ConfigError(
+            "running on a cluster requires Ray: pip install 'inweights[cluster]'"
+        ) from None
     return ray
 
 

@@ -1,25 +1,33 @@
-"""Has what is missing of a plan made, by whoever does the work, and puts the tables together."""
+"""Has what is missing of a plan made, puts its tables together, and opens models that were kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from inweights.config import check_size
-from inweights.lab.engine.executors import Executor, choose_executor
-from inweights.lab.engine.job import Job, open_store
-from inweights.lab.engine.plan import MODEL, Asked, Task, Work, asked_of, tasks_of
+from inweights.errors import ConfigError, FolderError, unknown_name
+from inweights.lab.engine.executors import Executor, Processes, SameProcess
+from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
+from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.divergence import tell_divergence
-from inweights.lab.grammar.trial import Plan
-from inweights.lab.store.tables import MODEL_PART, Store
-from inweights.support.links import within
+from inweights.lab.grammar.trial import Plan, Trial
+from inweights.lab.grammar.verdict import tell_divergence
+from inweights.lab.store.tables import MODEL_PART, Store, store_below
+from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress
 
-__all__ = ["Effort", "collect"]
+if TYPE_CHECKING:
+    from inweights.lab.grammar.claim import Value
+    from inweights.models.base import Model
+    from inweights.worlds.world import World
+
+__all__ = ["Effort", "KeptModel", "choose_executor", "collect", "kept_models"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,10 @@ class Effort:
         store: Folder or address (``s3://bucket/folder``) of the tables of single runs; ``store``
             in the folder of all runs if left out.
         executor: Does the tasks; by default processes, or this one where there is one job.
+        fresh: Whether what is stored is made again; weights that were kept are kept again.
+        keep_models: Whether the trained weights are stored, too; runs that were trained without
+            are trained again.
+        command: Words of the command that makes a run again, if it is not ``inweights run``.
 
     Raises:
         ConfigError: The machine has no such device, or a number cannot be.
@@ -50,6 +62,9 @@ class Effort:
     on: str = ""
     store: str = ""
     executor: Executor | None = None
+    fresh: bool = False
+    keep_models: bool = False
+    command: tuple[str, ...] = ()
 
     def open_store(self, runs: str | Path) -> Store:
         """Return where the tables of single runs are kept.
@@ -57,7 +72,12 @@ class Effort:
         Args:
             runs: Folder of all runs.
         """
-        return Store(self.store or within(runs, "store"))
+        return Store(self.store or store_below(runs))
+
+    def say(self, what: str) -> None:
+        """Tell the progress what is waited for."""
+        if self.progress:
+            self.progress(0, 1, what)
 
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)
@@ -68,6 +88,42 @@ class Effort:
             check_device(self.device)
 
 
+def choose_executor(
+    on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
+) -> Executor:
+    """Return who does the tasks.
+
+    Args:
+        on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
+        jobs: Processes on this machine.
+        tasks: What is to be done; those of a plan, which any process finds, if left out.
+        plugins: Modules of others that tasks may name; any if left out.
+
+    Raises:
+        ConfigError: There is no such place, or it could not find what the tasks name.
+    """
+    if on and on != "ray" and not on.startswith("ray://"):
+        raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
+    if launched_by_torchrun():
+        from inweights.lab.engine.ranks import leader
+
+        if on:
+            raise ConfigError(
+                "--on cannot be combined with torchrun, which starts the processes of a task; "
+                "leave it out"
+            )
+        if (first := leader()) is not None:
+            return first
+    if on:
+        from inweights.lab.engine.cluster import Ray
+
+        check_sendable(tasks or (), plugins)
+        return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
+    if tasks is not None and (len(tasks) < 2 or not all(sendable(t, plugins) for t in tasks)):
+        jobs = 1
+    return Processes(jobs) if jobs > 1 else SameProcess()
+
+
 def collect(
     plan: Plan,
     seeds: Sequence[int],
@@ -75,8 +131,6 @@ def collect(
     effort: Effort | None = None,
     *,
     version: int = 1,
-    fresh: bool = False,
-    keep_models: bool = False,
 ) -> dict[str, pl.DataFrame]:
     """Make what is missing of a plan, and return its tables, by name.
 
@@ -89,16 +143,14 @@ def collect(
         store: Where the tables of single runs are kept.
         effort: Who does the work, and with what.
         version: The recipe's.
-        fresh: Whether what is stored is made again; weights that were kept are kept again.
-        keep_models: Whether the trained weights are stored, too.
 
     Raises:
         InweightsError: What tasks raised. The others were done and are stored; the same call again
             tries those alone.
     """
     effort = effort or Effort()
-    work = asked_of(plan, seeds, version, keep_models=keep_models)
-    if fresh:
+    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
+    if effort.fresh:
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)
@@ -119,6 +171,7 @@ def _forget(work: Work, store: Store) -> None:
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
     if not tasks:
+        store.tidy()  # whoever did the last of them may have been killed before it could
         return
     total = sum(r.trial.learner.steps for r in work.runs.values())
     total += sum(c.steps for c in work.computations.values())
@@ -132,9 +185,10 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    schedule = Schedule(tasks, effort.progress, before, busy, open_store(job).leases.free)
+    free = open_store(job).leases.free
+    schedule = Schedule(tasks, effort.progress, before, busy=busy, free=free)
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
-    executor(job, schedule)
+    executor.run(job, schedule)
     store.tidy()
     schedule.finish()
 
@@ -163,3 +217,76 @@ def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
 def _labels(group: Iterable[Asked]) -> pl.DataFrame:
     frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
     return pl.concat(frames, how="diagonal_relaxed")
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """One trained model of a run, with what it was trained on.
+
+    Attributes:
+        labels: Those of its trial.
+        seed: Its root seed.
+        run: Its run.
+        store: Where its weights are.
+    """
+
+    labels: Mapping[str, Value]
+    seed: int
+    run: Run
+    store: Store
+
+    @cached_property
+    def world(self) -> World:
+        """The world that it learnt, with its seed."""
+        return self.run.trial.world.build(self.seed)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, one replica, on the CPU."""
+        from inweights.lab.engine.together import open_model
+
+        return open_model(self.store, self.run)
+
+    def __repr__(self) -> str:
+        about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
+        return f"KeptModel({', '.join(about)})"
+
+
+def kept_models(
+    trials: Sequence[Trial],
+    seeds: Sequence[int],
+    store: Store,
+    version: int = 1,
+    where: Mapping[str, Value] | None = None,
+) -> list[KeptModel]:
+    """Return the kept models of trials, in their order, seed by seed.
+
+    Args:
+        trials: Of a plan.
+        seeds: Root seeds of every trial.
+        store: Where the weights are.
+        version: The recipe's.
+        where: Values of labels, and ``seed``; all models if left out.
+
+    Raises:
+        FolderError: The weights of some were not kept.
+        ConfigError: No trial has such a label.
+    """
+    labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
+    for name in where or {}:
+        if name not in labels:
+            raise unknown_name("label", name, labels)
+    found: list[KeptModel] = []
+    for trial in trials:
+        runs = asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        for run in runs:
+            about = {**trial.labels, "seed": run.seed}
+            if all(about.get(name) == value for name, value in (where or {}).items()):
+                found.append(KeptModel(trial.labels, run.seed, run, store))
+    lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
+    if lacking:
+        raise FolderError(
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
+            "it again with --keep-models (in Python, keep_models=True)"
+        )
+    return found

@@ -1,42 +1,54 @@
-"""Who does the tasks: this process, several processes beside it, or a cluster.
+"""Executors try tasks: in this process, in several beside it, on a cluster or with other workers.
 
-An executor takes tasks from a schedule and tells it how each attempt ended; it returns no tables,
-as every task stores its own. What follows from an end is the schedule's business.
+An :class:`Executor` takes tasks from a schedule and tells it how far each is and how each attempt
+ended; it returns no tables, as every task stores its own. What follows from an end is decided by
+the schedule. :mod:`inweights.lab.engine.cluster` and :mod:`inweights.lab.engine.ranks` have the
+executors of Ray and of torchrun.
+
+This module is also the program of a process beside this one: ``python -m
+inweights.lab.engine.executors``. It reads one line of JSON with the job, then a line for each task,
+and answers in lines of JSON: updates done, and how the attempt ended. It ends when its input does,
+or when its parent does.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from inweights.errors import ConfigError
-from inweights.lab.engine.job import Job, open_store
+from inweights.errors import InweightsError
+from inweights.lab.engine.job import Job, open_store, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
-from inweights.support.limits import launched_by_torchrun
 
-__all__ = ["Executor", "Job", "Processes", "SameProcess", "choose_executor"]
+if TYPE_CHECKING:
+    from inweights.lab.engine.task import Joint
+    from inweights.lab.store.tables import Store
+
+__all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "seldom"]
 
 #: Seconds between two looks for a task where none waits.
 PAUSE = 0.1
-_Events = queue.SimpleQueue[tuple[Task, int | End]]
+#: Seconds between two reports of a process, and between two looks whether its parent lives.
+_EVERY, _LOOK = 0.2, 0.2
+_Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """Does tasks in any order."""
+    """One way of running tasks, in any order; a test case holds every one to the same contract."""
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    def run(self, job: Job, schedule: Schedule) -> None:
         """Take tasks until none is left, and tell the schedule how each attempt ended.
 
         Raises:
@@ -45,18 +57,25 @@ class Executor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class SameProcess:
-    """One task after another, in this process."""
+    """One task after another, in this process.
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    Attributes:
+        joint: Has other processes train what this one trains; none if left out.
+    """
+
+    joint: Joint | None = None
+
+    def run(self, job: Job, schedule: Schedule) -> None:
         from inweights.lab.engine.task import attempt, use_threads
 
         store = open_store(job)
         with use_threads(job.threads):
             while schedule.left:
                 if task := schedule.take():
-                    end = attempt(task, store, job.device, partial(schedule.report, task))
-                    schedule.ended(task, end)
+                    report = partial(schedule.report, task)
+                    schedule.ended(task, attempt(task, store, job.device, report, self.joint))
                 else:
                     time.sleep(PAUSE)
 
@@ -71,133 +90,104 @@ class Processes:
 
     jobs: int
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    def run(self, job: Job, schedule: Schedule) -> None:
         crew = _Crew(job, schedule)
-        for _ in range(min(self.jobs, schedule.left)):
-            threading.Thread(target=crew.attend, daemon=True).start()
-        crew.watch()
+        try:
+            while schedule.left:
+                while len(crew.busy) < self.jobs and (task := schedule.take()):
+                    crew.give(task)
+                with suppress(queue.Empty):
+                    crew.hear(*crew.lines.get(timeout=PAUSE))
+        finally:
+            for worker in (*crew.idle, *crew.busy):
+                _end(worker)
 
 
-def choose_executor(
-    on: str, jobs: int, tasks: Sequence[Task], plugins: Sequence[str] | None = None
-) -> Executor:
-    """Return who does the tasks.
+@dataclass(frozen=True)
+class Leased:
+    """Tasks under leases, beside workers on other machines that do the same.
 
-    Args:
-        on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
-        jobs: Processes on this machine.
-        tasks: What is to be done.
-        plugins: Modules of others that tasks may name; any if left out.
-
-    Raises:
-        ConfigError: There is no such place, or it could not find what the tasks name.
+    Attributes:
+        executor: Tries those tasks that this worker holds.
+        store: Where the leases are.
     """
-    from inweights.lab.engine.serialization import check_sendable, sendable
 
-    if on and on != "ray" and not on.startswith("ray://"):
-        raise ConfigError(f"work is done on 'ray' or on 'ray://HOST:PORT', not on '{on}'")
-    if launched_by_torchrun():
-        from inweights.lab.engine.ranks import leader
+    executor: Executor
+    store: Store
 
-        if on:
-            raise ConfigError("torchrun starts the processes of one task; leave out --on")
-        if (first := leader()) is not None:
-            return first
-    if on:
-        from inweights.lab.engine.cluster import Ray
-
-        check_sendable(tasks, plugins)
-        return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
-    several = jobs > 1 and len(tasks) > 1 and all(sendable(task, plugins) for task in tasks)
-    return Processes(jobs) if several else SameProcess()
+    def run(self, job: Job, schedule: Schedule) -> None:
+        try:
+            self.executor.run(job, schedule)
+        finally:  # stopped: its processes are gone, and the others need not wait
+            with suppress(InweightsError, OSError):
+                self.store.leases.give_back()
 
 
 class _Crew:
-    """The processes that do the tasks of a schedule, and what they say."""
+    """The processes that try the tasks of a schedule, and the lines that they say."""
 
     def __init__(self, job: Job, schedule: Schedule) -> None:
         self.job, self.schedule = job, schedule
-        self.events: _Events = queue.SimpleQueue()
-        self.workers: set[subprocess.Popen[str]] = set()
-        self.over = threading.Event()
+        self.idle: list[_Process] = []
+        self.busy: dict[_Process, Task] = {}
+        self.lines: queue.SimpleQueue[tuple[_Process, str]] = queue.SimpleQueue()
 
-    def watch(self) -> None:
-        """Pass on what the processes say until all is done; stop them whatever happens."""
+    def give(self, task: Task) -> None:
+        """Send a task to an idle process, or to another one."""
+        worker = self.idle.pop() if self.idle else self._begin()
+        self.busy[worker] = task
+        with suppress(OSError):  # a process that is gone says its last line, too
+            _say(worker.stdin, to_wire(task))
+
+    def hear(self, worker: _Process, line: str) -> None:
+        """Pass on what a process says; an empty line is its end."""
+        if worker not in self.busy:
+            self.idle = [other for other in self.idle if other is not worker]
+            _end(worker)
+            return
         try:
-            while self.schedule.left:
-                with contextlib.suppress(queue.Empty):
-                    task, event = self.events.get(timeout=1.0)
-                    if isinstance(event, End):
-                        self.schedule.ended(task, event)
-                    else:
-                        self.schedule.report(task, event)
-        finally:
-            self.over.set()
-            for worker in list(self.workers):
-                _end(worker)
+            event = msgspec.json.decode(line, type=int | End)
+        except ValueError as error:
+            with suppress(subprocess.TimeoutExpired):
+                worker.wait(2)
+            code = worker.poll()
+            _end(worker)
+            why = f"failed: {error}" if code is None else f"ended with code {code}"
+            self.schedule.ended(self.busy.pop(worker), End("killed", message=why))
+            return
+        if isinstance(event, End):
+            self.idle.append(worker)
+            self.schedule.ended(self.busy.pop(worker), event)
+        else:
+            self.schedule.report(self.busy[worker], event)
 
-    def attend(self) -> None:
-        """Give a process task after task; begin another where it is killed."""
-        worker: subprocess.Popen[str] | None = None
-        while not self.over.is_set():
-            task = self.schedule.take()
-            if task is None:
-                self.over.wait(PAUSE)
-                continue
-            try:
-                worker = worker or self._begin()
-                self._do(worker, task)
-            except (OSError, ValueError) as error:
-                if self.over.is_set():
-                    return
-                code = self._bury(worker)
-                worker = None
-                why = f"ended with code {code}" if code is not None else f"failed: {error}"
-                self.events.put((task, End("killed", message=why)))
-
-    def _begin(self) -> subprocess.Popen[str]:
+    def _begin(self) -> _Process:
         # The command is a module of the library, and nothing in it comes from outside. It imports
         # from where this process does, and '-P' keeps what lies in the current folder from being
         # imported in place of a library.
-        command = [sys.executable, "-P", "-m", "inweights.lab.engine.worker", str(os.getpid())]
+        command = [sys.executable, "-P", "-m", "inweights.lab.engine.executors", str(os.getpid())]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         worker = subprocess.Popen(  # noqa: S603
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.workers.add(worker)
-        if self.over.is_set():  # the others were stopped in the meantime
-            _end(worker)
-            raise OSError("stopped")
-        _say(worker.stdin, msgspec.to_builtins(self.job))
+        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        with suppress(OSError):
+            _say(worker.stdin, msgspec.to_builtins(self.job))
         return worker
 
-    def _do(self, worker: subprocess.Popen[str], task: Task) -> None:
-        from inweights.lab.engine.serialization import to_wire
-
-        _say(worker.stdin, to_wire(task))
+    def _listen(self, worker: _Process) -> None:
         assert worker.stdout is not None
-        event: int | End = 0
-        while not isinstance(event, End):
-            # An empty line is the end of the output; it decodes to an error, like any other.
-            event = msgspec.json.decode(worker.stdout.readline(), type=int | End)
-            self.events.put((task, event))
-
-    def _bury(self, worker: subprocess.Popen[str] | None) -> int | None:
-        if worker is None:
-            return None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            worker.wait(2)
-        code = worker.poll()
-        _end(worker)
-        self.workers.discard(worker)
-        return code
+        with suppress(ValueError, OSError):  # it was stopped, or says what is no text
+            for line in worker.stdout:
+                self.lines.put((worker, line))
+        self.lines.put((worker, ""))
 
 
-def _end(worker: subprocess.Popen[str]) -> None:
+def _end(worker: _Process) -> None:
     worker.kill()
     worker.wait()
     for pipe in (worker.stdin, worker.stdout):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             assert pipe is not None
             pipe.close()
 
@@ -206,3 +196,41 @@ def _say(to: IO[str] | None, value: Any) -> None:
     assert to is not None
     to.write(msgspec.json.encode(value).decode() + "\n")
     to.flush()
+
+
+def seldom(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
+    """Return a report that passes on one call in so many seconds."""
+    told = time.monotonic()
+
+    def passed(step: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > seconds:
+            told = time.monotonic()
+            report(step)
+
+    return passed
+
+
+def main() -> None:
+    """Try the tasks that come on the standard input."""
+    if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
+        threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
+    from inweights.lab.engine.task import attempt_sent
+
+    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
+        for line in sys.stdin:
+            end = attempt_sent(job, line, seldom(lambda step: _say(answers, step), _EVERY))
+            _say(answers, end)
+
+
+def _follow(parent: int) -> None:
+    """End with the parent, also in the middle of a task, whatever ended it."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,15 +1,42 @@
-"""What all tasks of a run have in common: where results go, and on what the work is done."""
+"""What is sent to whoever does tasks: the job, which all have in common, and each task as JSON.
+
+Nothing is pickled. Configs and functions go by name, ``module:name``, and are looked up where they
+are needed. Only what is a config or a function is taken, and only from the library or from the
+plugins of the job.
+"""
 
 from __future__ import annotations
 
+import importlib
+import re
 import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import isfunction
+from typing import Any
 
 import msgspec
 
+from inweights.config import Config, decode, to_dict
+from inweights.errors import ConfigError
+from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
+from inweights.lab.grammar.trial import Computation, Measure, Trial
 from inweights.lab.store.tables import Store
 from inweights.runs.environment import version_of
+from inweights.support.plugins import module_of
 
-__all__ = ["Job", "installed_version", "open_store"]
+__all__ = [
+    "Job",
+    "check_sendable",
+    "from_wire",
+    "installed_version",
+    "open_store",
+    "sendable",
+    "to_wire",
+]
+
+_CONFIG, _FUNCTION = "$config", "$function"
+#: The module of everything that a line names.
+_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
 
 
 def installed_version() -> str:
@@ -44,3 +71,158 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 def open_store(job: Job) -> Store:
     """Return the store that a job fills."""
     return Store(job.store, lease=job.lease, owner=job.owner)
+
+
+def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
+    """Whether another process can find everything that a task names.
+
+    What a script defines in its ``__main__``, or a function within a function, cannot be found.
+
+    Args:
+        task: What another process is to do.
+        plugins: Modules of others that it may name; any if left out.
+    """
+    text = msgspec.json.encode(to_wire(task)).decode()
+    if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
+        return False
+    homes = {name.partition(".")[0] for name in _NAMED.findall(text)}
+    return plugins is None or homes <= _homes(plugins)
+
+
+def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
+    """Refuse tasks that other machines cannot do; see :func:`sendable`.
+
+    Raises:
+        ConfigError: They would not find what a task names.
+    """
+    for task in tasks:
+        if not sendable(task, plugins):
+            raise ConfigError(
+                f"{task.title}: other machines cannot import what a script or a notebook "
+                "defines; move it to a module and give that with --plugin"
+            )
+
+
+def to_wire(task: Task) -> dict[str, Any]:
+    """Return a task as plain values."""
+    if isinstance(task, ComputeTask):
+        one = task.computation
+        about = {"name": one.name, "labels": dict(one.labels), "effort": one.effort}
+        about |= {"compute": _plain(one.compute), "options": _plain(dict(one.options))}
+        about |= {"key": task.key, "seed": task.seed, "seeded": one.seeded}
+        return about | {"sources": dict(task.sources)}
+    trials = list({id(run.trial): run.trial for run in task.runs}.values())
+    place = {id(trial): i for i, trial in enumerate(trials)}
+    return {
+        "trials": [
+            {
+                "labels": dict(trial.labels),
+                "world": _plain(trial.world),
+                "model": _plain(trial.model),
+                "learner": _plain(trial.learner),
+            }
+            for trial in trials
+        ],
+        "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
+        "measures": [
+            m.name
+            if m in RECORDS.values()
+            else {
+                "name": m.name,
+                "probe": _plain(m.probe),
+                "options": _plain(dict(m.options)),
+                "every": m.every,
+            }
+            for m in task.measures
+        ],
+        "parts": task.parts,
+        "sources": dict(task.sources),
+    }
+
+
+def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
+    """Return the task again.
+
+    Args:
+        values: What :func:`to_wire` gave, read back from JSON.
+        plugins: Modules of others that may be named.
+
+    Raises:
+        ConfigError: A name is none of the library's or of the plugins'.
+    """
+
+    def read(value: Any) -> Any:
+        if isinstance(value, dict):
+            if _CONFIG in value:
+                kind = _find(value[_CONFIG], plugins)
+                if not (isinstance(kind, type) and issubclass(kind, Config)):
+                    raise ConfigError(f"{value[_CONFIG]} is not a config")
+                return decode(kind, value["values"])
+            if _FUNCTION in value:
+                function = _find(value[_FUNCTION], plugins)
+                if not isfunction(function):
+                    raise ConfigError(f"{value[_FUNCTION]} is not a function")
+                return function
+            return {key: read(one) for key, one in value.items()}
+        return [read(one) for one in value] if isinstance(value, list) else value
+
+    if "compute" in values:
+        computation = Computation(
+            name=values["name"],
+            labels=values["labels"],
+            compute=read(values["compute"]),
+            options=read(values["options"]),
+            seeded=values["seeded"],
+            effort=values["effort"],
+        )
+        return ComputeTask(values["key"], computation, values["seed"], values["sources"])
+    trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
+    runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
+    measures = tuple(
+        RECORDS[one]
+        if isinstance(one, str)
+        else Measure(**{name: read(v) for name, v in one.items()})
+        for one in values["measures"]
+    )
+    parts = tuple(tuple(one) for one in values["parts"])
+    if len(parts) != len(runs):
+        raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
+    return LearnTask(runs, measures, parts, values["sources"])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        kind = type(value)
+        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_dict(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(one) for one in value]
+    if callable(value):
+        # A partial has no name, so that no other process can find it.
+        name = getattr(value, "__qualname__", "<lambda>")
+        return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
+    return value
+
+
+def _homes(plugins: Sequence[str]) -> set[str]:
+    """The packages that may be named: the library, and what plugins are imported as."""
+    return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
+
+
+def _find(name: Any, plugins: Sequence[str]) -> Any:
+    module, _, path = str(name).partition(":")
+    if module.partition(".")[0] not in _homes(plugins):
+        raise ConfigError(
+            f"{name} belongs neither to the library nor to a plugin; name its module with --plugin"
+        )
+    try:
+        found: Any = importlib.import_module(module)
+        for step in path.split("."):
+            found = getattr(found, step)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} is not there: {error}") from None
+    # What a module imported, such as 'subprocess.run', is not its own.
+    if str(getattr(found, "__module__", "")).partition(".")[0] not in _homes(plugins):
+        raise ConfigError(f"{name} belongs neither to the library nor to a plugin")
+    return found

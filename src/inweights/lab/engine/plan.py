@@ -9,20 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from types import FunctionType
+from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from inweights.config import digest, identity
-from inweights.errors import ConfigError
-from inweights.lab.grammar.sources import Outside, sources_of
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 from inweights.lab.store.tables import MODEL_PART
 from inweights.models.model_config import ModelConfig
 from inweights.support.progress import plural
-from inweights.support.source_code import bytecode
+from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
 __all__ = [
@@ -34,7 +29,6 @@ __all__ = [
     "Task",
     "asked_of",
     "at_the_end",
-    "check_plan",
     "tasks_of",
 ]
 
@@ -251,23 +245,6 @@ def asked_of(
     return Work(tuple(asked), runs, wanted, computations)
 
 
-def check_plan(plan: Plan) -> None:
-    """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
-
-    Raises:
-        ConfigError: It says which tables nothing is measured for.
-    """
-    if not plan.trials and not plan.computations:
-        raise ConfigError("these settings leave nothing to do: no trial and no computation")
-    names = {m.name for m in plan.measures if any(m.fits(trial) for trial in plan.trials)}
-    lacking = sorted({m.name for m in plan.measures} - names)
-    if lacking:
-        raise ConfigError(
-            f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
-            "settings is empty, or one names what no trial has"
-        )
-
-
 def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu") -> list[Task]:
     """Return what is left to do, in order of first appearance: any order, any process.
 
@@ -318,7 +295,7 @@ def _model_shape(model: ModelConfig | None) -> Any:
     """What the models of runs that train together have in common: all but the initial scale."""
     about = identity(model)
     if isinstance(about, dict):
-        return [_name(type(model)), {k: v for k, v in about.items() if k != "init"}]
+        return [public_name(type(model)), {k: v for k, v in about.items() if k != "init"}]
     return about
 
 
@@ -344,50 +321,3 @@ def measure_key(measure: Measure) -> str:
     if measure in RECORDS.values():
         return measure.name
     return digest([plain(measure.probe), plain(dict(measure.options)), measure.every], _KEY)
-
-
-def plain(value: Any) -> Any:
-    """Return what a key is made of: configs and functions by name and content.
-
-    A function of the library is its name, as a changed one raises the version. What is somebody
-    else's counts with its source, and a file that a config names with its bytes
-    (:mod:`inweights.lab.grammar.sources`).
-
-    Raises:
-        ConfigError: A value has no content that could be told from another's.
-        DataError: A file is missing.
-    """
-    if isinstance(value, Outside):
-        return [value.name, *_contents(value)] if value.contents else value.name
-    if isinstance(value, msgspec.Struct):
-        return [_name(type(value)), identity(value), *_contents(value)]
-    if isinstance(value, partial):
-        return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
-    if isinstance(value, FunctionType):
-        name = _name(value)
-        if name.startswith("inweights:"):
-            return [name, *raised] if (raised := _contents(value)) else name
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
-        # Two lambdas of one place have one name.
-        own = [bytecode(value.__code__)] if "<" in name else []
-        return [name, *_contents(value), *own, plain(held)]
-    if callable(value):
-        raise ConfigError(f"{value!r} is neither a function nor a partial of one; give a function")
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [plain(one) for one in value]
-    return value
-
-
-def _contents(value: Any) -> list[list[str]]:
-    """Hashes of what a value stands on besides itself; none of most."""
-    hashes = sorted(sources_of(value).values())
-    return [hashes] if hashes else []
-
-
-def _name(thing: Any) -> str:
-    """Module and name; where the library keeps its own is its own business."""
-    home = thing.__module__
-    return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"

@@ -1,6 +1,8 @@
-"""The files of a plan: what there is to do, what failed, and how far it is.
+"""Plans are written once, and workers do their part of them until nothing is left.
 
-The folder or address of a plan holds::
+Any number of workers, begun by whatever scheduler there is, take tasks from a plan on disk or in an
+object store under leases (:mod:`inweights.lab.store.lease`). They share nothing but its files: the
+folder or address of a plan holds::
 
     PLAN/plan.json          what all tasks have in common
     PLAN/index.json         key, title and results of every task
@@ -11,35 +13,36 @@ The folder or address of a plan holds::
 
 from __future__ import annotations
 
+import random
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
-from inweights.errors import FolderError, InweightsError
-from inweights.lab.engine.job import Job, open_store
-from inweights.lab.engine.plan import Task
-from inweights.lab.engine.schedule import Failure
-from inweights.lab.engine.serialization import from_wire
+from inweights.errors import ConfigError, FolderError, InweightsError
+from inweights.lab.engine.collect import Effort, choose_executor
+from inweights.lab.engine.executors import Leased
+from inweights.lab.engine.job import (
+    Job,
+    check_sendable,
+    from_wire,
+    installed_version,
+    open_store,
+    to_wire,
+)
+from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
+from inweights.lab.engine.schedule import Failure, Schedule
+from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.files import open_files
-from inweights.lab.store.tables import LEASE
-from inweights.support.links import within
+from inweights.lab.store.tables import LEASE, Store, store_below
 
-__all__ = [
-    "ABOUT",
-    "INDEX",
-    "About",
-    "Entry",
-    "Failed",
-    "Planned",
-    "Status",
-    "part_name",
-    "place_of_results",
-]
+__all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
 
 ABOUT, INDEX = "plan.json", "index.json"
+#: Tasks in one file: a worker reads one such file after another.
+PART = 200
 T = TypeVar("T")
 #: What reading a file that somebody damaged, or wrote by hand, may raise.
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -121,7 +124,7 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=place_of_results(self.place, self.about.store), lease=lease)
+        self.job = Job(store=self.about.store or store_below(self.place), lease=lease)
         self.store = open_store(self.job)
 
     def status(self) -> Status:
@@ -157,7 +160,7 @@ class Planned:
 
         Raises:
             FolderError: It is missing or damaged.
-            ConfigError: It names what is neither the library's nor a plugin's.
+            ConfigError: It names what belongs neither to the library nor to a plugin.
         """
         name = part_name(part)
         for line in self._content(name).splitlines():
@@ -178,7 +181,7 @@ class Planned:
     def set_aside(self, failure: Failure) -> None:
         """Note that the runs of a task would fail again."""
         about = Failed(failure.task.title, failure.end.error, failure.end.message)
-        for owner in _owners(failure.task):
+        for owner in dict.fromkeys(owner for owner, _ in failure.task.wanted):
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
@@ -197,25 +200,14 @@ class Planned:
         content = self.files.read(name)
         if content is None:
             raise FolderError(
-                f"{self.place} holds no {name}; to make a plan: "
+                f"{self.place} contains no {name}; to create a plan: "
                 f"{shlex.join(['inweights', 'plan', 'RECIPE', '--out', self.place])}"
             )
         return content
 
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
-        return FolderError(f"{self.place}/{name} is damaged ({why}); plan again")
-
-
-def place_of_results(place: str, store: str) -> str:
-    """Return where the results of a plan go: its store, or below the plan where it names none.
-
-    Raises:
-        FolderError: A link stands there.
-    """
-    if store:
-        return store
-    return f"{place}/store" if "://" in place else str(within(place, "store"))
+        return FolderError(f"{self.place}/{name} is damaged ({why}); create the plan again")
 
 
 def part_name(number: int) -> str:
@@ -223,5 +215,118 @@ def part_name(number: int) -> str:
     return f"tasks/{number:05d}.jsonl"
 
 
-def _owners(task: Task) -> list[str]:
-    return list(dict.fromkeys(owner for owner, _ in task.wanted))
+def write_plan(
+    plan: Plan,
+    seeds: Sequence[int],
+    place: str,
+    *,
+    version: int = 1,
+    store: str = "",
+    plugins: Sequence[str] = (),
+    collect: Sequence[str] = (),
+) -> Planned:
+    """Write what is missing of a plan, so that workers anywhere can do it.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds of every trial.
+        place: Folder or address of the plan; a plan that is there already is left alone.
+        version: The recipe's.
+        store: Where results go, if not below the plan.
+        plugins: Modules that workers import first.
+        collect: Words of the command that reads the results.
+
+    Raises:
+        ConfigError: There is a plan already, or other machines could not find what it names.
+    """
+    place = place.rstrip("/")
+    files = open_files(place)
+    if files.read(ABOUT) is not None:
+        raise ConfigError(
+            f"{place} already contains a plan; choose another place with --out, or continue with "
+            f"it: {shlex.join(['inweights', 'work', place])}"
+        )
+    stored = Store(store or store_below(place)).listed()
+    work = asked_of(plan, seeds, version)
+    tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
+    check_sendable(tasks)
+    parts = range(0, len(tasks), PART)
+    for number, start in enumerate(parts):
+        lines = [msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]]
+        from_wire(msgspec.json.decode(lines[0]), plugins)  # what no worker finds is refused now
+        files.write(part_name(number), b"\n".join(lines))
+    index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
+    files.write(INDEX, msgspec.json.encode(index))
+    about = About(
+        store=store,
+        plugins=tuple(plugins),
+        version=installed_version(),
+        collect=tuple(collect),
+        parts=len(parts),
+    )
+    files.write(ABOUT, msgspec.json.encode(about))  # last: a plan without it is none
+    return Planned(place)
+
+
+def work(
+    planned: Planned,
+    effort: Effort | None = None,
+) -> Status:
+    """Do tasks of a plan beside any number of other workers, until nothing is left.
+
+    Each worker begins at another place of the plan. What others hold is left to them at first; in
+    the end it is waited for, and taken over where its worker died.
+
+    Args:
+        planned: The plan.
+        effort: Device, processes and threads of this worker; its progress is that of the parts of
+            the plan that the worker has read.
+
+    Raises:
+        ConfigError: This machine has another version of the library than the plan.
+        WriteError: The store takes nothing.
+    """
+    effort = effort or Effort()
+    if planned.about.version != (here := installed_version()):
+        raise ConfigError(
+            f"{planned.place} was planned with inweights {planned.about.version}, but this "
+            f"machine has {here}; install that version everywhere"
+        )
+    job = msgspec.structs.replace(
+        planned.job, device=effort.device, threads=effort.threads, plugins=planned.about.plugins
+    )
+
+    schedule = Schedule(
+        (),
+        effort.progress,
+        busy=job.lease / 10,
+        free=planned.store.leases.free,
+        more=_blocks(planned),
+        on_failure=planned.set_aside,
+    )
+    Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
+    planned.store.tidy()
+    return planned.status()
+
+
+def _blocks(planned: Planned) -> Iterator[list[Task]]:
+    """What is left of each file of tasks; each worker begins at another place."""
+    parts = planned.about.parts
+    first = random.SystemRandom().randrange(max(1, parts))
+    for step in range(parts):
+        tasks = list(planned.tasks((first + step) % parts))
+        middle = random.SystemRandom().randrange(max(1, len(tasks)))
+        yield list(_left(tasks[middle:] + tasks[:middle], planned))
+
+
+def _left(tasks: Sequence[Task], planned: Planned) -> Iterator[Task]:
+    """What is neither stored nor failed of some tasks."""
+    stored, failed = planned.store.listed(), planned.failures()
+    for task in tasks:
+        lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
+        if not lacking - failed.keys():
+            continue
+        if isinstance(task, LearnTask) and lacking & failed.keys():
+            yield task.part(i for i, run in enumerate(task.runs) if run.key not in failed)
+        else:
+            yield task

@@ -20,10 +20,11 @@ import torch.distributed as dist
 
 from inweights.errors import InweightsError, RunError
 from inweights.lab.engine.executors import SameProcess
-from inweights.lab.engine.job import Job
+from inweights.lab.engine.job import Job, check_sendable, from_wire, to_wire
 from inweights.lab.engine.plan import LearnTask, Run
-from inweights.lab.engine.serialization import check_sendable, from_wire, to_wire
-from inweights.lab.grammar.plugins import load_plugins
+from inweights.lab.engine.task import use_threads
+from inweights.lab.engine.together import build_model, train_runs
+from inweights.support.plugins import load_plugins
 from inweights.training.shards import Shards
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ class Leader:
     def __init__(self, shards: Shards) -> None:
         self._shards, self._job, self.apart = shards, Job(store=""), False
 
-    def __call__(self, job: Job, schedule: Schedule) -> None:
+    def run(self, job: Job, schedule: Schedule) -> None:
         self._job = job
-        SameProcess()(job, schedule)
+        SameProcess(self.training).run(job, schedule)
 
     @contextmanager
     def training(self, runs: Sequence[Run]) -> Iterator[Shards]:
@@ -63,7 +64,9 @@ class Leader:
             ConfigError: Other processes would not find what the runs name.
         """
         if self.apart:
-            raise RunError("not trained, as an error left the processes of torchrun at two places")
+            raise RunError(
+                "not trained, as the processes of torchrun are out of step after an error"
+            )
         task = LearnTask(tuple(runs), (), ((),) * len(runs))
         job = self._job
         check_sendable([task], job.plugins)
@@ -112,9 +115,6 @@ def _nccl() -> bool:
 
 def _follow(shards: Shards) -> None:
     """Train what the first rank trains, until it says no more."""
-    from inweights.lab.engine.task import use_threads
-    from inweights.lab.engine.together import build_model, train_runs
-
     while words := shards.tell():
         order = msgspec.json.decode(words, type=_Order)
         load_plugins(order.plugins)

@@ -17,10 +17,9 @@ failed to write                  all stops, as nothing else could be stored
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,20 +63,21 @@ class _Tries:
 
 
 class Schedule:
-    """Tasks in any order, for one executor; safe to use from several threads.
+    """Tasks in any order, for one executor.
 
     Args:
         tasks: What is to be done.
         progress: Called with updates done, all updates, and what is being done.
         before: Updates that were done before.
-        busy: Seconds until it is asked whether a task that another process holds is free; ``None``
-            skips it.
+        busy: Seconds until it is asked whether a task that another process holds is free.
         free: Says by the key of a task whether it is free.
+        more: Further tasks in blocks, each read when no other task waits.
+        on_failure: Called with what is set aside.
 
     Attributes:
-        left: How many tasks are neither done, set aside nor skipped.
+        left: How many tasks are neither done nor set aside, of those that were read; and one more
+            while there may be others.
         failures: What was set aside.
-        skipped: What others held.
     """
 
     def __init__(
@@ -85,33 +85,50 @@ class Schedule:
         tasks: Sequence[Task],
         progress: Progress | None = None,
         before: int = 0,
-        busy: float | None = BUSY,
+        *,
+        busy: float = BUSY,
         free: Callable[[str], bool] = lambda _: True,
+        more: Iterator[Sequence[Task]] | None = None,
+        on_failure: Callable[[Failure], None] | None = None,
     ) -> None:
-        self._waiting = deque((0.0, task) for task in tasks)
-        self._tries = {task.key: _Tries() for task in tasks}
-        self._progress = progress
-        self._total = before + sum(task.steps for task in tasks)
+        self._waiting: deque[tuple[float, Task]] = deque()
+        self._tries: dict[str, _Tries] = {}
         self._steps = {"": before}
-        self._lock = threading.Lock()
-        self.left, self.done = len(tasks), 0
-        self.failures: list[Failure] = []
-        self.skipped: list[Task] = []
-        self._busy, self._free = busy, free
+        self._more = more
+        self._total, self.left, self.done = before, int(more is not None), 0
+        self._progress, self._busy, self._free = progress, busy, free
         self._held: set[str] = set()
+        self.failures: list[Failure] = []
+        self._on_failure = on_failure
+        self._add(tasks)
 
     def take(self) -> Task | None:
         """Return the next task; ``None`` where none waits just now."""
-        with self._lock:
-            for _ in range(len(self._waiting)):
-                when, task = self._waiting.popleft()
-                if when <= time.monotonic():
-                    if task.key not in self._held or self._free(task.key):
-                        self._held.discard(task.key)
-                        return task
-                    when = time.monotonic() + (self._busy or 0.0)
-                self._waiting.append((when, task))
+        while (task := self._next()) is None and self._more is not None:
+            block = next(self._more, None)
+            if block is None:
+                self._more = None
+                self.left -= 1
+            else:
+                self._add(block)
+        return task
+
+    def _next(self) -> Task | None:
+        for _ in range(len(self._waiting)):
+            when, task = self._waiting.popleft()
+            if when <= time.monotonic():
+                if task.key not in self._held or self._free(task.key):
+                    self._held.discard(task.key)
+                    return task
+                when = time.monotonic() + self._busy
+            self._waiting.append((when, task))
         return None
+
+    def _add(self, tasks: Sequence[Task]) -> None:
+        self._waiting += ((0.0, task) for task in tasks)
+        self._tries |= {task.key: _Tries() for task in tasks}
+        self._total += sum(task.steps for task in tasks)
+        self.left += len(tasks)
 
     def report(self, task: Task, step: int) -> None:
         """Tell how many updates of a task are done."""
@@ -127,12 +144,9 @@ class Schedule:
         if end.how == "done":
             self.left, self.done = self.left - 1, self.done + 1
             self._count(task, task.steps)
-        elif end.how == "busy" and self._busy is None:
-            self.left -= 1
-            self.skipped.append(task)
         elif end.how == "busy":
             self._held.add(task.key)
-            self._wait(task, self._busy or 0.0)
+            self._wait(task, self._busy)
         elif end.how == "failed" and end.error == WriteError.__name__:
             raise WriteError(end.message)
         elif end.how == "failed":
@@ -169,7 +183,7 @@ class Schedule:
             lines.append(f"and {count - _SHOWN} more")
         raise kind(
             f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
-            f"command again tries these alone. {'; '.join(lines)}"
+            f"command tries only these again. {'; '.join(lines)}"
         )
 
     def _again(self, task: Task) -> bool:
@@ -184,11 +198,12 @@ class Schedule:
             end = End("killed", message=f"{task.title}: {text}")
         self.left -= 1
         self.failures.append(Failure(task, end))
+        if self._on_failure:
+            self._on_failure(self.failures[-1])
         self._count(task, 0)
 
     def _wait(self, task: Task, seconds: float = 0.0) -> None:
-        with self._lock:
-            self._waiting.append((time.monotonic() + seconds, task))
+        self._waiting.append((time.monotonic() + seconds, task))
 
     def _count(self, task: Task, step: int) -> None:
         self._steps[task.key] = step

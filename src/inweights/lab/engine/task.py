@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -16,49 +15,47 @@ from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.lab.engine.group_size import group_size
-from inweights.lab.engine.job import Job, installed_version, open_store
-from inweights.lab.engine.kept import open_model
+from inweights.lab.engine.job import Job, from_wire, installed_version, open_store
 from inweights.lab.engine.plan import (
     MODEL,
     RECORDS,
     ComputeTask,
-    LearnTask,
     Run,
     Task,
     at_the_end,
     measure_key,
 )
-from inweights.lab.engine.ranks import leader
 from inweights.lab.engine.schedule import End
-from inweights.lab.engine.serialization import from_wire
-from inweights.lab.engine.together import build_model, train_runs
-from inweights.lab.grammar.plugins import load_plugins
-from inweights.lab.grammar.sources import check_sources, sources_of
+from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
 from inweights.lab.store.lease import LostError
 from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.support.plugins import load_plugins
+from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Descent, Optimum
+from inweights.training.shards import Shards
 from inweights.worlds.world import World
 
 __all__ = [
+    "Joint",
     "attempt",
     "attempt_sent",
-    "blocks_of",
     "look",
     "use_threads",
     "work_on",
 ]
 
 Progress = Callable[[int], None]
-#: A run, the keys of what is stored of it, and its world.
-Member = tuple[Run, tuple[str, ...], World]
+#: Has other processes train runs that this one trains meanwhile, each its share.
+Joint = Callable[[Sequence[Run]], AbstractContextManager[Shards]]
 
 
-def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
+def attempt(
+    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+) -> End:
     """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
     try:
         if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
@@ -71,7 +68,7 @@ def attempt(task: Task, store: Store, device: str, progress: Progress) -> End:
                 hold.check()
                 progress(step)
 
-            work_on(task, store, device, held)
+            work_on(task, store, device, held, joint)
     except LostError:
         return End("busy")
     except InweightsError as error:
@@ -89,7 +86,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
     try:
         if job.version != (here := installed_version()):
             raise ConfigError(
-                f"this machine has inweights {here}, and the work was sent by {job.version}; "
+                f"this machine has inweights {here}, but the task was sent by {job.version}; "
                 "install that version everywhere"
             )
         load_plugins(job.plugins)
@@ -106,7 +103,9 @@ def _is_memory(error: Exception) -> bool:
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
-def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
+def work_on(
+    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+) -> None:
     """Do a task and store its tables.
 
     Args:
@@ -114,6 +113,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         store: Where tables go, and where an interrupted training is resumed from.
         device: Where models live.
         progress: Told how many updates are done, of all replicas together.
+        joint: Has other processes train along.
     """
     if _stored(task, store):
         return  # by who held it until just now
@@ -131,7 +131,7 @@ def work_on(task: Task, store: Store, device: str, progress: Progress) -> None:
         if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
             _measure(members, task.measures, store, device)
         elif isinstance(learner, Curriculum):
-            _train(members, task.measures, store, device, partial(_add, progress, done))
+            _train(members, task.measures, store, device, partial(_add, progress, done), joint)
         else:
             for run, parts, world in members:
                 asked = [m for m in task.measures if measure_key(m) in parts]
@@ -154,24 +154,13 @@ def _add(progress: Progress, before: int, done: int) -> None:
     progress(before + done)
 
 
-def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
-    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
-    shapes: dict[str, list[Member]] = {}
-    for run, parts in zip(task.runs, task.parts, strict=True):
-        world = run.trial.world.build(run.seed)
-        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
-    for members in shapes.values():
-        size = group_size([(run, world) for run, _, world in members], device)
-        for start in range(0, len(members), size):
-            yield members[start : start + size]
-
-
 def _train(
     members: Sequence[Member],
     measures: Sequence[Measure],
     store: Store,
     device: str,
     progress: Progress,
+    joint: Joint | None,
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
     runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
@@ -187,11 +176,10 @@ def _train(
     key = digest(
         [wanted, [measure_key(m) for m in measures], "matrices first, state as matrices"], 20
     )
-    first = leader()
     with store.unfinished(key, wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
-        with first.training(runs) if first else nullcontext() as shards:
+        with joint(runs) if joint else nullcontext() as shards:
             result = train_runs(
                 model,
                 runs,
@@ -238,7 +226,7 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
         if all(values.isfinite().all() for values in model.parameters()):
             raise
         raise RunError(
-            f"runs diverged, and '{measure.name}' cannot look at weights that are not numbers "
+            f"runs diverged, and '{measure.name}' cannot measure weights that are not finite "
             f"({error}); lower the rate"
         ) from error
     return table
@@ -298,23 +286,6 @@ def _describe(store: Store, run: Run) -> None:
     if sources := sources_of(parts):
         about["sources"] = sources
     store.describe(run.key, about)
-
-
-def _shape(world: World) -> list[Any]:
-    return [
-        len(world.vocabulary),
-        digest(world.outputs.tolist()),
-        *(
-            [
-                part.role_names,
-                part.roles.tolist(),
-                part.prompt_ends.tolist(),
-                part.answer_ends.tolist(),
-                part.out_of_distribution.tolist(),
-            ]
-            for part in (world.facts, world.queries)
-        ),
-    ]
 
 
 @contextmanager

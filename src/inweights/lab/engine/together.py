@@ -1,22 +1,56 @@
-"""Runs that train together as one program: the model that they are, and how it learns."""
+"""Runs that train together as one program: the model that they are, how it learns, how many go.
+
+As many train together as the memory holds, and as make a step cheaper. On a CPU the memory is
+estimated, and :data:`inweights.lab.engine.plan.MAX_REPLICAS` is what was measured to be enough. On
+an accelerator both are measured before each block of runs, as both depend on the device, the model
+and the batch: groups are doubled while a run's share of a step falls.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from msgspec.structs import replace
 from torch.nn import Parameter
 
+from inweights.config import digest
 from inweights.errors import ConfigError
-from inweights.lab.engine.plan import Run
+from inweights.lab.engine.plan import LearnTask, Run
+from inweights.lab.store.tables import Store
 from inweights.models.base import Model
 from inweights.models.model_config import Init, ModelConfig
-from inweights.training import Phase, Result, Schedule, Stop, train
+from inweights.models.save import decode_model
+from inweights.support.limits import check_memory, memory_limit
+from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
-__all__ = ["brief", "build_model", "parameters_of", "train_runs"]
+__all__ = [
+    "Member",
+    "best_size",
+    "blocks_of",
+    "brief",
+    "build_model",
+    "capacity",
+    "group_size",
+    "open_model",
+    "parameters_of",
+    "train_runs",
+]
+
+
+#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
+MAX_BYTES = 4 * 2**30
+#: Share of the free memory of an accelerator that they may take, with all that a step needs.
+SHARE = 0.8
+#: A larger group is taken where it makes a run's share of a step smaller by this factor at least.
+GAIN = 0.9
+#: Steps that are measured, after as many that are not.
+STEPS = 5
+#: A run, the keys of what is stored of it, and its world.
+Member = tuple[Run, tuple[str, ...], World]
 
 
 def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
@@ -64,6 +98,121 @@ def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
     return replace(phase, steps=steps, schedule=Schedule(), stop=Stop())
+
+
+def open_model(store: Store, run: Run) -> Model:
+    """Return the kept model of a run.
+
+    Raises:
+        FolderError: Its weights were not stored, or are damaged.
+    """
+    trial = run.trial
+    # A model of one's own need not be registered: the trial has the class of its config.
+    kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
+    return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
+
+
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
+    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
+    shapes: dict[str, list[Member]] = {}
+    for run, parts in zip(task.runs, task.parts, strict=True):
+        world = run.trial.world.build(run.seed)
+        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
+    for members in shapes.values():
+        size = group_size([(run, world) for run, _, world in members], device)
+        for start in range(0, len(members), size):
+            yield members[start : start + size]
+
+
+def _shape(world: World) -> list[Any]:
+    return [
+        len(world.vocabulary),
+        digest(world.outputs.tolist()),
+        *(
+            [
+                part.role_names,
+                part.roles.tolist(),
+                part.prompt_ends.tolist(),
+                part.answer_ends.tolist(),
+                part.out_of_distribution.tolist(),
+            ]
+            for part in (world.facts, world.queries)
+        ),
+    ]
+
+
+def group_size(members: Sequence[tuple[Run, World]], device: str) -> int:
+    """Return how many of some runs of one shape train together on a device."""
+    run, world = members[0]
+    if not device.startswith("cuda") or not isinstance(run.trial.learner, Curriculum):
+        return capacity(run, world)
+    room = SHARE * torch.cuda.mem_get_info(device)[0]
+    return best_size(lambda size: _measured(members[:size], device), len(members), room)
+
+
+def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
+    """Return a size of groups by measurement.
+
+    Args:
+        measure: Bytes and seconds of a step of so many runs together.
+        most: How many there are.
+        room: Bytes that a step may take.
+
+    Example:
+        >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e10)
+        512
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e8)
+        64
+        >>> best_size(lambda n: (n * 1e6, n * arithmetic), most=512, room=1e10)
+        1
+    """
+    size = 1
+    taken, seconds = measure(1)
+    while size < most:
+        larger = min(2 * size, most)
+        if taken / size * larger > room:
+            break
+        taken, longer = measure(larger)
+        if longer / larger > GAIN * seconds / size:
+            break
+        size, seconds = larger, longer
+    return size
+
+
+def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float, float]:
+    """Bytes and seconds of a step of runs on a GPU."""
+    runs, worlds = [run for run, _ in members], [world for _, world in members]
+    torch.cuda.reset_peak_memory_stats(device)
+    before, ends = torch.cuda.memory_allocated(device), []
+
+    def clock(_: int) -> None:
+        torch.cuda.synchronize(device)
+        ends.append(time.perf_counter())
+
+    model = build_model(runs, worlds, device)
+    curricula = [_shortened(run.trial.learner) for run in runs]
+    seeds = [run.seed for run in runs]
+    train(model, worlds, curricula, seeds=seeds, progress=clock, keep_diverged=True)
+    taken = torch.cuda.max_memory_allocated(device) - before
+    return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
+
+
+def _shortened(curriculum: object) -> Curriculum:
+    assert isinstance(curriculum, Curriculum)
+    return Curriculum(phases=(brief(curriculum.phases[0], 2 * STEPS),))
+
+
+def capacity(run: Run, world: World) -> int:
+    """How many runs like this one train together in the memory of a CPU."""
+    if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
+        return 1
+    parameters = parameters_of(run, world)
+    count = sum(p.numel() for p in parameters)
+    # Values, gradients and the two moments of Adam.
+    state = 4 * sum(p.numel() * p.element_size() for p in parameters)
+    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
 
 
 def _model_of(run: Run) -> ModelConfig:

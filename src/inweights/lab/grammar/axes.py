@@ -15,11 +15,11 @@ import msgspec
 
 from inweights.config import replace_at, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 
-__all__ = ["Over", "grid", "trials_over"]
+__all__ = ["Over", "grid"]
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
@@ -56,11 +56,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         >>> [t.labels for t in grid(*parts, [{"world.n": 3}, {"world.n": 4}])]
         [{'n': 3}, {'n': 4}]
     """
-    return trials_over({"world": world, "model": model, "learner": learner}, over)
-
-
-def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
-    """Return the trials of :func:`grid` from parts by name."""
+    whole = {"world": world, "model": model, "learner": learner}
     points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
     columns = _columns([path for path, _, _ in points[0]])
     trials: list[Trial] = []
@@ -73,10 +69,13 @@ def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
             parts[part] = _replaced(parts[part], path, rest, value) if rest else value
         for name in ("world", "model"):
             if parts[name] is not None and not hasattr(parts[name], "build"):
-                raise ConfigError(f"the {name} is a config that builds one, not {parts[name]!r}")
+                raise ConfigError(
+                    f"the {name} must be a config that builds one, got {parts[name]!r}"
+                )
         if not hasattr(parts["learner"], "steps"):
             raise ConfigError(
-                f"the learner is a Curriculum, a Descent or an Optimum, not {parts['learner']!r}"
+                "the learner must be a Curriculum, a Descent or an Optimum, got "
+                f"{parts['learner']!r}"
             )
         labels = {columns[path]: label for path, _, label in point}
         trials.append(Trial(labels=labels, **parts))
@@ -85,7 +84,7 @@ def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
         key = repr(sorted(trial.labels.items()))
         if key in seen:
             where = ", ".join(f"{name}={value}" for name, value in trial.labels.items())
-            raise ConfigError(f"two conditions are called {where}; give each value once")
+            raise ConfigError(f"two conditions have the name {where}; give each value once")
         seen.add(key)
     return trials
 
@@ -93,8 +92,8 @@ def trials_over(whole: Mapping[str, Any], over: Over) -> list[Trial]:
 def _mapping(over: Any) -> Mapping[Any, Any]:
     if not isinstance(over, Mapping):
         raise ConfigError(
-            'over is values by path, {"world.n": [10, 20]}, or a list of points, '
-            f'[{{"world.n": 10}}], not {over!r}'
+            'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
+            f'[{{"world.n": 10}}], got {over!r}'
         )
     return over
 
@@ -109,11 +108,11 @@ def _points(over: Any) -> Iterator[list[Change]]:
         raise ConfigError("the list of points is empty; give at least one")
     for place, point in enumerate(over):
         if not isinstance(point, Mapping):
-            raise ConfigError(f'a point is values by path, {{"world.n": 10}}, not {point!r}')
+            raise ConfigError(f'a point must map paths to values, {{"world.n": 10}}, got {point!r}')
         if set(point) != set(over[0]):
             raise ConfigError(
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
-                "every point sets the same paths"
+                "all points must set the same paths"
             )
         yield [(path, value, _label(value)) for path, value in point.items()]
 
@@ -125,7 +124,7 @@ def _combinations(whole: Mapping[str, Any], over: Mapping[Any, Any]) -> Iterator
         paths = [path for path, _, _ in changes]
         for path in paths:
             if paths.count(path) > 1:
-                raise ConfigError(f"'{path}' is varied by two axes; leave it out of one")
+                raise ConfigError(f"'{path}' is varied by two axes; remove it from one")
         yield changes
 
 
@@ -157,11 +156,11 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     """The choices of one axis; each sets one path, or several that move together."""
     paths = [path.strip() for path in key.split(",")]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ConfigError(f"'{key}' is varied over a list of values, not {values!r}")
+        raise ConfigError(f"'{key}' must be varied over a list of values, got {values!r}")
     if not isinstance(values, Mapping):
         values = list(values)  # an array, a range
     if not values:
-        raise ConfigError(f"'{key}' is varied over no value; give at least one")
+        raise ConfigError(f"'{key}' is varied over an empty list; give at least one value")
     if isinstance(values, Mapping):
         if len(paths) > 1:
             raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
@@ -171,7 +170,8 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         together = (value,) if len(paths) == 1 else value
         if not isinstance(together, Sequence) or len(together) != len(paths):
             raise ConfigError(
-                f"'{key}' move together, so that each value is {len(paths)} of them, not {value!r}"
+                f"'{key}' move together, so each value must have {len(paths)} entries, got "
+                f"{value!r}"
             )
         choices.append([(p, v, _label(v)) for p, v in zip(paths, together, strict=True)])
     return choices
@@ -214,7 +214,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
                 )
             inner = inner[int(step)]
         else:
-            raise ConfigError(f"path '{path}': '{walked}' holds a value, not keys")
+            raise ConfigError(f"path '{path}': '{walked}' is a value and has no keys")
         walked = f"{walked}.{step}"
     value = value.item() if hasattr(value, "item") else value
     try:

@@ -5,21 +5,22 @@ A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
-from inweights.lab.grammar.sources import RAISED, sources_of
 from inweights.lab.grammar.trial import Plan
+from inweights.support.sources import RAISED, sources_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCALES", "Paper", "Recipe", "choose_seeds", "parse_seeds"]
+__all__ = ["SCALES", "Code", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
 
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
@@ -50,7 +51,7 @@ class Recipe:
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        part: Last parts of its claims' names, if it is a part of a recipe (:mod:`.looks`).
+        part: Last parts of its claims' names, if it is a part of a recipe.
     """
 
     name: str
@@ -139,6 +140,24 @@ class Recipe:
         return self.scales[scale]
 
 
+class Code(TypedDict):
+    """What the code of a recipe says, in keyword arguments.
+
+    Attributes:
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale, or of all.
+        plan: Makes the plan from the settings.
+        derive: Computes further tables from the measured ones, for claims and figures.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
+    """
+
+    scales: Mapping[str, Config]
+    seeds: int | Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    derive: NotRequired[Callable[[Tables], Tables] | None]
+    version: NotRequired[int]
+
+
 @dataclass(frozen=True)
 class Paper:
     """What the recipes and claims of one paper share.
@@ -169,33 +188,25 @@ class Paper:
         title: str,
         place: str = "",
         summary: str = "",
-        scales: Mapping[str, Config],
-        seeds: int | Mapping[str, int],
-        plan: Callable[[Any], Plan],
         claims: Sequence[Claim] = (),
         figures: Sequence[Figure] = (),
-        derive: Callable[[Tables], Tables] | None = None,
         ours: Sequence[str] = (),
-        version: int = 1,
+        **code: Unpack[Code],
     ) -> Recipe:
-        """Return a recipe of the paper.
-
-        A number of seeds is that of all scales.
-        """
+        """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
+        about: dict[str, Any] = {**code}
+        if isinstance(code["seeds"], int):
+            about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
         return Recipe(
             name=f"{self.source}/{name}",
             title=title,
             paper=self.title,
             place=place,
             summary=summary,
-            scales=scales,
-            seeds=dict.fromkeys(scales, seeds) if isinstance(seeds, int) else seeds,
-            plan=plan,
             claims=tuple(claims),
             figures=tuple(figures),
-            derive=derive,
             ours=tuple(ours),
-            version=version,
+            **about,
         )
 
 
@@ -214,7 +225,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         if dots:
             low, high = int(first), int(last)
             if high < low:
-                raise ConfigError(f"'{text}' counts down; write {last}..{first}")
+                raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
             if high - low >= MAX_SEEDS:
                 raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
             return tuple(range(low, high + 1))
@@ -225,12 +236,12 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"seeds are a number (8), a range (900..907) or a list (7,8,9), not '{text}'"
+            f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
         ) from None
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the seeds: so many from ``first`` on, or those that are given.
+    """Return the seeds: a number of them from ``first`` on, or the given ones.
 
     Raises:
         ConfigError: There is none, one is given twice, or there are too many.
@@ -243,14 +254,25 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
         range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
     )
     if not chosen:
-        raise ConfigError(f"a run needs at least one seed, not {seeds}")
+        raise ConfigError(f"a run needs at least one seed, got {seeds}")
     if len(chosen) > MAX_SEEDS:
-        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, not {seeds}")
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got {seeds}")
     if len(set(chosen)) != len(chosen):
-        raise ConfigError("a seed is given twice; each replicate needs its own")
+        raise ConfigError("a seed is given twice; seeds must be different")
     if min(chosen) < 0 or max(chosen) >= 2**63:
-        raise ConfigError(f"seeds are from 0 to 2^63 - 1, not {min(chosen)} to {max(chosen)}")
+        raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
     return tuple(chosen)
+
+
+def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
+
+    Example:
+        >>> split_ours(["gpt.model", "Rates are ours."])
+        (['gpt.model'], ['Rates are ours.'])
+    """
+    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
+    return names, [one for one in ours if one not in names]
 
 
 def _names(scales: Mapping[str, Any]) -> str:

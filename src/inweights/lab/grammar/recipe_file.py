@@ -1,4 +1,4 @@
-"""What a recipe says, as data: the TOML file that stands beside its code.
+"""The texts of a recipe as data: the TOML file next to its code.
 
 The file has the title, the paper's claims with their sentences and places, and the figures; the
 code has the settings, the plan and a score for each claim. Both sides name the same claims.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, Judged
 from inweights.lab.grammar.figure import Figure
-from inweights.lab.grammar.recipe import Paper, Recipe, Tables
-from inweights.lab.grammar.score import Judged
-from inweights.lab.grammar.trial import Plan
+from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
 __all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
 
@@ -97,26 +95,18 @@ def read_recipe(
     path: Path,
     paper: Paper,
     *,
-    scales: Mapping[str, Config],
-    seeds: int | Mapping[str, int],
-    plan: Callable[[Any], Plan],
     scores: Mapping[str, Judged],
-    derive: Callable[[Tables], Tables] | None = None,
-    version: int = 1,
     notes: Mapping[str, Sequence[str]] | None = None,
+    **code: Unpack[Code],
 ) -> Recipe:
     """Return the recipe whose words are in a TOML file, named as the file is.
 
     Args:
         path: The file.
         paper: The paper that the recipe is of.
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of replicates of each scale, or of all.
-        plan: Makes the plan from the settings.
         scores: The judged score of each claim, by the claim's id.
-        derive: Computes further tables from the measured ones.
-        version: Raised by hand when the recipe's results change.
         notes: Notes that recipes share, by name.
+        code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
 
     Raises:
         ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
@@ -136,14 +126,10 @@ def read_recipe(
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        scales=scales,
-        seeds=seeds,
-        plan=plan,
-        derive=derive,
         claims=tuple(_claim(state, id_, said, scores[id_]) for id_, said in claims.items()),
         figures=tuple(_figure(id_, said) for id_, said in figures.items()),
         ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
-        version=version,
+        **code,
     )
 
 

@@ -1,4 +1,4 @@
-"""Trials and measures: what is learnt by whom and how, and what is looked at.
+"""Trials and measures: worlds, models and learners, and what is measured.
 
 No seed stands here: the engine multiplies a plan by its seeds.
 """
@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
+from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.lab.grammar.score import Value
+    from inweights.lab.grammar.claim import Value
     from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
@@ -74,7 +75,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """What no model comes out of, such as a step of a proof or a count.
+    """A job that trains no model, such as a step of a proof or a count.
 
     Attributes:
         name: Name of the table that the results make.
@@ -119,6 +120,21 @@ class Plan:
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "measures", looks)
         object.__setattr__(self, "computations", computations)
+
+    def check(self) -> None:
+        """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
+
+        Raises:
+            ConfigError: It says which tables nothing is measured for.
+        """
+        if not self.trials and not self.computations:
+            raise ConfigError("these settings leave nothing to do: no trial and no computation")
+        names = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
+        if lacking := sorted({m.name for m in self.measures} - names):
+            raise ConfigError(
+                f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
+                "settings is empty, or a measure names a trial that does not exist"
+            )
 
 
 def _name(probe: Probe) -> str:

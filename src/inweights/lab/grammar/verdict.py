@@ -7,15 +7,14 @@ A claim is *reproduced* when the whole 95% interval of its score lies in the tar
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.config import Config
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.claim import Claim, Statement
-from inweights.lab.grammar.divergence import diverged_runs
-from inweights.lab.grammar.score import Score, Target
-from inweights.lab.grammar.student import quantile
+from inweights.lab.grammar.claim import Claim, Score, Statement, Target
+from inweights.support.intervals import ALPHA, interval, quantile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,10 +23,10 @@ __all__ = [
     "VERDICTS",
     "ClaimResult",
     "Verdict",
-    "alpha_of",
-    "interval",
+    "diverged_runs",
     "judge",
     "tally",
+    "tell_divergence",
     "unjudged",
 ]
 
@@ -36,12 +35,11 @@ VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "n
 
 #: Fewer replicates than this give no verdict.
 MIN_REPLICATES = 3
-#: Share of true means that an interval may miss.
-ALPHA = 0.05
+_MEASURED = ("phase", "step", "loss")
 
 
 class ClaimResult(Config):
-    """A claim with its verdict, as it stands on the board.
+    """A claim with its verdict, as in the results table.
 
     Attributes:
         measured: Mean over replicates; of the deciding case where the claim has several.
@@ -72,40 +70,6 @@ class ClaimResult(Config):
     level: float = 1 - ALPHA
     check: bool = False
     condition: str = ""
-
-
-def interval(
-    values: Any, alpha: float = ALPHA, bounds: tuple[float, float] | None = None
-) -> tuple[float, float, float]:
-    """Return mean, low and high of the Student interval of the mean of ``values``.
-
-    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so that
-    cutting drops no value that it could have: the coverage stays what it was.
-
-    Args:
-        values: One number a replicate.
-        alpha: Share of true means that the interval may miss.
-        bounds: Least and largest value that a mean can have.
-
-    Example:
-        >>> mean, low, high = interval([1.0, 2.0, 3.0])
-        >>> mean, round(low, 2), round(high, 2)
-        (2.0, -0.48, 4.48)
-        >>> interval([0.9, 1.0, 1.0], bounds=(0.0, 1.0))[2]
-        1.0
-    """
-    import numpy as np
-
-    sample = np.asarray(values, dtype=float)
-    mean = float(sample.mean())
-    if len(sample) < 2:
-        return mean, mean, mean
-    half = quantile(len(sample) - 1, alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
-    low, high = mean - half, mean + half
-    if bounds:
-        # Rounding may push a mean of ones beyond one.
-        low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
-    return mean, low, high
 
 
 def judge(
@@ -167,21 +131,6 @@ def judge(
     return _result(claim, verdict, needed=needed, **result)
 
 
-def alpha_of(seeds: int, stated: int) -> float:
-    """Share of true means that an interval may miss, at so many seeds where fewer were stated.
-
-    More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
-
-    Example:
-        >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
-        [0.95, 0.9917, 0.9958]
-    """
-    if seeds <= stated:
-        return ALPHA
-    look = 1 + math.ceil(math.log2(seeds / stated))
-    return ALPHA / (look * (look + 1))
-
-
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     """Count verdicts: of the papers' claims, of our own, and of checks, which hold by construction.
 
@@ -199,6 +148,34 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     """Return the result of a claim that is not judged, with the reason."""
     return _result(claim, "not judged", why=why, **result)
+
+
+def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+
+    Claims about them are not judged: see :func:`judge`.
+    """
+    runs = diverged_runs(tables)
+    if runs.is_empty():
+        return
+    whole = tables["losses"].n_unique(runs.columns)
+    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    warnings.warn(
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and "
+        f"their measurements are meaningless; lower the rate. The first: {first}",
+        stacklevel=3,
+    )
+
+
+def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return labels and seeds of the runs whose loss became infinite or not a number."""
+    import polars as pl
+
+    losses = tables.get("losses", pl.DataFrame())
+    if "loss" not in losses.columns:
+        return pl.DataFrame()
+    bad = losses.filter(~pl.col("loss").is_finite().fill_null(False))
+    return bad.drop(_MEASURED, strict=False).unique(maintain_order=True)
 
 
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:

@@ -144,7 +144,7 @@ class ObjectStore:
             from obstore.store import from_url
         except ImportError:
             raise ConfigError(
-                f"'{address}' is an object store; it needs pip install 'inweights[cluster]'"
+                f"'{address}' is an object store; it requires: pip install 'inweights[cluster]'"
             ) from None
         self.address = address
         self._obstore: Any = obstore
@@ -158,7 +158,7 @@ class ObjectStore:
             self._store = opened(address, client_options=options, retry_config=retries)
         except (self._errors.BaseError, ValueError, OSError) as error:
             why = str(error).partition("\n")[0]
-            raise ConfigError(f"'{address}' is no address of an object store: {why}") from None
+            raise ConfigError(f"'{address}' is not an address of an object store: {why}") from None
 
     def read(self, name: str) -> bytes | None:
         try:

@@ -59,7 +59,9 @@ class Hold:
             LostError: It was.
         """
         if self.lost:
-            raise LostError("another process took this task over; this one was not heard of")
+            raise LostError(
+                "another process took over this task, as this one did not renew its lease"
+            )
 
 
 class Leases:

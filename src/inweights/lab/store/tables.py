@@ -27,7 +27,7 @@ from inweights.lab.store.lease import Hold, Leases
 from inweights.runs import told
 from inweights.support.links import within
 
-__all__ = ["MODEL_PART", "Store"]
+__all__ = ["MODEL_PART", "Store", "store_below"]
 
 #: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
 LEASE = 60.0
@@ -38,6 +38,11 @@ _UNFINISHED, _LIST = "unfinished", "wanted.json"
 #: What an unfinished training waits for: owner and part of each table, and there is one at least.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]
 _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
+
+
+def store_below(place: str | Path) -> str:
+    """Return the store of a plan, or of all runs, at a folder or address; a link is refused."""
+    return f"{place}/store" if "://" in str(place) else str(within(place, "store"))
 
 
 class Store:
@@ -85,7 +90,7 @@ class Store:
         if content is None:
             raise FolderError(
                 f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
-                "the same command again makes it"
+                "run the same command again to compute it"
             )
         return pl.read_parquet(BytesIO(content))
 
@@ -159,8 +164,7 @@ class Store:
         self.files.write(f"{folder}/{_LIST}", msgspec.json.encode(wanted))
         with self.files.near(f"{folder}/state") as near:
             yield near
-        with suppress(OSError):
-            self.files.remove_folder(folder)
+        self._remove_unfinished(folder)
 
     def tidy(self) -> None:
         """Remove checkpoints that nobody needs: a process was killed when all was stored."""
@@ -171,7 +175,13 @@ class Store:
                 with suppress(OSError, ValueError, RecursionError):
                     wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
                     if all(self.has(owner, part) for owner, part in wanted):
-                        self.files.remove_folder(folder)
+                        self._remove_unfinished(folder)
+
+    def _remove_unfinished(self, folder: str) -> None:
+        """What it waited for goes last: whoever is killed here leaves what is tidied up later."""
+        with suppress(OSError):
+            self.files.remove(f"{folder}/state")
+            self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:

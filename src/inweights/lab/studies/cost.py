@@ -1,4 +1,4 @@
-"""What a plan would cost before it is begun: runs, steps, minutes, memory, and what is there."""
+"""Cost estimate of a plan: runs, steps, minutes, memory, and what is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.grammar.trial import Plan
 from inweights.lab.store.tables import MODEL_PART, Store
-from inweights.support.progress import Progress, plural, roughly
+from inweights.support.progress import plural, roughly
 from inweights.training.learner import Curriculum
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ BASE = 400 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a plan would do.
+    """Cost estimate of a plan.
 
     Attributes:
         conditions: Trials.
@@ -94,14 +94,11 @@ def forecast(
     plan: Plan,
     seeds: Sequence[int],
     store: Store,
+    effort: Effort | None = None,
     *,
     version: int = 1,
-    device: str = "cpu",
-    jobs: int = 1,
-    keep_models: bool = False,
-    progress: Progress | None = None,
 ) -> Forecast:
-    """Try out a few steps of what is missing of a plan; nothing is stored.
+    """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
 
     Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
     cost of a step of the others lies between these, by parameters times facts.
@@ -110,17 +107,12 @@ def forecast(
         plan: Trials, measures and computations.
         seeds: Root seeds of every trial.
         store: What is there already.
+        effort: With what it would be done; ``progress`` is told how many groups are tried.
         version: The recipe's.
-        device: Where models live.
-        jobs: Processes side by side.
-        keep_models: Whether weights are to be kept.
-        progress: Told how many groups are tried.
-
-    Raises:
-        ConfigError: The machine has no such device, or a number cannot be.
     """
-    Effort(device=device, jobs=jobs)  # refuses what this machine does not have
-    work = asked_of(plan, seeds, version, keep_models=keep_models)
+    effort = effort or Effort()
+    device = effort.device
+    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
     looks = [
@@ -130,42 +122,46 @@ def forecast(
     ]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
+    seconds, memory = _tried(descents, effort)
+    together = min(effort.jobs, max(1, len(descents)))
+    made = len(work.runs) + len(work.computations)
+    return Forecast(
+        conditions=len(plan.trials) + len(plan.computations),
+        seeds=len(seeds),
+        runs=made,
+        stored=made - sum(len(task.runs) for task in learning) - (len(tasks) - len(learning)),
+        measured=sum(len(task.runs) for task in looks),
+        trained=sum(len(task.runs) for task in training),
+        steps=sum(task.steps for task in training),
+        minutes=seconds / 60 / together if descents else None,
+        stops=any(not p.stop.never for t in descents for p in t.learner.phases),  # type: ignore[union-attr]
+        untimed=len(tasks) - len(looks) - len(descents),
+        memory=together * (BASE + memory),
+        jobs=together,
+    )
+
+
+def _tried(descents: Sequence[LearnTask], effort: Effort) -> tuple[float, int]:
+    """Seconds of all of some trainings, and bytes of one, by trying a few of them."""
+    if not descents:
+        return 0.0, 0
     sizes = {id(task): _size(task) for task in descents}
     ordered = sorted(descents, key=lambda task: sizes[id(task)])
-    places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD if ordered)]
+    places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
     tried: dict[int, tuple[float, int]] = {}
     began = time.process_time()
     for place in places:
         if len(tried) >= 2 and time.process_time() - began > BUDGET:
             break
-        if progress:
-            progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
-        tried[place] = _try(ordered[place], device)
+        if effort.progress:
+            effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], effort.device)
     known = sorted(tried)
-    seconds = 0.0
-    if known:
-        each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
-        by_size = [sizes[id(ordered[place])] for place in known]
-        a_step = np.interp([sizes[id(task)] for task in ordered], by_size, each)
-        seconds = float(a_step @ [task.steps for task in ordered])
-    together = min(jobs, max(1, len(ordered)))
-    runs = set(work.runs)
-    return Forecast(
-        conditions=len(plan.trials) + len(plan.computations),
-        seeds=len(seeds),
-        runs=len(runs) + len(work.computations),
-        stored=len(runs) + len(work.computations)
-        - sum(len(t.runs) for t in learning)
-        - (len(tasks) - len(learning)),
-        measured=sum(len(task.runs) for task in looks),
-        trained=sum(len(task.runs) for task in training),
-        steps=sum(task.steps for task in training),
-        minutes=seconds / 60 / together if ordered else None,
-        stops=any(not p.stop.never for t in ordered for p in t.learner.phases),  # type: ignore[union-attr]
-        untimed=len(tasks) - len(looks) - len(ordered),
-        memory=together * (BASE + max((size for _, size in tried.values()), default=0)),
-        jobs=together,
-    )  # fmt: skip
+    each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
+    by_size = [sizes[id(ordered[place])] for place in known]
+    a_step = np.interp([sizes[id(task)] for task in ordered], by_size, each)
+    seconds = float(a_step @ [task.steps for task in ordered])
+    return seconds, max(size for _, size in tried.values())
 
 
 def _size(task: LearnTask) -> int:
@@ -181,8 +177,8 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by a few steps of each phase."""
     import torch
 
-    from inweights.lab.engine.task import blocks_of, look, use_threads
-    from inweights.lab.engine.together import brief, build_model
+    from inweights.lab.engine.task import look, use_threads
+    from inweights.lab.engine.together import blocks_of, brief, build_model
     from inweights.training import train
 
     members = next(blocks_of(task))

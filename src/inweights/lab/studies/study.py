@@ -1,4 +1,4 @@
-"""A study as a TOML file: what :func:`inweights.sweep` takes, with figures and claims beside it.
+"""A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
 The file becomes a recipe, ``study/<name of the file>``, and runs like any other: with a page, a
 verdict for every claim, a folder that is listed and shown. All of the file is kept as the settings
@@ -18,10 +18,9 @@ from msgspec import structs
 
 from inweights.config import Config, decode, load_toml, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.score import Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.sweep import Study
 
@@ -47,6 +46,11 @@ class MeasureEntry(Config):
     every: int = 0
     where: dict[str, Value] = {}
 
+    @property
+    def table(self) -> str:
+        """Name of its table."""
+        return self.name or self.probe.rpartition(":")[2]
+
 
 class FigureEntry(Config):
     """A figure in a file; what it leaves out is chosen by the drawing.
@@ -67,7 +71,7 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: where the mean of a column should lie.
+    """A claim in a file: the target of the mean of a column.
 
     Attributes:
         name: Short name.
@@ -133,7 +137,7 @@ class StudyFile(Config):
         over: Any = self.over
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
-        measures = [_measure(entry) for entry in self.measures]
+        measures = [_measure(entry) for entry in _entries(self)]
         return Study(**configs, over=over, seeds=self.seeds, measures=measures)
 
 
@@ -162,7 +166,7 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a study, as it was read or as it is kept in a run.
+    """Return the recipe of a study, as read from a file or stored in a run.
 
     Args:
         name: ``study/<name of the file>``.
@@ -206,7 +210,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
         found: Any = learners[kind]
     elif kind is None:
         example = "two-hop" if part == "world" else "gpt"
-        raise ConfigError(f'the {part} has no kind; write kind = "{example}" into its table')
+        raise ConfigError(f'the {part} has no kind; add kind = "{example}" to its table')
     else:
         found = world_kind(str(kind)) if part == "world" else model_kind(str(kind))
     try:
@@ -224,14 +228,17 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
     return {**values, **{name: _part(key, one) for name, one in whole.items()}}
 
 
-def _measure(entry: str | MeasureEntry) -> Measure:
-    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
+def _entries(file: StudyFile) -> list[MeasureEntry]:
+    return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in file.measures]
+
+
+def _measure(entry: MeasureEntry) -> Measure:
     return Measure(
-        name=_measure_name(entry),
-        probe=_probe(about.probe),
-        options=about.options,
-        every=about.every,
-        where=about.where,
+        name=entry.table,
+        probe=_probe(entry.probe),
+        options=entry.options,
+        every=entry.every,
+        where=entry.where,
     )
 
 
@@ -282,7 +289,7 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
 
 
 def _figures(file: StudyFile) -> list[Figure]:
-    names = [_measure_name(entry) for entry in file.measures]
+    names = [entry.table for entry in _entries(file)]
     if not file.figures:
         return [auto(name, title=f"{name} by what was varied") for name in dict.fromkeys(names)]
     figures = []
@@ -300,8 +307,3 @@ def _figures(file: StudyFile) -> list[Figure]:
             )
         )
     return figures
-
-
-def _measure_name(entry: str | MeasureEntry) -> str:
-    about = MeasureEntry(probe=entry) if isinstance(entry, str) else entry
-    return about.name or about.probe.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""A study of one's own: one experiment, varied; a tidy table with the settings as columns."""
+"""Studies: one experiment, varied; a tidy table with the settings as columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.kept import KeptModel, kept_models
+from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
+from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import choose_seeds
-from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.store.tables import Store
+from inweights.lab.store.tables import Store, store_below
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
 from inweights.support.limits import usable_cores
-from inweights.support.links import within
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.worlds.world import World
@@ -37,7 +35,7 @@ UPDATES_A_PROCESS = 10_000
 
 @dataclass(frozen=True)
 class Study:
-    """What :func:`sweep` does, as a thing to ask: its cost beforehand, its table, its models.
+    """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
         world: Config of the world.
@@ -91,13 +89,15 @@ class Study:
 
             measures = [accuracy]
         if not measures:
-            raise ConfigError("a sweep measures something; give a probe, such as probes.accuracy")
+            raise ConfigError(
+                "a sweep needs at least one measure; give a probe, such as probes.accuracy"
+            )
         return Plan(trials=self.trials, measures=measures)
 
     @property
     def store(self) -> Store:
-        """Where the runs are kept, one by one."""
-        return Store(self.place or within(self.runs or default_root(), "store"))
+        """The store of the single runs."""
+        return Store(self.place or store_below(self.runs or default_root()))
 
     def run(
         self,
@@ -113,12 +113,15 @@ class Study:
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
         with shown(progress) as told:
-            tables = collect(
-                self.plan, seeds, self.store, keep_models=keep_models,
-                effort=Effort(
-                    device=device, jobs=jobs, plugins=tuple(plugins), progress=told, on=on
-                ),
-            )  # fmt: skip
+            effort = Effort(
+                device=device,
+                jobs=jobs,
+                plugins=tuple(plugins),
+                progress=told,
+                on=on,
+                keep_models=keep_models,
+            )
+            tables = collect(self.plan, seeds, self.store, effort)
         names = list(dict.fromkeys(look.name for look in self.plan.measures))
         if len(names) == 1:
             return tables[names[0]]
@@ -131,9 +134,8 @@ class Study:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
         seeds = choose_seeds(self.seeds, 0)
         jobs = jobs or worth(self.plan, len(seeds), device)
-        return forecast(
-            self.plan, seeds, self.store, device=device, jobs=jobs, keep_models=keep_models
-        )
+        effort = Effort(device=device, jobs=jobs, keep_models=keep_models)
+        return forecast(self.plan, seeds, self.store, effort)
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the models of a study that was run with ``keep_models=True``.

@@ -1,1 +1,1 @@
-"""What a language model is asked, before and after fine-tuning, and how answers compare."""
+"""Evaluation of a language model before and after fine-tuning."""

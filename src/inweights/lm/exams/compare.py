@@ -184,6 +184,6 @@ def _log(column: pl.Expr) -> pl.Expr:
 
 def _joined(before: pl.DataFrame, after: pl.DataFrame, column: str, key: str = "id") -> Any:
     if set(before[key]) != set(after[key]) or before.height != after.height:
-        raise DataError("before and after should be of the same questions")
+        raise DataError("before and after must have the same questions")
     other = after.select(key, pl.col(column).alias(f"{column}_after"))
     return before.select(key, column).join(other, on=key, maintain_order="left")

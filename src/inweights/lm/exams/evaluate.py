@@ -20,7 +20,7 @@ __all__ = ["ask", "ask_with_thought", "say"]
 def ask(
     lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """Return how the right answer stands among the candidates of each question.
+    """Return rank and probability of the right answer among each question's candidates.
 
     A raw probability rises with any training on such texts, for right and wrong answers alike;
     ``share`` and ``rank`` compare the answer with the other candidates of its question.
@@ -51,7 +51,7 @@ def ask(
 def ask_with_thought(
     lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """Ask compositions step by step: the model names the bridge, then is asked about it.
+    """Evaluate compositions step by step: the model names the bridge, then the answer.
 
     The steps are prompted; the words in them are the model's own: what it says after the first
     hop's prompt is put into the second's, whether right or wrong, and both are the prompt of the
@@ -66,7 +66,9 @@ def ask_with_thought(
     """
     chained = [q for q in questions if q.steps]
     if not chained:
-        raise DataError("no question has steps; a chain of thought needs the prompts of both hops")
+        raise DataError(
+            "no question has steps; a chain of thought requires the prompts of both hops"
+        )
     firsts = [q.steps[0] for q in chained]
     tell = (lambda d, n: progress(d, n, "thinking")) if progress else None
     bridges = list(dict.fromkeys(q.bridge for q in chained))
@@ -120,7 +122,7 @@ def _table(
     what: str,
 ) -> pl.DataFrame:
     if not questions:
-        raise DataError("there are no questions to ask")
+        raise DataError("there are no questions to evaluate")
     tell = (lambda d, n: progress(d, n, what)) if progress else None
     candidates = [[f" {name}" for name in q.candidates] for q in questions]
     rows = []

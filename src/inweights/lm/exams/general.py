@@ -77,7 +77,7 @@ _LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
 def general_knowledge(
     lm: LanguageModel, names: Sequence[str] = (), *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """Ask a model what has nothing to do with the facts that it is told.
+    """Evaluate a model on questions unrelated to the training facts.
 
     Args:
         lm: The model.
@@ -100,7 +100,7 @@ def general_knowledge(
         Question(f"general {i}", "general", prompt, tuple(answers), 0)
         for i, (prompt, *answers) in enumerate(GENERAL)
     ]
-    tell = (lambda d, n: progress(d, n, "what it knew before")) if progress else None
+    tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
     said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
     told = tuple(name for name in names if name)
     asked = ask(lm, questions).with_columns(
@@ -165,7 +165,7 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         )
     was, now = shares["repeats"]
     if now - was >= _REPEATED:
-        damage.append(f"answers that repeat themselves rose from {was:.0%} to {now:.0%}")
+        damage.append(f"repetitive answers rose from {was:.0%} to {now:.0%}")
     was, now = shares["spilled"]
     if now - was >= _LOST:
         damage.append(

@@ -1,4 +1,4 @@
-"""What was forecast of the questions that a language model is asked, beside its answers."""
+"""Predictions for the questions of a language model's evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def forecast_of(
     seconds: float = 60.0,
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
-    """Forecast the compositions of a data set: what a network trained on its facts alone answers.
+    """Predict the compositions of a data set for a network trained on its facts alone.
 
     Args:
         folder: What ``inweights augment`` wrote.

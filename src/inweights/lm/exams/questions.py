@@ -50,11 +50,11 @@ class Question:
     def __post_init__(self) -> None:
         if not 0 <= self.label < len(self.candidates):
             raise DataError(
-                f"question '{self.prompt}': label {self.label} is none of its "
+                f"question '{self.prompt}': label {self.label} is not one of its "
                 f"{len(self.candidates)} candidates"
             )
         if len(set(self.candidates)) != len(self.candidates):
-            raise DataError(f"question '{self.prompt}': a candidate is there twice")
+            raise DataError(f"question '{self.prompt}': a candidate occurs twice")
 
     @property
     def answer(self) -> str:

@@ -29,7 +29,7 @@ def evaluation(
     forecast: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask a model everything, and its forerunner too where there is one.
+    """Evaluate a model, and the original model if given.
 
     Args:
         lm: The model.
@@ -61,7 +61,7 @@ def evaluation(
         ['answers', 'general', 'summary']
     """
     if not questions:
-        raise DataError("there are no questions to ask")
+        raise DataError("there are no questions to evaluate")
     after = _all_of(lm, questions, progress)
     tables: dict[str, Any] = {"answers": after.with_columns(when=pl.lit("after"))}
     table = summary(after)

@@ -1,4 +1,4 @@
-"""Hidden states of a pretrained model, layer by layer, and how alike two of them are."""
+"""Hidden states of a pretrained model by layer, and their similarity."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -
     if not prompt.endswith("{name}") or prompt.count("{name}") != 1:
         raise ConfigError(
             "a prompt ends in {name}, once, since the state is read at the last token of the name; "
-            f"expected one such as '{NAMED}', not '{prompt}'"
+            f"expected one such as '{NAMED}', got '{prompt}'"
         )
     if not names:
-        raise DataError("there is no name to ask for")
+        raise DataError("no name was given")
     texts = [prompt.replace("{name}", name) for name in names]
     states = hidden_states(lm, texts)  # [N, L + 1, D]
     return Embedding(tuple(names), states.swapaxes(0, 1), lm.name)
@@ -87,7 +87,7 @@ def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -
 def resemblance_by_layer(
     lm: LanguageModel, one: Sequence[str], other: Sequence[str]
 ) -> pl.DataFrame:
-    """Return how alike the states of paired texts are, and those of unpaired ones, by layer.
+    """Return the similarity of states of paired and unpaired texts, by layer.
 
     Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
     that a cosine says little without that of texts which do not belong together.
@@ -105,10 +105,10 @@ def resemblance_by_layer(
         DataError: The lists differ in length, or all pairs are the same.
     """
     if len(one) != len(other):
-        raise DataError(f"texts come in pairs, not {len(one)} and {len(other)}")
+        raise DataError(f"texts must come in pairs, got {len(one)} and {len(other)}")
     different = np.array([[a != b for b in other] for a in other])
     if not different.any():
-        raise DataError("all pairs have the same second text; expected at least two")
+        raise DataError("all pairs have the same second text; expected at least two different ones")
     first, second = hidden_states(lm, one), hidden_states(lm, other)
     rows = []
     for layer in range(first.shape[1]):

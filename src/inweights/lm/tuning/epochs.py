@@ -154,7 +154,8 @@ def _about(target: Path, every: float) -> About:
     while not (place / _ABOUT).exists():
         if not _at_work(target):
             raise DataError(
-                f"there is no {place}; 'inweights finetune --keep-epochs' makes it beside {target}"
+                f"there is no {place}; 'inweights finetune --keep-epochs' writes it next to "
+                f"{target}"
             )
         time.sleep(every)
     try:

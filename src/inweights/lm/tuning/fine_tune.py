@@ -57,16 +57,16 @@ class FineTune(Config):
         for name in ("rate", "epochs", "batch_tokens", "rank", "alpha"):
             if not 0 < getattr(self, name) <= 1e9:
                 raise ConfigError(
-                    f"{name} should be above 0 and at most 1e9, not {getattr(self, name)}"
+                    f"{name} must be above 0 and at most 1e9, got {getattr(self, name)}"
                 )
         if not 0 <= self.replay <= 4:
-            raise ConfigError(f"replay is a share from 0 to 4 of the tokens, not {self.replay}")
+            raise ConfigError(f"replay must be from 0 to 4, got {self.replay}")
         if not 0 <= self.until <= 1:
-            raise ConfigError(f"until is a share from 0 to 1 of the examples, not {self.until}")
+            raise ConfigError(f"until must be a fraction from 0 to 1, got {self.until}")
         if not 0 <= self.warmup < 1:
-            raise ConfigError(f"warmup is a share from 0 to below 1, not {self.warmup}")
+            raise ConfigError(f"warmup must be at least 0 and below 1, got {self.warmup}")
         if not 0 <= self.clip <= 1e9 or not 0 <= self.weight_decay <= 1e9:
-            raise ConfigError("clip and weight_decay should be from 0 to 1e9")
+            raise ConfigError("clip and weight_decay must be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
         """What the rate is multiplied with at a step of a stage.

@@ -145,7 +145,7 @@ def _alone(target: Path) -> Iterator[None]:
         state.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise DataError(f"another process is at work on {target}; wait for it") from None
+        raise DataError(f"another process is writing {target}; wait until it ends") from None
     except OSError as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from None
     try:

@@ -89,7 +89,7 @@ def own_text(
     else:
         openings = [_OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()]
     generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
-    tell = (lambda d, n: progress(d, n, "writing text of its own")) if progress else None
+    tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
     written = generate(lm, openings, tokens=length, stop="", generator=generator, progress=tell)
     examples: list[Example] = []
     left = tokens

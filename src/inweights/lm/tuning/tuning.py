@@ -164,7 +164,7 @@ def finetune(
                 if not math.isfinite(loss):
                     raise RunError(
                         f"the loss of update {done + 1} is {loss}; lower the rate "
-                        f"({config.rate:g}) or take precision fp32"
+                        f"({config.rate:g}) or use precision fp32"
                     )
                 done += 1
                 recorded.append({"stage": stage.name, "step": done, "loss": loss} | known)
@@ -235,5 +235,5 @@ def _accelerator() -> Any:
     try:
         from accelerate import Accelerator
     except ImportError:
-        raise ConfigError("several processes need accelerate: pip install accelerate") from None
+        raise ConfigError("several processes require accelerate: pip install accelerate") from None
     return Accelerator()

@@ -64,7 +64,7 @@ def procrustes_align(
 
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
-            f"points have shape [N, D], as many as those that they are turned onto, not "
+            f"points have shape [N, D], with as many points as the reference, got "
             f"{points.shape} and {onto.shape}"
         )
     width = max(points.shape[1], onto.shape[1])
@@ -94,12 +94,13 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
-            f"two arrangements have as many points, not {points.shape} and {onto.shape}"
+            f"two arrangements must have the same number of points, got {points.shape} and "
+            f"{onto.shape}"
         )
     x, y = (p - p.mean(0) for p in (points, onto))
     norms = np.linalg.norm(x), np.linalg.norm(y)
     if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
-        raise DataError("all points of an arrangement are the same, so that it has no form")
+        raise DataError("all points of an arrangement are the same, so that it has no shape")
     inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
     return float(max(0.0, 1.0 - inner**2))
 
@@ -144,9 +145,9 @@ def agreement(
         True
     """
     if dimensions < 0:
-        raise ConfigError(f"dimensions is at least 0 (all of them), not {dimensions}")
+        raise ConfigError(f"dimensions must be at least 0 (all of them), got {dimensions}")
     if model.replicas < 2:
-        raise DataError("one replica agrees with no other; train at least two seeds")
+        raise DataError("agreement requires at least two replicas; train at least two seeds")
     vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
     kept = [_leading(one, dimensions) for one in vectors]
     far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
@@ -219,19 +220,19 @@ def arrange(
     """
     points = np.asarray(points, dtype=np.float64)
     if method not in _LEAST:
-        raise ConfigError(f"a picture is made by 'pca' or 'umap', not '{method}'")
+        raise ConfigError(f"method must be 'pca' or 'umap', got '{method}'")
     if points.ndim != 2 or len(points) < _LEAST[method] or not np.isfinite(points).all():
         raise DataError(
-            f"{method} takes finite points [N, D], at least {_LEAST[method]}, not {points.shape}"
+            f"{method} takes finite points [N, D], at least {_LEAST[method]}, got {points.shape}"
         )
     if not 1 <= dimensions <= min(points.shape):
-        raise ConfigError(f"dimensions are from 1 to {min(points.shape)}, not {dimensions}")
+        raise ConfigError(f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}")
     if method == "pca":
         where = _leading(points, dimensions)
         largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
         return where * np.where(largest < 0, -1.0, 1.0)
     if neighbours < 2:
-        raise ConfigError(f"umap keeps at least 2 neighbours, not {neighbours}")
+        raise ConfigError(f"umap needs at least 2 neighbours, got {neighbours}")
     state = Streams(seed).seed(EVALUATION, "umap") % 2**32
     reducer = _umap()(
         n_components=dimensions,
@@ -289,7 +290,7 @@ def arrangement(
         ['replica', 'node', 'x', 'y']
     """
     if not 1 <= dimensions <= 3:
-        raise ConfigError(f"an arrangement has 1 to 3 dimensions, not {dimensions}")
+        raise ConfigError(f"an arrangement must have 1 to 3 dimensions, got {dimensions}")
     each = as_worlds(worlds, model)
     nodes = _nodes(model, worlds)
     vectors = node_vectors(model, nodes, layer, prefix_of(worlds))

@@ -140,7 +140,7 @@ def random_blocks(
         DataError: There are no draws.
     """
     if draws < 1:
-        raise DataError(f"a null distribution has at least one draw, not {draws}")
+        raise DataError(f"draws must be at least 1, got {draws}")
     rng = Streams(seed).numpy(EVALUATION, "null")
     step = at_once or max(1, _AT_ONCE // math.prod(shape))
     for start in range(0, draws, step):

@@ -79,7 +79,7 @@ class Embedding:
         if shape[-2] != len(self.names):
             raise DataError(
                 f"{self.source} has {shape[-2]:,} rows and {len(self.names):,} names; each row "
-                "needs a name of its own"
+                "needs its own name"
             )
         usable = np.abs(self.vectors) <= _LARGEST  # nor is what is no number
         if not usable.all():
@@ -116,7 +116,9 @@ class Embedding:
         counts = Counter(self.names)
         double = [name for name in nodes if counts[name] > 1]
         if double:
-            raise DataError(f"{self.source} has several rows for {_listed(double)}; keep one each")
+            raise DataError(
+                f"{self.source} has several rows for {_listed(double)}; keep one of each"
+            )
         chosen = self.vectors[..., [place[name] for name in nodes], :].astype(np.float64)
         if centred:
             chosen = chosen - chosen.mean(-2, keepdims=True)

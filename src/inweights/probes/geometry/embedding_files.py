@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
 from inweights.probes.geometry.embedding import Embedding
-from inweights.support.limits import read_text
+from inweights.support.limits import check_memory, missing_file, read_text
 
 __all__ = ["read_embedding"]
 
+#: Digits of a count that are read; no file has more rows or columns.
+_DIGITS = 18
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".model")
 
 
@@ -51,12 +54,12 @@ def read_embedding(
     """
     file = Path(path)
     if not file.is_file():
-        raise DataError(f"there is no file {file}; expected .npy, .safetensors or word2vec text")
+        raise missing_file(file, "expected .npy, .safetensors or word2vec text")
     kind = file.suffix.lower()
     if kind in _PICKLES:
         raise DataError(
-            f"{file} is a pickle, which is a program and is not run, or binary; save the matrix as "
-            ".npy or .safetensors, or as word2vec text"
+            f"{file} is a pickle, which could run code and is not loaded, or binary; save the "
+            "matrix as .npy or .safetensors, or as word2vec text"
         )
     if kind == ".npy":
         matrix, found = _numpy(file), None
@@ -64,14 +67,14 @@ def read_embedding(
         matrix, found = _safetensors(file, tensor)
     else:
         if names is not None:
-            raise DataError(f"{file} has a name in each line; leave the file of names out")
+            raise DataError(f"{file} already has a name in each line; leave out the file of names")
         return _text(file, only)
     if names is not None:
         found = tuple(line.strip() for line in _lines(Path(names)))
     if found is None:
         raise DataError(
-            f"{file} does not say which row is whose; give a text file with a name for each of "
-            f"its {matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, a line each "
+            f"{file} does not name its rows; give a text file with a name for each of its "
+            f"{matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, one per line "
             "(--names)"
         )
     return Embedding(found, matrix, str(file))
@@ -79,10 +82,33 @@ def read_embedding(
 
 def _numpy(file: Path) -> NDArray[Any]:
     try:
+        with file.open("rb") as opened:
+            check_memory(f"reading {file}", _promised(opened), error=DataError)
         matrix = np.load(file, allow_pickle=False)
+    except DataError:
+        raise
     except (ValueError, OSError, EOFError, SyntaxError, TokenError) as error:
         raise DataError(f"cannot read {file} as an array of numbers: {error}") from None
     return _numbers(matrix, str(file))
+
+
+def _promised(opened: BinaryIO) -> int:
+    """Bytes of the array that the header of an ``.npy`` file tells of; 0 where it is no such file.
+
+    numpy makes room for all of them before it reads the first.
+    """
+    start = opened.read(len(np.lib.format.MAGIC_PREFIX))
+    if start != np.lib.format.MAGIC_PREFIX:
+        return 0
+    opened.seek(0)
+    version = np.lib.format.read_magic(opened)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, _, kind = read(opened)
+    return math.prod(shape) * kind.itemsize
 
 
 def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
@@ -102,7 +128,7 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
             matrix = opened.get_tensor(tensor or known[0]).double().numpy()
             written = (opened.metadata() or {}).get("names")
     except SafetensorError as error:
-        raise DataError(f"{file} is no safetensors file, or is damaged: {error}") from None
+        raise DataError(f"{file} is not a safetensors file, or is damaged: {error}") from None
     if written is None:
         return matrix, None
     try:
@@ -110,13 +136,13 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
     except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{file}: its metadata 'names' should be a JSON list of texts")
+        raise DataError(f"{file}: its metadata 'names' must be a JSON list of strings")
     return matrix, tuple(names)
 
 
 def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
     if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
-        raise DataError(f"{source} holds {matrix.dtype}, not real numbers")
+        raise DataError(f"{source} holds {matrix.dtype}; expected real numbers")
     return matrix
 
 
@@ -126,10 +152,16 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     counted = len(first) == 2 and all(part.isdecimal() for part in first)
     body = lines[1:] if counted else lines
     if not body:
-        raise DataError(f"{file} has no row; a line is 'name x1 x2 …'")
-    width = int(first[1]) if counted else _trailing(body[0].split())
-    if counted and int(first[0]) != len(body):
-        raise DataError(f"{file} promises {first[0]} rows in its first line and has {len(body)}")
+        raise DataError(f"{file} has no rows; expected lines 'name x1 x2 …'")
+    rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
+    if counted and int(rows_said) != len(body):
+        raise DataError(f"{file} states {rows_said} rows in its first line but has {len(body)}")
+    width = int(width_said) if counted else _trailing(body[0].split())
+    if width > len(body[0]):  # so many numbers have at least as many characters
+        raise DataError(
+            f"{file} promises {width_said} numbers or more a row in its first line, and its first "
+            f"row has {len(body[0].split()) - 1}"
+        )
     names, rows = [], []
     for number, line in enumerate(body, 2 if counted else 1):
         name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]
@@ -148,7 +180,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         names.append(name)
     if not rows:
         raise DataError(
-            f"none of the {len(body):,} names in {file} is asked for; its first is "
+            f"none of the {len(body):,} names in {file} is a node; its first name is "
             f"'{body[0].rsplit(maxsplit=width)[0]}'"
         )
     return Embedding(tuple(names), np.array(rows), str(file))

@@ -94,13 +94,13 @@ def hop_correlation(
     vectors = node_vectors(model, count, layer, prefix_of(worlds))
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    each = [*{id(graph): graph for graph in graphs}.values()]
-    asked = [_asked(*graph, least, seed) for graph in each]
-    chances = _chances(asked, draws, vectors.shape[1:], seed, centred=centred)
+    distinct = {id(graph): graph for graph in graphs}
+    each = {place: _asked(*graph, least, seed) for place, graph in distinct.items()}
+    chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
+    null = dict(zip(each, chances, strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
-        place = [id(one) for one in each].index(id(graph))
-        pairs, chance = asked[place], chances[place]
+        pairs, chance = each[id(graph)], null[id(graph)]
         angles = pairs.cosines(vectors[replica])
         found = float(pairs.correlation(cosine_ranks(angles)))
         low, high = np.quantile(chance, [0.025, 0.975])

@@ -78,7 +78,7 @@ def named_geometry(
         ['spearman', 'far', 'neighbours', 'fiedler', 'zigzag']
     """
     if draws < 1:
-        raise DataError(f"a null distribution has at least one draw, not {draws}")
+        raise DataError(f"draws must be at least 1, got {draws}")
     graphs = adjacencies(model, worlds)
     vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
     rng = Streams(seed).numpy(EVALUATION, "names")
@@ -119,8 +119,7 @@ class _Shape:
         self.all = Pairs.all(hops)
         if len(np.unique(self.all.hops)) < 2:
             raise DataError(
-                "all nodes that a path joins are equally far apart, so that there is no distance "
-                "a geometry could show"
+                "all connected nodes have the same distance, so that no geometry can be measured"
             )
         self.far = Pairs.all(np.where(hops >= 2, hops, np.inf))
         self.apart = len(np.unique(self.far.hops)) > 1

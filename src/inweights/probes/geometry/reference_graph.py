@@ -92,6 +92,6 @@ def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> 
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":
-            raise DataError(f"the world '{world.name}' is no graph; give one of Graph")
+            raise DataError(f"the world '{world.name}' is not a graph; give a world built by Graph")
         changed.append(decode(Graph, {**world.settings, **settings}).build(world.seed))
     return changed

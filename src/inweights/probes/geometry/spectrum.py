@@ -275,7 +275,7 @@ def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
 def _middle(model: Model) -> Floats:
     """``W`` of a TinyNN, ``[R, D, D]``."""
     if not isinstance(model, TinyNN):
-        raise DataError("the geometric margin replaces the middle layer of a TinyNN; give one")
+        raise DataError("the geometric margin requires a TinyNN, whose middle layer it replaces")
     return model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)
 
 
@@ -305,7 +305,7 @@ def _margins(logits: Floats, a: Floats, *, itself: bool) -> tuple[Floats, Floats
     others = ~(a > 0) if itself else ~edge & ~own
     nodes = edge.any(1) & others.any(1)
     if not nodes.any():
-        raise DataError("every node is joined to every other, so that there is no margin")
+        raise DataError("the graph is complete, so that there is no margin")
     logits, edge, others = logits[:, nodes], edge[nodes], others[nodes]
     rest = np.where(others, logits, -np.inf).max(-1)
     best = np.where(edge, logits, -np.inf).max(-1)

@@ -1,4 +1,4 @@
-"""Tables that hold four forecasters of single questions against what models learnt."""
+"""Tables that compare four predictors of queries with trained models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Join what each forecaster said with what was learnt, query by query, and judge by world."""
+    """Join predictions with results of training by query, and compute errors by world."""
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(
         *keys, "verdict", "expected", "trivial", predicted_margin=pl.col("margin")
@@ -66,7 +66,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _said(
     queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
 ) -> pl.DataFrame:
-    """A row a query and forecaster: its score, and the accuracy that it expects."""
+    """One row per query and predictor: score and expected accuracy."""
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
     shares = tried.select(*keys, "model", "share")
@@ -81,7 +81,7 @@ def _said(
 
 
 def _above(judged: pl.DataFrame) -> pl.DataFrame:
-    """By how much one forecaster is above another on the same world: area, and error spared."""
+    """Difference of two predictors on the same world: area and error."""
     of = {
         name: judged.filter(pl.col("forecaster") == name).select(*RUN, "auc", "error")
         for name in (PROGRAM, TRIVIAL, SOFT, TRAINING)

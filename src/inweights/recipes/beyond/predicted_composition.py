@@ -1,4 +1,4 @@
-"""Ours: does a forecast from the facts alone tell what trained models answer, and on which?"""
+"""Ours: do predictions from the facts alone agree with trained models?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 
 import inweights as iw
 from inweights import lab
+from inweights.audit.trained_prediction import trained_queries
 from inweights.config import Config
 from inweights.errors import unknown_name
-from inweights.lab.studies.trained_prediction import trained_queries
 from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.forecasters import (
     EVEN,

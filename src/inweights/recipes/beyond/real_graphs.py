@@ -58,9 +58,11 @@ class Settings(Config):
             if name not in CLASSICS:
                 raise unknown_name("graph", name, tuple(CLASSICS))
         if not self.graphs and not self.own:
-            raise ConfigError("give a graph: a name in 'graphs', or one of your own in 'own'")
+            raise ConfigError(
+                "no graph is given; add a name to 'graphs', or a graph of your own to 'own'"
+            )
         if twice := set(self.graphs) & set(self.own):
-            raise ConfigError(f"two graphs are called {', '.join(sorted(twice))}; rename your own")
+            raise ConfigError(f"two graphs have the name {', '.join(sorted(twice))}; rename yours")
 
     def training(self, architecture: str) -> gm.Training:
         """How an architecture is trained, on whatever graph."""
@@ -110,14 +112,14 @@ def _check(name: str, graph: Graph) -> None:
     count = len(world.vocabulary["node"])
     if count > MOST:
         raise ConfigError(
-            f"graph '{name}' has {count} nodes; up to {MOST} can be filmed and shown. Take a part "
-            "of it, or train it without films: docs/navigation.md shows how"
+            f"graph '{name}' has {count} nodes; up to {MOST} can be recorded and shown. Use a "
+            "part of it, or train it without recording: docs/navigation.md shows how"
         )
     hops = hop_distances(adjacency(world))
     if not (np.isfinite(hops) & (hops > 1)).any():
         raise ConfigError(
-            f"in graph '{name}' all nodes that a path joins are neighbours: there is no distance "
-            "that a geometry could show"
+            f"in graph '{name}' all connected nodes are neighbours, so that no geometry can be "
+            "measured"
         )
 
 

@@ -60,8 +60,8 @@ def entry_of(name: str) -> Entry:
 
 def read_entry(name: str) -> Entry:
     """Return what is listed of a recipe, from the recipe itself."""
-    from inweights.lab.grammar.describe import extras
     from inweights.recipes import get_recipe
+    from inweights.recipes.catalogue.settings import extras
 
     recipe = get_recipe(name)
     claims = tuple(

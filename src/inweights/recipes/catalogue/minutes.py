@@ -112,8 +112,8 @@ def estimate(recipe: Recipe) -> Timing:
 
 
 def _write(names: list[str]) -> None:
-    from inweights.lab.grammar.describe import extras
     from inweights.recipes import get_recipe, is_built_in, recipe_names
+    from inweights.recipes.catalogue.settings import extras
 
     file = Path(__file__).with_name(_FILE)
     known = timings() if file.exists() else {}

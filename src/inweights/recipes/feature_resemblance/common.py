@@ -93,7 +93,9 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
     """
     if not rho >= 1:
-        raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
+        raise ConfigError(
+            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+        )
     courses: dict[str, tuple[dict[str, float], ...]] = {
         "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),
         "SA": ({"category": 1.0, "similarity": 1.0}, {"attribution": 1.0}),

@@ -1,1 +1,1 @@
-"""Recipes of *Geometric Memory*: graphs small enough to be looked at."""
+"""Recipes of *Geometric Memory*."""

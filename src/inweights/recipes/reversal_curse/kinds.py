@@ -1,4 +1,4 @@
-"""What the recipes on kinds of questions share: two models, a forecast, and how they agree."""
+"""Shared parts of the recipes on kinds of queries: two models, a prediction, agreement."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
 
 
 def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Share of the queries that were not predicted to tie and came out as predicted."""
+    """Accuracy of predictions, without predicted ties."""
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
     return decided.group_by(list(by), maintain_order=True).agg(agrees=came.mean())

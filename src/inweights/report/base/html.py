@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.report.base.tidy import plain
+from inweights.report.base.tidy import csv_text, plain
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
@@ -22,6 +22,7 @@ __all__ = [
     "data_uri",
     "disclosure",
     "escape",
+    "in_order",
     "meta",
     "nav",
     "preview",
@@ -42,17 +43,29 @@ CSV_BYTES = 200_000
 LIST_SHOWN = 8
 
 _BEGINS = b"<!doctype html"
+#: Marks, embeddings, overrides and isolates.
+_BIDIRECTIONAL = {
+    code: f"[U+{code:04X}]"
+    for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+}
 _VOID = {"input", "meta", "img", "br"}
 
 
 def escape(text: Any) -> str:
     """Return a text that cannot be read as markup, within an element or an attribute.
 
+    What would show the text after it in another order is shown itself.
+
     Example:
-        >>> escape('<b> & "c"')
-        '&lt;b&gt; &amp; &quot;c&quot;'
+        >>> escape('<b> & "c"'), escape("a\u202eb")
+        ('&lt;b&gt; &amp; &quot;c&quot;', 'a[U+202E]b')
     """
-    return html.escape(str(text), quote=True)
+    return html.escape(in_order(str(text)), quote=True)
+
+
+def in_order(text: str) -> str:
+    """Return a text with the names of Unicode's bidirectional controls in their places."""
+    return text.translate(_BIDIRECTIONAL)
 
 
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
@@ -109,7 +122,12 @@ def script_json(value: Any) -> str:
         ValueError: A number is not finite; JSON has no word for it.
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (
+        in_order(text)
+        .replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
 
 
 def data_uri(content: bytes, kind: str) -> str:
@@ -168,7 +186,7 @@ def _csv(table: pl.DataFrame) -> bytes:
         pl.Series(name, [plain(v) for v in table[name].to_list()], dtype=pl.String)
         for name in nested
     )
-    return flat.write_csv().encode("utf-8")
+    return csv_text(flat).encode()
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
@@ -213,9 +231,13 @@ def write_page(text: str, file: Path) -> None:
         DataError: It cannot be written (no such right, a full disk), or what is there is no page.
     """
     if file.exists() and not file.is_file():
-        raise DataError(f"the page {file} cannot be written: that is no file; choose another name")
+        raise DataError(
+            f"the page {file} cannot be written: the path is not a file; choose another name"
+        )
     if not _is_page(file):
-        raise DataError(f"{file} is there and is no page, so that it stays; choose another name")
+        raise DataError(
+            f"refusing to overwrite {file}: it was not written by inweights; choose another name"
+        )
     try:
         publish_file(file, text.encode())
     except OSError as error:

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from inweights.report.base import style
-from inweights.report.base.html import data_uri, escape, tag
+from inweights.report.base.html import data_uri, escape, in_order, tag
 
 __all__ = ["Still", "inline", "png", "show_inline", "svg"]
 
@@ -36,7 +36,7 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
     stream = io.StringIO()
     with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
         canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
-    return _UNPRINTABLE.sub("\ufffd", stream.getvalue())
+    return in_order(_UNPRINTABLE.sub("\ufffd", stream.getvalue()))
 
 
 def png(figure: Figure, scale: float = 2.0) -> bytes:

@@ -181,7 +181,7 @@ def on_a_phone() -> Iterator[None]:
 
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
-    """Return rows and columns of so many panels: rows of about equal length.
+    """Return rows and columns for a number of panels: rows of about equal length.
 
     Args:
         count: Panels.
@@ -197,13 +197,13 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Return an empty figure of so many inches that lays itself out."""
+    """Return an empty figure of a given size in inches, with automatic layout."""
     engine = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)
     return Figure(figsize=(width, height), layout=engine)
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:
-    """Return a look for each name; a named series keeps its own, the others share the rest.
+    """Return a style for each name; known names have a fixed style.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])

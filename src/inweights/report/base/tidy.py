@@ -11,12 +11,14 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.verdict import MIN_REPLICATES, interval
+from inweights.lab.grammar.verdict import MIN_REPLICATES
+from inweights.support.intervals import interval
 
 __all__ = [
     "SEED",
     "Spread",
     "as_polars",
+    "csv_text",
     "distinct",
     "in_order",
     "panels",
@@ -28,10 +30,11 @@ __all__ = [
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as drawings take it: a polars frame, with seeds where there are replicas.
+    """Return a table as a polars frame, with a column of seeds if it has replicas.
 
     Args:
         table: A frame of polars or pandas, or anything else with columns by name.
@@ -49,7 +52,7 @@ def as_polars(table: Any) -> pl.DataFrame:
         names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
         if names is None:
             raise DataError(
-                "a table is drawn: a frame of polars or pandas, or a dictionary of columns; not "
+                "expected a polars or pandas data frame or a dictionary of columns, got "
                 f"{type(table).__name__}"
             )
         table = pl.DataFrame(
@@ -59,6 +62,36 @@ def as_polars(table: Any) -> pl.DataFrame:
         place = table.columns.index(REPLICA)
         table = table.select(pl.all()).insert_column(place, table[REPLICA].alias(SEED))
     return table
+
+
+def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
+    """Return a table as CSV; a spreadsheet runs none of its texts.
+
+    Args:
+        table: Of plain columns.
+        raw: Whether texts that begin as a formula does, with ``= + - @``, a tab or a carriage
+            return, are written as they are. Otherwise they get a quotation mark, ``'``; numbers do
+            not.
+
+    Example:
+        >>> print(csv_text(pl.DataFrame({"name": ["=1+1", "-1.5", "Ann"]})), end="")
+        name
+        '=1+1
+        -1.5
+        Ann
+    """
+    if raw or not table.width:
+        return table.write_csv()
+    names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
+    texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
+    rows = table.with_columns(_quoted(column) for column in texts)
+    return names.write_csv(include_header=False) + rows.write_csv(include_header=False)
+
+
+def _quoted(texts: pl.Series) -> pl.Series:
+    texts = texts.cast(pl.String)
+    runs = texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(_NUMBER)
+    return ("'" + texts).zip_with(runs.fill_null(False), texts).alias(texts.name)
 
 
 @dataclass(frozen=True)
@@ -103,7 +136,7 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that ``table`` has rows and the columns that a drawing was told to use.
+    """Check that ``table`` has rows and the columns that a drawing uses.
 
     Args:
         drawing: Name of the drawing, for the message.
@@ -124,9 +157,9 @@ def require(
     """
     for option, column in columns.items():
         if column is not None and column not in table.columns:
-            hint = f"The drawing '{drawing}' was told to use it as {option}."
+            hint = f"The drawing '{drawing}' uses it as {option}."
             if column == SEED and option == SEED:
-                hint = f"The drawing '{drawing}' tells replicates apart by it, or by '{REPLICA}'."
+                hint = f"The drawing '{drawing}' identifies replicates by it, or by '{REPLICA}'."
             raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
         if column is None or option not in numbers:
             continue
@@ -138,13 +171,13 @@ def require(
             ]
             raise DataError(
                 f"the drawing '{drawing}' needs numbers as {option}, and column '{column}' holds "
-                f"{str(table[column].dtype).lower()}s; with numbers there are: "
+                f"{str(table[column].dtype).lower()}s; numeric columns: "
                 f"{', '.join(fitting) or 'none'}"
             )
     if table.is_empty():
         raise DataError(
-            f"the drawing '{drawing}' was given a table without rows; expected at least one. "
-            "Check the measure that makes it, or leave the figure out"
+            f"the drawing '{drawing}' got a table without rows. Check the measure that writes "
+            "it, or remove the figure"
         )
 
 

@@ -1,4 +1,4 @@
-"""The drawing that looks at a table and chooses: for a study of one's own, without a word."""
+"""A drawing that chooses its axes from the columns of a table."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _numbers(table: pl.DataFrame) -> str:
     floats = [name for name in after if table[name].dtype.is_float()]
     numbers = [name for name in after if table[name].dtype.is_numeric() and name != "step"]
     if not (floats or numbers):
-        raise DataError("the drawing 'auto' finds no column of numbers after 'seed'; name one as y")
+        raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
     return (floats or numbers)[0]
 
 

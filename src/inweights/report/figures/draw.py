@@ -88,7 +88,7 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
 
 
 def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw tables of one's own: the same drawings as those of recipes.
+    """Draw any table, with the drawings of recipes.
 
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``.
@@ -116,7 +116,7 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     if axes is None:
         return _drawn(drawing, figure, named)
     if drawing is not lines.Lines:
-        raise ConfigError(f"'{kind}' lays out a figure of its own; only 'lines' draws into axes")
+        raise ConfigError(f"'{kind}' creates its own figure; only 'lines' draws into axes")
     return _drawn(lines.Panel, figure, named, axes)
 
 

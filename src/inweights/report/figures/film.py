@@ -67,8 +67,8 @@ class Film:
         if not self.steps:
             one, other = (sorted(set(t["step"]))[:5] for t in (self.matrices, self.states))
             raise DataError(
-                f"the matrices (steps {one} …) and the states (steps {other} …) share no step; "
-                "measure both at the same interval"
+                f"the matrices (steps {one} …) and the states (steps {other} …) have no common "
+                "step; measure both at the same interval"
             )
         for at in self.moments or ():
             if at not in self.steps:

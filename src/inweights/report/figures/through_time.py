@@ -1,4 +1,4 @@
-"""Learning through time: curves over the steps, and what the model looked like at some."""
+"""Learning over time: curves over steps, and states of the model at some steps."""
 
 from __future__ import annotations
 

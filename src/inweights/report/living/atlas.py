@@ -1,4 +1,4 @@
-"""The atlas: graphs as architectures come to store them, to turn, to hover and to play.
+"""The atlas: an interactive page of how architectures store graphs.
 
 One page, one file, no network: the embedding in space with the graph's edges, the cosine of every
 pair, the energy by eigenspace, recall and Spearman over steps, all at the slider's step. Its
@@ -30,13 +30,13 @@ def page(
     films: Mapping[str, Mapping[str, pl.DataFrame]],
     worlds: Mapping[str, World],
     *,
-    title: str = "How a graph comes to lie in the weights",
+    title: str = "How a graph is stored in the weights",
     summary: str = "",
     order: Sequence[str] | None = None,
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return the atlas of graphs of one's own as one HTML file that opens offline.
+    """Return an atlas of graphs as one HTML file that opens offline.
 
     Args:
         films: By name of the graph, then of the architecture: what

@@ -41,7 +41,7 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(flat).all():
-        raise DataError("a film holds numbers that are not finite; its training diverged")
+        raise DataError("a film contains numbers that are not finite; its training diverged")
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
     whole = np.round(flat / scale).astype("<i2")
     return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
@@ -75,7 +75,7 @@ def build_content(
     size = sum(len(film[name]["data"]) for film in found.values() for name in PACKED)
     if size > _LARGE:
         raise DataError(
-            f"the films take {size / 1e6:.0f} MB, more than a page should hold (14); render fewer "
+            f"the films take {size / 1e6:.0f} MB, more than the limit of a page (14); render fewer "
             "frames, or show fewer graphs"
         )
     first = min(found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1])))
@@ -99,15 +99,15 @@ def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> di
     n, frames = len(scene["nodes"]), rows.height
     if rows["step"].is_duplicated().any():
         raise DataError(
-            f"'{architecture}' on '{scene['graph']}' has two frames of one step; keep one seed"
+            f"'{architecture}' on '{scene['graph']}' has two frames of the same step; keep one seed"
         )
     sizes = {"positions": 3 * n, "cosines": n * (n - 1) // 2, "energies": len(scene["sizes"])}
     packed, arrays = {}, {}
     for name, size in sizes.items():
         if rows[name].list.len().unique().to_list() != [size]:
             raise DataError(
-                f"'{architecture}' on '{scene['graph']}': '{name}' has not {size} numbers a frame, "
-                f"as {n} nodes need; render the film with the graph's own world"
+                f"'{architecture}' on '{scene['graph']}': '{name}' must have {size} numbers per "
+                f"frame for {n} nodes; render the film with the world of the graph"
             )
         arrays[name] = np.stack([np.asarray(v, dtype=np.float64) for v in rows[name]])
         packed[name] = pack(arrays[name])
@@ -168,7 +168,7 @@ def _choice(group: str, value: str, picture: str, *more: str) -> str:
 
 
 def _stage(name: str) -> str:
-    said = "Embedding in three dimensions. Arrow keys turn it, plus and minus zoom, 0 resets."
+    said = "Embedding in three dimensions. Arrow keys rotate it, plus and minus zoom, 0 resets."
     numbers = tag(
         "div",
         tag("div", tag("b", class_="atlas-recall recall"), "recall"),
@@ -217,8 +217,8 @@ def _bar() -> str:
                  class_="atlas-slider", aria_label="training step")  # fmt: skip
     play = tag("button", "Play", type="button", class_="atlas-play")
     hint = (
-        "Drag to turn, double-click to turn back. Click a node to count hops from it. Every frame "
-        "shows its own three leading directions, turned to lie on the next one."
+        "Drag to rotate, double-click to reset. Click a node to count hops from it. Every frame "
+        "shows its own three leading directions, aligned with the next one."
     )
     bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
     return bar + tag("p", hint, class_="atlas-hint")

@@ -22,14 +22,14 @@ EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 
 _ABOUT: dict[Exploration, tuple[str, str]] = {
     "geometry": (
-        "A geometry grows from edges",
-        "A model is told the edges of a graph, one by one. Watch its nodes come to lie as the "
-        "graph does. Change the graph, the rate or the idle tokens while it trains.",
+        "A geometry forms from edges",
+        "A model is trained on the edges of a graph, one by one. Watch its embeddings take the "
+        "form of the graph. Change the graph, the rate or the idle tokens while it trains.",
     ),
     "bridge": (
         "Switch the identity bridge on",
-        "Emb-MLP is told (a, r1) → b and (b, r2) → c, and asked (a, r1, r2), which it never saw. "
-        "Tell it that a bridge is itself, `b → b`, and its composition is answered.",
+        "Emb-MLP is trained on (a, r1) → b and (b, r2) → c, and evaluated on (a, r1, r2), which "
+        "it never saw. Add the identity of a bridge, `b → b`, and its composition is answered.",
     ),
 }
 _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_graph.js")

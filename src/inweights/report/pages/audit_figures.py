@@ -39,7 +39,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     if outlook["follow"].null_count() == outlook.height:
         total = rows["chains"].to_numpy().astype(float)
         right = total * rows["expected"].fill_null(0.0).to_numpy()
-        parts = [("right at best without attention (1/C)", right, blue, ""),
+        parts = [("best accuracy without attention (1/C)", right, blue, ""),
                  ("the rest", total - right, style.PALE, "")]  # fmt: skip
     else:
         follow, tied, fail, mended = (

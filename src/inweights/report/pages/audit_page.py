@@ -26,7 +26,7 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
-    """Return the page as HTML; the same audit gives the same bytes but for its time.
+    """Return the page as HTML; the same audit gives the same bytes except for its time.
 
     Args:
         made: What was found.
@@ -74,7 +74,7 @@ def _explain(made: Audit) -> str:
             "Here no entity does."
         )
     text = (
-        "A two-step question asks for the end of two facts that meet in one entity, the bridge, "
+        "A two-step question asks for the result of two facts that share an entity, the bridge, "
         "and is never trained. "
     )
     if made.forecast is not None:
@@ -85,8 +85,8 @@ def _explain(made: Audit) -> str:
             f"{worth[:1].upper()}{worth[1:]}."
         )
     return text + (
-        "An identity is the statement b → b of a bridge; where it is lacking, most of the "
-        "questions through it are not answered in the paper's experiments."
+        "An identity is the statement b → b of a bridge; without it, most questions through the "
+        "bridge are not answered in the paper's experiments."
     )
 
 
@@ -101,15 +101,15 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         return ""
     rest = found.height > 14
     drawn = [
-        ("outlook", "What becomes of the questions", partial(outlook_figure, found),
+        ("outlook", "Predicted outcome of the questions", partial(outlook_figure, found),
          "Two-step questions of each pair of relations (first, second)"
          + (", the largest 14 pairs. " if rest else ". ")
-         + ("From the forecast, as the file is and with the advised identities."
+         + ("Predicted for the file as it is, and with the advised identities."
             if made.forecast is not None else
-            "No forecast: the dark part is what is right at best when the bridge is ignored, one "
-            "in C, and only where its identity is stated.")),
-        ("chains", "Which relations chain", partial(chains_figure, made.compositions),
-         "How many chains of two facts lead from a relation (row) into another (column)."),
+            "No prediction: the dark part is the best accuracy without attention to the bridge, "
+            "one in C, if its identity is stated.")),
+        ("chains", "Chains of relations", partial(chains_figure, made.compositions),
+         "Number of chains of two facts from one relation (row) to another (column)."),
     ]  # fmt: skip
     pictures = (
         tag(
@@ -160,7 +160,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     if made.forecast is not None:
         kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
         tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
-        tables.insert(2, ("Facts that are let go", made.forecast.let_go))
+        tables.insert(2, ("Dropped facts", made.forecast.let_go))
     return tables
 
 

@@ -122,7 +122,7 @@ def _facts(claim: ClaimResult) -> str:
     if claim.case:
         facts.append(("deciding case", claim.case))
     if claim.needed:
-        facts.append(("would settle it", f"about {claim.needed} seeds"))
+        facts.append(("would decide it", f"about {claim.needed} seeds"))
     if claim.check:
         facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)

@@ -10,9 +10,10 @@ import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from inweights.errors import WriteError
-from inweights.lab.engine.engine import Outcome
+from inweights.lab.engine.outcome import Outcome
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.report.base import style
+from inweights.report.base.tidy import csv_text
 from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
@@ -69,7 +70,13 @@ _GREEK = dict(
 
 
 def write_export(
-    outcome: Outcome, folder: Path, *, pdf: bool = False, latex: bool = False, csv: bool = False
+    outcome: Outcome,
+    folder: Path,
+    *,
+    pdf: bool = False,
+    latex: bool = False,
+    csv: bool = False,
+    raw: bool = False,
 ) -> list[Path]:
     """Write files of a run, and return their paths.
 
@@ -79,6 +86,8 @@ def write_export(
         pdf: Whether figures are written, ``<id>.pdf``.
         latex: Whether ``claims.tex`` is.
         csv: Whether ``claims.csv`` is, and every table of the run with plain columns.
+        raw: Whether texts in them that a spreadsheet would run stay as they are; see
+            :func:`~inweights.report.base.tidy.csv_text`.
 
     Raises:
         WriteError: The folder cannot be written.
@@ -90,10 +99,10 @@ def write_export(
     if latex:
         files["claims.tex"] = claims_latex(outcome).encode()
     if csv:
-        files["claims.csv"] = claims_csv(outcome.claims).encode()
+        files["claims.csv"] = claims_csv(outcome.claims, raw=raw).encode()
         for name, rows in outcome.tables.items():
             plain = rows.select(pl.exclude(pl.List, pl.Array, pl.Struct, pl.Object))
-            files[f"{name}.csv"] = plain.write_csv().encode()
+            files[f"{name}.csv"] = csv_text(plain, raw=raw).encode()
     try:
         for name, content in files.items():
             publish_file(folder / name, content)
@@ -125,7 +134,7 @@ def claims_latex(outcome: Outcome) -> str:
     )
 
 
-def claims_csv(claims: Sequence[ClaimResult]) -> str:
+def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
     """Return claims as CSV, a row each."""
     rows = [
         {
@@ -149,7 +158,7 @@ def claims_csv(claims: Sequence[ClaimResult]) -> str:
     ]
     numbers = ("least", "most", "measured", "low", "high")
     types = dict.fromkeys(numbers, pl.Float64) | {"published": pl.String}
-    return pl.DataFrame(rows, schema_overrides=types).write_csv()
+    return csv_text(pl.DataFrame(rows, schema_overrides=types), raw=raw)
 
 
 def _pdf(picture: Picture) -> bytes:

@@ -1,4 +1,4 @@
-"""The frame of a page about facts of one's own: the answer first, then findings, then tables."""
+"""The layout of a page about users' facts: summary, findings, tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a forecast: what surprises first, then what to add, then everything."""
+"""The page of a prediction: assertions and failures first, then advice, then all tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build_forecast_page(
     """
     rows = made.queries if queries is None else queries
     return facts_page(
-        "Forecast from facts",
+        "Prediction from facts",
         name,
         _headline(rows),
         counts=_counts(made),
@@ -63,7 +63,7 @@ def _headline(rows: pl.DataFrame) -> str:
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
     text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
     if counts.get("asserted"):
-        text += f"; nobody told {plural(counts['asserted'], 'statement')} that the model will make"
+        text += f"; the model will assert {plural(counts['asserted'], 'unstated fact')}"
     return text
 
 
@@ -75,15 +75,15 @@ def _counts(made: Prediction) -> list[tuple[str, str]]:
         ("certificate", "certified" if made.certified else "not certified"),
         ("largest gap", f"{max(part.gap for part in made.parts):.1e}"),
         ("decay", f"{getattr(solution, 'decay', 0):g}"),
-        ("facts let go", f"{made.let_go.height:,}"),
+        ("dropped facts", f"{made.let_go.height:,}"),
     ]
 
 
 def _explain(made: Prediction, trained: str) -> Iterable[str]:
     yield (
-        "What a model without attention will answer that is trained on these facts and on nothing "
-        "else, computed from the facts alone. What is asserted is in no fact, and no fact implies "
-        "it: the model will say it all the same. The facts have a margin of 1."
+        "What a model without attention, trained on these facts only, will answer: computed "
+        "from the facts alone. Assertions are neither stated nor implied by the facts, but the "
+        "model will make them. The facts have a margin of 1."
     )
     yield made.why
     worth = trust(made)
@@ -121,7 +121,7 @@ def _advice(made: Prediction) -> str:
         lost = f" {len(made.advice.broken)} no longer follow." if made.advice.broken else ""
         items.append((f"{title}questions follow.{lost}", "; ".join(names)))
     for remedy in made.remedies[:_SHOWN]:
-        title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} flip"
+        title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} change"
         items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
     if not items:
         return ""
@@ -139,5 +139,5 @@ def _tables(made: Prediction, rows: pl.DataFrame) -> list[tuple[str, pl.DataFram
     return [
         ("By kind of question", made.summary()),
         ("Every question", every),
-        ("Facts that are let go", made.let_go),
+        ("Dropped facts", made.let_go),
     ]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from inweights.lab.engine.engine import Outcome
+from inweights.lab.engine.outcome import Outcome
 from inweights.report.pages.page import PageContent, build_page, write_figures
 from inweights.runs import written
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.lab.grammar.describe import split_ours
+from inweights.lab.grammar.recipe import split_ours
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
@@ -44,7 +44,7 @@ def header(content: PageContent) -> str:
     if not content.figures:
         links.remove(("figures", "Figures"))
     names = " and ".join(f"`{name}`" for name in content.part)
-    part = f"This is a part of it: more seeds of the trials behind {names}."
+    part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
         "header",
         tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
@@ -117,7 +117,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     """Return the resolved settings, and before them those that the paper does not give."""
     choices = ""
     if ours:
-        text = "The paper does not give these; they are our choice."
+        text = "The paper does not state these; they are our choice."
         names, sentences = split_ours(ours)
         items = [prose(text) for text in sentences]
         if names:

@@ -52,7 +52,7 @@ def depth_cosines(
     counts = {"layers": layers, "inputs": inputs, "per_label": per_label, "steps": steps}
     for name, value in {**counts, "rate": rate}.items():
         if not (value > 0 and math.isfinite(value)):
-            raise ConfigError(f"the cosine by depth needs {name} above 0, not {value}")
+            raise ConfigError(f"the cosine by depth needs {name} above 0, got {value}")
     alpha = rate * steps / inputs
     added: list[float] = []
     found: list[float] = []

@@ -75,9 +75,11 @@ def noise(
     """
     for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
         if not (value > 0 and math.isfinite(value)):
-            raise ConfigError(f"the noise of a start needs {name} above 0, not {value}")
+            raise ConfigError(f"the noise of an initialisation needs {name} above 0, got {value}")
     if steps < 1:
-        raise ConfigError(f"the noise of a start needs at least 1 step of stage 1, not {steps}")
+        raise ConfigError(
+            f"the noise of an initialisation needs at least 1 step of stage 1, got {steps}"
+        )
     return hidden / (rate * kappa * steps / (2 * n)) ** 2
 
 
@@ -113,9 +115,11 @@ def curriculum_cosine(
         0.8944
     """
     if not (rho >= 1 and math.isfinite(rho)):
-        raise ConfigError(f"rho counts copies of the similarity premise, at least 1, not {rho}")
+        raise ConfigError(
+            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+        )
     if not (noise >= 0 and math.isfinite(noise)):
-        raise ConfigError(f"noise is at least 0, not {noise}")
+        raise ConfigError(f"noise must be at least 0, got {noise}")
     if not isinstance(course, str):
         counts = _counts(course)
     elif course in _COURSES:
@@ -135,9 +139,9 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
         if role not in names:
             raise unknown_name("role", role, names)
         if not (count >= 0 and math.isfinite(count)):
-            raise ConfigError(f"a role counts 0 times or more, not {count} ('{role}')")
+            raise ConfigError(f"weights of roles must be at least 0, got {count} ('{role}')")
     if not any(roles.values()):
-        raise ConfigError(f"a course trains one of the roles {', '.join(names)}; none counts")
+        raise ConfigError(f"a curriculum must train one of the roles {', '.join(names)}")
     both, alone, other = (float(roles.get(name, 0.0)) for name in names)
     return both, alone, other
 

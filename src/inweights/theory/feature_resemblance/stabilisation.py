@@ -101,7 +101,7 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
     """
     spectrum = _spectrum(run, a)
     if not 1 <= spaces < spectrum.spaces:
-        raise DataError(f"take 1 to {spectrum.spaces - 1} eigenspaces, not {spaces}")
+        raise DataError(f"spaces must be from 1 to {spectrum.spaces - 1}, got {spaces}")
     target = spectrum.vectors[:, spectrum.space < spaces]
     vanish = target.shape[1]
     walk = np.linalg.eigvalsh(operator(a))
@@ -179,7 +179,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
-            f"the propositions are of one tied model; this run has {run.frames.shape[1]} replicas"
-            + ("" if run.targets is None else " of an untied one")
+            f"the propositions are about one tied model; this run has {run.frames.shape[1]} "
+            "replicas" + ("" if run.targets is None else " of an untied one")
         )
     return eigenspaces(operator(a))

@@ -76,9 +76,9 @@ def stage_two(
         True
     """
     if len(phases) != len(steps) or not phases:
-        raise ConfigError(f"{len(phases)} phases need as many numbers of steps, not {len(steps)}")
+        raise ConfigError(f"{len(phases)} phases need as many numbers of steps, got {len(steps)}")
     if min(steps) < 1:
-        raise ConfigError(f"a phase of stage 2 has at least 1 step, not {min(steps)}")
+        raise ConfigError(f"a phase of stage 2 needs at least 1 step, got {min(steps)}")
     learnt = Learnt.by_attention(
         world, phases[0], seed=seed, model=model, rate=rate, steps=attention
     )

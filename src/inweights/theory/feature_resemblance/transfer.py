@@ -14,7 +14,7 @@ __all__ = ["transfer_margin"]
 
 
 def transfer_margin(members: int, told: int) -> float:
-    """Return the margin at the optimum of program (2) of what is not told of a member.
+    """Return the margin at the optimum of program (2) of a member's untrained fact.
 
     Of ``members`` of a group, who share a value, a second value is told of ``told``. For the others
     it follows, rightly or not, with a margin of ``min(1, √(told / (members - told)))``, whatever
@@ -30,5 +30,7 @@ def transfer_margin(members: int, told: int) -> float:
         (1.0, 0.3333)
     """
     if not 1 <= told < members:
-        raise ConfigError(f"told is from 1 to below members = {members}, not {told}")
+        raise ConfigError(
+            f"transfer_margin.told must be at least 1 and below members = {members}, got {told}"
+        )
     return min(1.0, math.sqrt(told / (members - told)))

@@ -104,14 +104,14 @@ def descend_large(
     start = np.asarray(start)
     if start.ndim != 2 or a.shape != (len(start), len(start)):
         raise DataError(
-            f"vectors [N, D] and an adjacency [N, N] belong together, not {start.shape} and "
+            f"vectors [N, D] and an adjacency [N, N] must fit together, got {start.shape} and "
             f"{a.shape}"
         )
     if not np.issubdtype(start.dtype, np.floating):
-        raise DataError(f"vectors are floating-point numbers, not {start.dtype}")
+        raise DataError(f"vectors must be floating-point numbers, got {start.dtype}")
     if steps < 0 or entries < 1 or not rate > 0:
         raise ConfigError(
-            f"steps are at least 0, entries at least 1 and the rate above 0, not {steps}, "
+            f"steps must be at least 0, entries at least 1 and the rate above 0, got {steps}, "
             f"{entries} and {rate}"
         )
     walk = sparse.csr_array(a).astype(start.dtype)

@@ -1,4 +1,4 @@
-"""How a graph is drawn and told apart: a root, an order of its nodes, a plane, its eigenspaces.
+"""Layout of a graph: a root, an order of its nodes, a plane, its eigenspaces.
 
 NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 """

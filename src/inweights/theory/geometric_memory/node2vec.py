@@ -162,11 +162,13 @@ def descend(
     _check(start, a, targets)
     wanted = sorted({*record, steps})
     if steps < 0 or wanted[0] < 0 or wanted[-1] > steps:
-        raise DataError(f"steps to record are from 0 to {steps}, not {wanted[0]} to {wanted[-1]}")
+        raise DataError(
+            f"steps to record must be from 0 to {steps}, got {wanted[0]} to {wanted[-1]}"
+        )
     eta = np.asarray(rate, start.dtype).reshape(-1, 1, 1)
     if len(eta) not in (1, len(start)):
         raise DataError(
-            f"give one rate or one a replica, not {len(eta)} rates for {len(start)} replicas"
+            f"give one rate, or one per replica, got {len(eta)} rates for {len(start)} replicas"
         )
     walk, there = (part.astype(start.dtype) for part in _walk(a))
     v, u = start.copy(), None if targets is None else targets.copy()
@@ -215,7 +217,7 @@ def _advance(
 def _check(v: Floats, a: Floats, u: Floats | None) -> None:
     if v.ndim < 2 or v.shape[-2] != len(a) or (u is not None and u.shape[-2:] != v.shape[-2:]):
         raise DataError(
-            f"vectors [..., N, D] of a graph of {len(a)} nodes have not shape {v.shape}"
+            f"vectors [..., N, D] of a graph of {len(a)} nodes cannot have shape {v.shape}"
         )
     if not np.issubdtype(v.dtype, np.floating):
-        raise DataError(f"vectors are floating-point numbers, not {v.dtype}")
+        raise DataError(f"vectors must be floating-point numbers, got {v.dtype}")

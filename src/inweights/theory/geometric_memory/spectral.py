@@ -79,7 +79,7 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     words = world.vocabulary
     count = len(words["node"]) if "node" in words else len(words)
     if "node" in words and words["node"][0] != 0:
-        raise DataError("the group 'node' comes first in the vocabulary of a graph")
+        raise DataError("the group 'node' must come first in the vocabulary of a graph")
     before = np.array(edge_prefix(world), dtype=np.int64)
     ends = []
     for _, prompts, answers in world.facts.by_shape():
@@ -87,9 +87,7 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
             pairs = np.column_stack([prompts[:, -1], answers])
             ends.append(pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)])
     if not sum(map(len, ends)):
-        raise DataError(
-            f"the world '{world.name}' has no fact 'node → node', so that it is no graph"
-        )
+        raise DataError(f"the world '{world.name}' has no fact 'node → node', so it is not a graph")
     u, v = np.concatenate(ends).T
     return count, u, v
 
@@ -190,8 +188,8 @@ class Spectrum:
         """
         if vectors.ndim < 2 or vectors.shape[-2] != len(self.values):
             raise DataError(
-                f"embeddings [..., N, D] of a graph of {len(self.values)} nodes have not shape "
-                f"{vectors.shape}"
+                f"embeddings [..., N, D] of a graph of {len(self.values)} nodes cannot have "
+                f"shape {vectors.shape}"
             )
         power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)  # [..., N]
         parts = np.stack([power[..., self.space == g].sum(-1) for g in range(self.spaces)], -1)
@@ -238,7 +236,7 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
         null[start] = True
         start += len(nodes)
     if null.all():
-        raise DataError("the graph has no edge between two nodes, so that it has no spectrum")
+        raise DataError("the graph has no edge between two nodes, and therefore no spectrum")
     # The degenerate vectors first, then from the largest value down.
     order = np.lexsort((-values, ~null))
     values, vectors = values[order], vectors[:, order]
@@ -315,5 +313,5 @@ def hops_from(
 def _check(a: Floats) -> None:
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
         raise DataError(
-            f"an adjacency is a square matrix of numbers from 0 upwards, not of shape {a.shape}"
+            f"an adjacency must be a square matrix of non-negative numbers, got shape {a.shape}"
         )

@@ -1,4 +1,4 @@
-"""Path-star tasks as pictures, and what their statements give away (Geometric Memory, App. A).
+"""Path-star tasks as pictures, and what their statements reveal (Geometric Memory, App. A).
 
 A world is read off its own statements, so that what is drawn is what a model is told.
 """
@@ -25,7 +25,7 @@ TRAINED, ASKED, NEITHER = "trained path", "asked path", "edges alone"
 def star_picture(
     world: PathStar | InContextStar, *, examples: int = 2, seed: int = 0
 ) -> pl.DataFrame:
-    """Return the graph of a path-star task, arm by arm, with what is told of it and what is asked.
+    """Return the graph of a path-star task by arm, with its facts and queries.
 
     In weights there is one graph for all examples; in context each example has its own.
 
@@ -71,7 +71,7 @@ def star_picture(
 
 
 def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFrame:
-    """Return what a path-star task gives away, and what it leaves to be found.
+    """Return what the statements of a path-star task reveal, and what they do not.
 
     Args:
         world: Config of the task, without branches.

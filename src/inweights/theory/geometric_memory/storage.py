@@ -70,7 +70,7 @@ def bit_complexity(
     """
     if dimensions < 1 or cells < 2:
         raise DataError(
-            f"an embedding has at least 1 dimension and 2 cells, not {dimensions} and {cells}"
+            f"an embedding needs at least 1 dimension and 2 cells, got {dimensions} and {cells}"
         )
     nodes, associations = _counts(a)
     geometric = nodes * dimensions * math.log2(cells) * (1 if tied else 2)
@@ -97,7 +97,7 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Dimensions in which random directions keep that many arms apart (E.2, Johnson-Lindenstrauss).
+    """Dimensions in which random directions separate that many arms (E.2, Johnson-Lindenstrauss).
 
     Found by bisection in one draw: as many as leave no two of them with a larger ``|cosine|`` than
     ``closeness``, about ``4 ln(arms) / closeness²`` for many arms.
@@ -111,7 +111,7 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
     """
     if arms < 2 or not 0 < closeness < 1:
         raise DataError(
-            f"at least 2 arms are kept apart, by a cosine between 0 and 1, not {arms}, {closeness}"
+            f"arms must be at least 2 and the cosine between 0 and 1, got {arms}, {closeness}"
         )
     high = math.ceil(16 * math.log(arms + 1) / closeness**2)
     drawn, low = np.random.default_rng(seed).normal(size=(high, arms)), 0
@@ -187,7 +187,7 @@ def one_step_storage(
     """
     _counts(a)
     if width < 1:
-        raise DataError(f"the width is at least 1, not {width}")
+        raise DataError(f"the width must be at least 1, got {width}")
     v = np.random.default_rng(seed).normal(size=(len(a), width)) / math.sqrt(width)
     return v, a.T @ v
 
@@ -237,7 +237,7 @@ def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
 @dataclass(frozen=True)
 class Fit:
-    """How close logits come to an adjacency.
+    """How well logits approximate an adjacency matrix.
 
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.
@@ -271,7 +271,7 @@ def fit(
     _counts(a)
     logits = v @ (v if u is None else u).T
     if logits.shape != a.shape:
-        raise DataError(f"logits of shape {logits.shape} are not those of {len(a)} nodes")
+        raise DataError(f"logits of shape {logits.shape} do not fit {len(a)} nodes")
     own, edge = np.eye(len(a), dtype=bool), a > 0
     distinct = edge & ~own
     least = np.where(distinct, logits, np.inf).min(1)
@@ -290,7 +290,7 @@ def fit(
 
 def _counts(a: Floats) -> tuple[int, int]:
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
-        raise DataError(f"an adjacency is a square matrix of 0 and 1, not of shape {a.shape}")
+        raise DataError(f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}")
     return len(a), int(a.sum())
 
 
@@ -298,6 +298,6 @@ def _refuse_directed(a: Floats) -> None:
     _counts(a)
     if not np.array_equal(a, a.T) or a.diagonal().any():
         raise DataError(
-            "a tied model says the same of (u, v) and (v, u): its adjacency is symmetric and has "
-            "no loops; train both directions, or take untied_storage"
+            "a tied model gives (u, v) and (v, u) the same logit, so its adjacency must be "
+            "symmetric without loops; train both directions, or use untied_storage"
         )

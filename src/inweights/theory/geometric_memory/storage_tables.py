@@ -68,7 +68,7 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
 
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Every construction that stores a graph associatively, held against the adjacency.
+    """Every construction that stores a graph associatively, compared with the adjacency.
 
     Args:
         world: Config of an undirected graph without loops.

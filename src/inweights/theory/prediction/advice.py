@@ -126,7 +126,7 @@ def _links(
 def advise_identities(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
 ) -> Advice | None:
-    """Find few identities that mend what fails: all that could help, then fewer while none is lost.
+    """Find few identities for failing queries: all that could help, then fewer if none is lost.
 
     What counts is how many queries follow in all, those that no longer would among them.
     """
@@ -192,5 +192,5 @@ def _with(table: pl.DataFrame, verdict: str) -> set[int]:
 
 
 def in_time(late: float | None) -> bool:
-    """Whether it is not yet so late, by :func:`time.perf_counter`."""
+    """Whether time is left, by :func:`time.perf_counter`."""
     return late is None or time.perf_counter() < late

@@ -1,4 +1,4 @@
-"""What to add to facts that are forecast in parts: to each part by itself, in what time is left."""
+"""Advice for facts that are solved in parts: for each part, within the time limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def advise_parts(
     forecast: Callable[[World, str, float], Forecasted],
     late: float | None,
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
-    """Find what to add to every part, that with most to mend first; none is advised badly.
+    """Find advice for every part, the one with most failing queries first.
 
     Args:
         parts: What was solved.

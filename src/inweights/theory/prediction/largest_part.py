@@ -44,7 +44,7 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[NDArray[np.bool_
 
 
 def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
-    """Yield the facts of parts of at most so many, the largest part first, and whether it is cut.
+    """Yield the facts of parts of limited size, the largest first, and whether each is cut.
 
     Components of facts that share an entity stay whole where they fit, several in one part. A
     larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut

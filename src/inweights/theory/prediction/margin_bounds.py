@@ -86,8 +86,8 @@ def prove(
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
         raise ConfigError(
-            "these are no multipliers: right answers have none below 0, wrong ones none above, and "
-            "each row sums to 0"
+            "invalid multipliers: they must be at least 0 for right answers, at most 0 for "
+            "others, and each row must sum to 0"
         )
     residual = program.counts.T @ dual - functional
     return float(dual[program.right].sum()) - norm * operator_norm(residual)
@@ -194,11 +194,13 @@ def margin_bounds(
         (True, 'follows')
     """
     if accuracy is not None and not accuracy > 0:
-        raise ConfigError(f"accuracy is above 0, not {accuracy}")
+        raise ConfigError(f"accuracy must be above 0, got {accuracy}")
     world = solution.program.world
     chosen = list(range(len(world.queries)) if queries is None else queries)
     if wrong := [q for q in chosen if not 0 <= q < len(world.queries)]:
-        raise ConfigError(f"there is no query {wrong[0]}; they are 0 to {len(world.queries) - 1}")
+        raise ConfigError(
+            f"there is no query {wrong[0]}; queries are 0 to {len(world.queries) - 1}"
+        )
     late = None if seconds is None else time.perf_counter() + seconds
     columns, rivals = _asked(solution)
     decided = np.abs(np.abs(_leads(solution, columns, rivals)[chosen].min(-1)) - tie)

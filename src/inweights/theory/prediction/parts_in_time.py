@@ -1,4 +1,4 @@
-"""What a forecast covers in so much time: how many facts, and in which parts."""
+"""What a prediction covers within a time limit: how many facts, in which parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return how many facts a forecast may cover in so much time, in parts.
+    """Return how many facts a prediction can cover within a time limit, in parts.
 
     Example:
         >>> facts_within(5.0)
@@ -45,7 +45,7 @@ def facts_within(seconds: float | None) -> int:
 
 
 def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m"], bool]]:
-    """Return the facts of each program to solve in so much time, and whether a component was cut.
+    """Return the facts of each program within a time limit, and whether a component was cut.
 
     A program's time grows with the cube of its facts, so that many small ones cover more. But what
     a cut leaves of a component says less the less it is: those parts are as large as the time that

@@ -1,4 +1,4 @@
-"""Which unseen questions will a model answer? A forecast from the facts alone, before training.
+"""Predicts from the facts alone which unseen queries a model will answer.
 
 The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
 optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
@@ -92,10 +92,12 @@ def predict(
         ['c1', 'c2', 'c3']
     """
     if not 0 <= tie < 1:
-        raise ConfigError(f"tie is from 0 to below 1 (the margin of the facts), not {tie}")
+        raise ConfigError(
+            f"tie must be at least 0 and below 1 (the margin of the facts), got {tie}"
+        )
     check_seconds(seconds)
     if not len(world.facts):
-        raise DataError("there are no facts, so that nothing follows")
+        raise DataError("there are no facts to predict from")
     now = time.perf_counter()
     late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
@@ -117,7 +119,7 @@ def predict(
         if solved and left < usual:  # rather few parts to the end than all of them badly
             break
         part, asked = next(pieces)
-        what = "facts as they are" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        what = "given facts" if len(found) == 1 else f"part {number + 1} of {len(found)}"
         share = max(1 / (len(found) - number), MOST_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
         placed = table.with_columns(part=pl.lit(number), query=asked)
@@ -139,9 +141,9 @@ def _put_together(
     why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
     if parts > 1:
         why = (
-            f"A program of all {len(out):,} facts does not fit the time or memory; these are "
-            f"{len(solved)} of {parts} parts of them, {int((~out).sum()):,} facts, whole "
-            f"components where one fits, each forecast by itself. {why}"
+            f"One program for all {len(out):,} facts would exceed the time limit or memory; this "
+            f"covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in whole "
+            f"components if one fits, each solved separately. {why}"
         ).strip()
     lost = [outvoted(solution, rows) for solution, rows in zip(solutions, facts, strict=True)]
     return Prediction(
@@ -169,8 +171,8 @@ def _forecast(
     if decay is None and has_phrased(world.facts):
         usual = PHRASED
         why = (
-            "Identities are phrased, of which the limit of long training expects less than a "
-            f"model has learnt by then; this is the soft program with a decay of {PHRASED:g}."
+            "Identities are phrased, and the limit of long training underestimates their "
+            f"effect; this is the soft program with a decay of {PHRASED:g}."
         )
     elif decay is None:
         try:
@@ -199,7 +201,7 @@ def predicted_queries(
     gap: float = 1e-3,
     decay: float | None = None,
 ) -> pl.DataFrame:
-    """Return the forecast for the queries of a world from its config, as :func:`predict` does.
+    """Return the prediction for the queries of a world from its config; see :func:`predict`.
 
     A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
     has an identity.

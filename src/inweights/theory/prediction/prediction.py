@@ -36,7 +36,7 @@ _SUMMARY = (
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A forecast for every query of a world.
+    """A prediction for every query of a world.
 
     Attributes:
         parts: The optima that it rests on, that of the largest part first; the queries of each are
@@ -82,7 +82,7 @@ class Prediction:
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries, what surprises first: what nobody told, then what goes wrong."""
+        """Return the queries: assertions first, then failures, then the others."""
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
@@ -96,7 +96,7 @@ class Prediction:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Prediction:
-        """Return the forecast with the columns ``lower``, ``upper`` and ``proved`` of its queries.
+        """Return the prediction with columns ``lower``, ``upper`` and ``proved`` of its queries.
 
         The interval holds the query's margin at every optimum; the arguments are those of
         :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
@@ -113,8 +113,8 @@ class Prediction:
         """
         if not all(isinstance(part, Solution) for part in self.parts):
             raise ConfigError(
-                "intervals are proved for program (2); this forecast is of the soft program "
-                "(no decay, and facts that do not exclude each other, give the other one)"
+                "intervals are proved for program (2); this prediction is by the soft program "
+                "(program (2) needs no decay and facts that do not exclude each other)"
             )
         late = None if seconds is None else time.perf_counter() + seconds
         tables: list[pl.DataFrame] = []

@@ -31,10 +31,10 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Remedy:
-    """The least of some kind that was found to flip what it is against, verified by solving again.
+    """The fewest facts of a kind found to change an assertion, verified by solving again.
 
     Attributes:
-        kind: ``told reversals`` or ``counter-examples``.
+        kind: ``reversals`` or ``counter-examples``.
         against: What is flipped, in words.
         statements: What to add.
         flipped: Queries that come out otherwise, of those that are not told themselves.
@@ -43,7 +43,7 @@ class Remedy:
         status: Status of the solution that verified it.
     """
 
-    kind: Literal["told reversals", "counter-examples"]
+    kind: Literal["reversals", "counter-examples"]
     against: str
     statements: tuple[str, ...]
     flipped: int
@@ -89,14 +89,14 @@ def _tell_reversals(
             )
         elif not lacking:
             continue
-        solution, table, _ = forecast(more, f"with {number} told reversals")
+        solution, table, _ = forecast(more, f"with {number} reversals")
         after = _with(table, "follows")
         gained = len(after & set(rest))
         texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
         texts += [in_words(world, asked, q) for q in told]
         if gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
-                "told reversals", "reversals that do not follow", tuple(texts), gained,
+                "reversals", "reversals that do not follow", tuple(texts), gained,
                 len(rest), len(follows - after), solution.status,
             )  # fmt: skip
         if gained == len(rest):
@@ -138,7 +138,7 @@ def _counter_examples(
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
             yield Remedy(
-                "counter-examples", f"'{name}' is {said}, which nobody told",
+                "counter-examples", f"'{name}' is {said}, which is not stated",
                 tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
                 len(rest) - still, len(rest), len(follows - _with(table, "follows")),
                 solution.status,

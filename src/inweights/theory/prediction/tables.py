@@ -1,4 +1,4 @@
-"""The tables of a forecast: what is answered to every query, and which facts are let go."""
+"""The tables of a prediction: answers to every query, and dropped facts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why"
 
 
 def query_table(solution: Solved, tie: float) -> pl.DataFrame:
-    """Return a row a query: what is answered, by which margin, and what that comes to."""
+    """Return one row per query: predicted answer, margin and verdict."""
     world = solution.program.world
     queries, words = world.queries, world.vocabulary
     parts = solution.program.compare_in_parts(solution.templates, queries)

@@ -1,4 +1,4 @@
-"""How far off a forecast was where it was measured, for facts like these."""
+"""Measured errors of predictions for similar facts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PHRASED = (0.03, 1.0)
 
 
 def trust(prediction: Prediction) -> str:
-    """Return what to expect of a forecast, in a few sentences.
+    """Return the expected errors of a prediction, in a few sentences.
 
     Example:
         >>> from inweights.theory import predict
@@ -40,14 +40,14 @@ def trust(prediction: Prediction) -> str:
     besides = ""
     if (prediction.queries["role"] == "chain").any():
         besides = (
-            "It does not apply to single chains of three facts or more: of these networks answered "
-            f"{CHAINS[0]:.2f} to {CHAINS[1]:.2f} as forecast; try --by training. "
+            "It does not apply to individual chains of three facts or more, of which networks "
+            f"answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
         )
     if has_phrased(prediction.world.facts):
         besides += (
-            "It does not apply to what phrased identities bring about, if training has no decay: "
-            f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as forecast, and more than "
-            "it says where few reversals are told; try --by training. "
+            "It does not apply to effects of phrased identities without decay in training: "
+            f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
+            "predicted if few reversals are stated; try --by training. "
         )
     return (
         f"expected error: trained networks were off by {emb_mlp[0]:.2f} to {emb_mlp[1]:.2f} "
@@ -59,7 +59,7 @@ def trust(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Whether an identity is asked with more than its token, ``(a, same) → a``."""
+    """Whether an identity has more than one token in its prompt, ``(a, same) → a``."""
     roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
     lengths = np.diff(facts.prompt_ends, prepend=0)
     return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())

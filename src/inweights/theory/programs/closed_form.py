@@ -157,7 +157,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
         -0.8
     """
     if n < 2:
-        raise ConfigError(f"n is at least 2, not {n}")
+        raise ConfigError(f"n must be at least 2, got {n}")
     return _with(n) if identity else _without(n)
 
 

@@ -242,7 +242,7 @@ class _Iteration(Splitting):
         self._marker = self.s_price.copy()
 
     def interpolate(self) -> None:
-        """Take the matrix of least squares to the plain targets, if it has positive margins.
+        """Return the least-squares matrix for one-hot targets, if it has positive margins.
 
         It has wherever the prompts are independent; the iteration may not have come so far.
         """
@@ -296,16 +296,16 @@ def check_limits(
     seconds: float | None,
     start: Float[Array, "P K"] | None,
 ) -> None:
-    """Refuse what no solver of a program can be asked for.
+    """Reject invalid limits of a solver.
 
     Raises:
         ConfigError: Says what.
     """
     if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap is from 1e-7 to below 1, not {gap}")
+        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
     if iterations < 1:
-        raise ConfigError(f"iterations is at least 1, not {iterations}")
+        raise ConfigError(f"iterations must be at least 1, got {iterations}")
     if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds is at least 0, not {seconds}")
+        raise ConfigError(f"seconds must be at least 0, got {seconds}")
     if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}; the templates have {program.shape}")
+        raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")

@@ -211,7 +211,7 @@ def _single_answers(statements: Statements, kind: str) -> None:
         role = statements.role_names[statements.roles[bad]]
         raise DataError(
             f"the theory covers answers of one token; {kind} {bad} (role '{role}') has an answer "
-            f"of {lengths[bad]}. Leave that role out, or ask for its first token only"
+            f"of {lengths[bad]}. Leave that role out, or use its first token only"
         )
 
 
@@ -227,14 +227,16 @@ def _check(world: World, row: Ids, right: NDArray[np.bool_], answers: Answers) -
         if turned:
             raise DataError(
                 f"facts {first} {told(first)} and {turned[0]} {told(turned[0])} differ in the "
-                "order of their prompts only, which a bag of tokens does not see; give the two "
-                "directions relations of their own"
+                "order of their prompts only, which a sum over tokens cannot represent; use "
+                "different relations for the two directions"
             )
         if answers == "one":
             raise DataError(
                 f"facts {first} {told(first)} and {others[0]} {told(others[0])} contradict each "
-                "other: one prompt, two answers. If both are right, ask for answers='several' "
+                "other: one prompt, two answers. If both are right, use answers='several' "
                 "(--answers several); if not, remove one"
             )
     if right.all():
-        raise DataError("no output is ever a wrong answer, so that the facts demand nothing")
+        raise DataError(
+            "every output is a right answer of every fact, so that there are no constraints"
+        )

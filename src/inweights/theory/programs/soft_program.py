@@ -143,7 +143,7 @@ def solve_soft(
         ('certified', np.True_, np.True_)
     """
     if not 0 < decay < np.inf:
-        raise ConfigError(f"decay is above 0, not {decay}; program (2) is the one without")
+        raise ConfigError(f"decay must be above 0, got {decay}; program (2) is the one without")
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):

@@ -1,4 +1,4 @@
-"""One iteration of the method that solves program (2), for all who start or bend it.
+"""One iteration of the solver of program (2), shared by its variants.
 
 The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and ``S = X W``; see
 :mod:`~inweights.theory.programs.nuclear_norm`.

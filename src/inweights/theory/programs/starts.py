@@ -102,8 +102,8 @@ def deep_start(
     """
     if min(width, layers) < 1 or labels < 2:
         raise ConfigError(
-            f"a deep start needs a width and layers of at least 1, and 2 labels or more, not "
-            f"{width}, {layers} and {labels}"
+            "a deep initialisation needs width and layers of at least 1 and at least 2 labels, "
+            f"got {width}, {layers} and {labels}"
         )
     generator = Streams(seed).numpy(INITIALISATION, "deep")
     rows = generator.normal(size=(labels, width)) / math.sqrt(width)

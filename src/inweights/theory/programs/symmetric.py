@@ -209,7 +209,7 @@ def average(templates: Float[Array, "P K"]) -> Parameters:
     rows, columns = templates.shape
     n = columns // 2
     if rows != columns + 2 or columns % 2 or n < 2:
-        raise DataError(f"templates have shape [2n + 2, 2n], not {templates.shape}")
+        raise DataError(f"templates must have shape [2n + 2, 2n], got {templates.shape}")
     values: dict[str, float] = {}
     for name, block in {
         "a": templates[:n, :n],

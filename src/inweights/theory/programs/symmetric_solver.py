@@ -90,7 +90,7 @@ def solve_symmetric(
         True
     """
     if n < 2:
-        raise ConfigError(f"n is at least 2, not {n}")
+        raise ConfigError(f"n must be at least 2, got {n}")
     began = time.perf_counter()
     if closed and complete and tilt is None:
         return _closed(n, identity, began)

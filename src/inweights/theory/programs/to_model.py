@@ -1,4 +1,4 @@
-"""The optimum of program (2) as a model, so that every probe can look at it."""
+"""The optimum of program (2) as a model, for use with all probes."""
 
 from __future__ import annotations
 

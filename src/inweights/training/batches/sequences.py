@@ -154,8 +154,8 @@ def sequences_of(
     columns = column[whole[..., places + 1].to(device)]
     if (columns < 0).any():
         raise DataError(
-            f"phase '{phase.name}': a label is outside the model's candidates; "
-            "take the loss at the last position, or give the model a head over all tokens"
+            f"phase '{phase.name}': a label is not among the model's candidates; use the loss at "
+            "the last position, or give the model a head over all tokens"
         )
     each = torch.from_numpy(weights.astype(np.float32)).to(device)
     inputs = whole[..., :-1]
@@ -171,7 +171,7 @@ def sequences_of(
 
 
 def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
-    """Pick rows: each replica's own, of values that all share or that are each one's own.
+    """Select rows for each replica, from shared or separate values.
 
     Example:
         >>> take(torch.tensor([[5, 6], [7, 8]]), torch.tensor([[1], [0]])).tolist()
@@ -193,7 +193,7 @@ def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
     outside = [p for p in phase.loss if not 0 <= p < answer]
     if outside:
         raise ConfigError(
-            f"phase '{phase.name}': an answer of {answer} token(s) has no place {outside[0]}"
+            f"phase '{phase.name}': an answer of {answer} token(s) has no position {outside[0]}"
         )
     return torch.tensor([prompt - 1 + p for p in phase.loss])
 
@@ -208,7 +208,7 @@ def _pooled(
     if len(sizes) > 1:
         raise DataError(
             f"phase '{phase.name}': replicas with {' and '.join(map(str, sorted(sizes)))} "
-            "different inputs of one shape cannot be pooled together; train them apart"
+            "different inputs of one shape cannot be pooled together; train them separately"
         )
     if sizes == {worlds.shape[1]}:
         return None

@@ -47,7 +47,7 @@ def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
     if len(given) not in (1, model.replicas):
         raise DataError(
-            f"give one world, or one for each of {model.replicas} replicas, not {len(given)}"
+            f"give one world, or one for each of {model.replicas} replicas, got {len(given)}"
         )
     first = given[0]
     if len(first.vocabulary) > model.vocabulary:
@@ -66,9 +66,9 @@ def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...
             for column in ("prompt_ends", "answer_ends", "roles", "out_of_distribution")
         ):
             raise DataError(
-                "worlds that train as one program have the same number of tokens, the same numbers "
-                "of statements of each role, and the same of them out of distribution; group the "
-                "others apart"
+                "worlds trained as one program must have the same number of tokens and, for "
+                "each role, of statements and of out-of-distribution ones; train the others "
+                "separately"
             )
     return given
 

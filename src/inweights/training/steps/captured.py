@@ -45,7 +45,7 @@ class CapturedUpdate:
         self, update: Update, optimizer: torch.optim.Optimizer, device: torch.device
     ) -> None:
         if device.type != "cuda":
-            raise ConfigError(f"steps are captured on a GPU, not on '{device.type}'")
+            raise ConfigError(f"steps can be captured on a GPU only, got '{device.type}'")
         self._update, self._groups = update, optimizer.param_groups
         self._rates = [torch.zeros((), device=device) for _ in self._groups]
         for group in self._groups:

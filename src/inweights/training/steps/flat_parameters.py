@@ -81,8 +81,8 @@ class FlatParameters:
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):
             raise ConfigError(
-                f"no parameter moves: {', '.join(freezes)} freezes all that {', '.join(moves)} "
-                "matches"
+                f"no parameter is trained: {', '.join(freezes)} freezes all that "
+                f"{', '.join(moves)} matches"
             )
         chosen = [i for i, n in enumerate(self.names) if n in matched and n not in frozen]
         for i, parameter in enumerate(self.parameters):
@@ -91,7 +91,7 @@ class FlatParameters:
         return chosen
 
     def release(self) -> None:
-        """Give every parameter memory of its own again: views of one matrix cannot be saved."""
+        """Give every parameter its own memory again, since views of one matrix cannot be saved."""
         for parameter in self.parameters:
             parameter.requires_grad_(True)
             parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)

@@ -1,4 +1,4 @@
-"""What the processor and the allocator are told while a model trains."""
+"""Settings of processor and allocator during training."""
 
 from __future__ import annotations
 

@@ -44,13 +44,34 @@ def build_optimizer(
     spans = _joined(flat.spans[i] for i in moving)
     if columns:
         spans = _within(spans, *columns)
-    runs = _equal_runs(settings)
-    if len(runs) > 1 and flat.values.device.type != "cpu":
+    if len(_equal_runs(settings)) > 1 and flat.values.device.type != "cpu":
         return one_for_all_rows(flat, settings, spans)
+    groups, apart = _groups(flat, settings, spans)
+    if not groups and columns:
+        # Nothing of this rank moves. A column without a gradient stays where it is, and has a state
+        # as the columns of the other ranks have, so that all gather as many matrices.
+        one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
+        parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
+        groups = [{"params": [parameter], "weight_decay": 0.0}]
+    optimizer = _of_kind(groups, settings[0])
+
+    def before(*_: object) -> None:
+        for group, values, share in apart:
+            values.mul_(1.0 - optimizer.param_groups[group]["lr"] * share)
+
+    if apart:
+        optimizer.register_step_pre_hook(before)
+    return optimizer
+
+
+def _groups(
+    flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
+) -> tuple[list[dict[str, Any]], list[tuple[int, Float[Tensor, "r p"], float]]]:
+    """Groups of an optimizer, and what decays apart: its group, its values and its decay."""
     groups: list[dict[str, Any]] = []
     apart: list[tuple[int, Float[Tensor, "r p"], float]] = []
     in_lanes = _in_lanes(flat, spans)
-    for first, last in runs:
+    for first, last in _equal_runs(settings):
         one = settings[first]
         decays = _decays(flat, spans, one)
         if one.kind == "adamw" and len(decays) > 1 and in_lanes:
@@ -75,21 +96,7 @@ def build_optimizer(
                 for start, end in part
             ]
             groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
-    if not groups and columns:
-        # Nothing of this rank moves. A column without a gradient stays where it is, and has a state
-        # as the columns of the other ranks have, so that all gather as many matrices.
-        one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
-        parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
-        groups = [{"params": [parameter], "weight_decay": 0.0}]
-    optimizer = _of_kind(groups, settings[0])
-
-    def before(*_: object) -> None:
-        for group, values, share in apart:
-            values.mul_(1.0 - optimizer.param_groups[group]["lr"] * share)
-
-    if apart:
-        optimizer.register_step_pre_hook(before)
-    return optimizer
+    return groups, apart
 
 
 def one_for_all_rows(
@@ -182,7 +189,7 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Give an optimizer the part of a stored state that is its own; see :func:`state_of`."""
+    """Load an optimizer's part of a stored state; see :func:`state_of`."""
     if not state:
         return
     own = {

@@ -1,4 +1,4 @@
-"""Products in bfloat16 as a GPU takes them, emulated in fp32: slower, and the same bits everywhere.
+"""Matrix products in bfloat16, emulated in fp32: slower, with the same bits everywhere.
 
 Kernels for bfloat16 on a CPU sum up in another order for several replicas than for one, so that a
 run would not be the same alone and in company. Here each product rounds what it takes to bfloat16,

@@ -67,8 +67,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         check_counts("analogy", self, n=2, similarity_relations=1, attribution_relations=1)
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
-                f"analogy: categories is from 1 to n = {self.n}, not {self.labels}; a label that "
-                "no tuple has is never trained"
+                f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label "
+                "without a tuple would never be trained"
             )
 
     @property
@@ -156,7 +156,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         check_counts("analogical-two-hop", self, n=2)
         if not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(
-                f"analogical-two-hop: identity is a fraction from 0 to 1, not {self.identity}"
+                f"analogical-two-hop: identity must be a fraction from 0 to 1, got {self.identity}"
             )
 
     def build(self, seed: int = 0) -> World:

@@ -1,4 +1,4 @@
-"""Well-known social networks, which ``networkx`` ships: graphs that nobody made for this."""
+"""Well-known social networks from ``networkx``."""
 
 from __future__ import annotations
 

@@ -108,20 +108,20 @@ class Graph(Config, tag_field="kind", tag="graph"):
             raise ConfigError("graph: a grid of one node has no edge; give more rows or columns")
         if (self.shape == "file") != bool(self.file):
             raise ConfigError(
-                f"graph: shape 'file' and the path of a file go together, not shape "
+                f"graph: shape 'file' and the path of a file require each other, got shape "
                 f"'{self.shape}' and file '{self.file}'"
             )
         if (self.shape == "edges") != bool(self.links) or (self.lone and self.shape != "edges"):
             raise ConfigError(
-                f"graph: shape 'edges' and a list of links go together, not shape "
+                f"graph: shape 'edges' and a list of links require each other, got shape "
                 f"'{self.shape}' and {len(self.links)} links"
             )
         if any(len(link) != 2 for link in self.links):
             raise ConfigError("graph: a link is a pair of two labels")
         if self.paths and self.shape not in (*_ROOTED, "file"):
             raise ConfigError(
-                f"graph: a {self.shape} has no root and no leaves, so that it has no path queries; "
-                f"leave paths out, or take one of {', '.join(_ROOTED)}"
+                f"graph: a {self.shape} has no root and no leaves, and therefore no path "
+                f"queries; leave out paths, or use one of {', '.join(_ROOTED)}"
             )
 
     def labels(self, seed: int = 0) -> Ids:
@@ -197,7 +197,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             "self_edge": _facts(np.stack([selves, selves], axis=1), mark),
         }
         if not any(len(prompts) for prompts, _ in facts.values()):
-            raise DataError("the graph has no edge, so that there is nothing to teach")
+            raise DataError("the graph has no edge, so there is nothing to train on")
         return World(
             name="graph",
             vocabulary=vocabulary,
@@ -228,7 +228,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if not edges.paths:
             raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
         if len({len(steps) for steps in edges.paths}) > 1:
-            raise DataError(f"{self.file}: the paths have different lengths; keep those of one")
+            raise DataError(
+                f"{self.file}: the paths have different lengths; keep those of one length"
+            )
         answers = ids[np.array([[place[label] for label in steps] for steps in edges.paths])]
         prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
         return Statements.build({"path": (prompts, answers)}, np.ones(len(answers), dtype=bool))
@@ -282,7 +284,7 @@ def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before a node where a world tells its edges: ``<edge>``, or none.
+    """Return the tokens before a node in prompts of edges: ``<edge>``, or none.
 
     Example:
         >>> edge_prefix(Graph(shape="cycle", n=4, edge_token=True).build())

@@ -14,7 +14,7 @@ __all__ = ["Hops"]
 
 
 class Hops(Config, tag_field="kind", tag="hops"):
-    """``n`` chains of ``hops`` facts; each is asked for the end of its first two, three, … hops.
+    """``n`` chains of ``hops`` facts; queries ask for the end of two, three, … hops.
 
     At two hops it is the two-hop world of complexity one.
 
@@ -35,11 +35,9 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
-            raise ConfigError(
-                f"hops: there are at least 2 chains of 2 hops, not {self.n} of {self.hops}"
-            )
+            raise ConfigError(f"hops: n and hops must be at least 2, got {self.n} and {self.hops}")
         if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"hops: identity is a fraction from 0 to 1, not {self.identity}")
+            raise ConfigError(f"hops: identity must be a fraction from 0 to 1, got {self.identity}")
 
     def build(self, seed: int = 0) -> World:
         """Make the world; which entities follow each other, and the fraction, follow the seed."""

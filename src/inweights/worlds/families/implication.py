@@ -1,4 +1,4 @@
-"""What is said of some members of a group, asked of the others: implication, and hallucination.
+"""Facts of some members of a group, queried for the others: implication and hallucination.
 
 All members of a group share a value; of some of them a second fact is told. A model concludes it
 of the others, which is right where the one implies the other, and a hallucination where it does
@@ -49,15 +49,16 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def __post_init__(self) -> None:
         if self.groups < 2:
-            raise ConfigError(f"implication: there are at least 2 groups, not {self.groups}")
+            raise ConfigError(f"implication: groups must be at least 2, got {self.groups}")
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
-                f"implication: of {self.members} members at least 1 is told and at least 1 is "
-                f"asked, so that told = {self.told} and denied = {self.denied} do not fit"
+                f"implication: of {self.members} members at least 1 is trained and at least 1 is "
+                f"a query, got implication.told = {self.told} and implication.denied = "
+                f"{self.denied}"
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; who is in which group, and which value it has, follow the seed."""
+        """Build the world; groups and their values follow the seed."""
         groups, members = self.groups, self.members
         people = groups * members
         check_world("implication", tokens=people + 2 * groups, statements=2 * people)
@@ -101,7 +102,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             ),
             settings=to_dict(self),
             seed=seed,
-            why_out_of_distribution="nothing of the kind is told of this member",
+            why_out_of_distribution="no such fact of this member is trained",
         )
 
 

@@ -59,8 +59,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         check_counts("in-context-star", self, arms=2, nodes=3, labels=1, trained=1, asked=1)
         if self.labels < self.size:
             raise ConfigError(
-                f"in-context-star: labels is at least {self.size}, the nodes of a graph, not "
-                f"{self.labels}"
+                f"in-context-star: labels must be at least {self.size}, the nodes of a graph, "
+                f"got {self.labels}"
             )
 
     @property
@@ -110,8 +110,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
                 break
         else:
             raise ConfigError(
-                f"in-context-star: with {self.labels} labels there are not {wanted} different "
-                "graphs to be found; give more labels, or ask for fewer"
+                f"in-context-star: with {self.labels} labels {wanted} different graphs were not "
+                "found; give more labels, or use fewer graphs"
             )
         found = found[:wanted]
         order = rng.random((wanted, len(pairs))).argsort(1)

@@ -1,4 +1,4 @@
-"""A path-star of one's own: edges, paths to train and paths to hold out, from files.
+"""Path-stars from files: edges, training paths and held-out paths.
 
 The syntax is that of the paper's data sets: a line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a
 path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so that whatever trains
@@ -108,21 +108,22 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     def _check(self, lines: list[list[str]]) -> None:
         if len(lines) < 2 or not self.paths:
             raise DataError(
-                f"a path-star needs a path to train and one to hold out, not {len(self.paths)} and "
-                f"{len(self.held_out)}; read_path_star reads them from files"
+                "a path-star needs a path to train on and one to hold out, got "
+                f"{len(self.paths)} and {len(self.held_out)}; read_path_star reads them from "
+                "files"
             )
         first = lines[0]
         for line in lines:
             leaf = line[-1] if line else ""
             if len(line) != len(first) or len(line) < 3:
                 raise DataError(
-                    f"paths have one length, of at least 3 nodes; the one to '{first[-1]}' has "
-                    f"{len(first)} and the one to '{leaf}' {len(line)}"
+                    "paths must have the same length, at least 3 nodes; the one to "
+                    f"'{first[-1]}' has {len(first)} and the one to '{leaf}' {len(line)}"
                 )
             if line[0] != first[0]:
                 raise DataError(
-                    f"paths have one root; the one to '{first[-1]}' starts at '{first[0]}' and the "
-                    f"one to '{leaf}' at '{line[0]}'"
+                    f"paths must have the same root; the one to '{first[-1]}' starts at "
+                    f"'{first[0]}' and the one to '{leaf}' at '{line[0]}'"
                 )
         leaves = [line[-1] for line in lines]
         if len(set(leaves)) < len(leaves):

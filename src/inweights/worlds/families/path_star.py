@@ -160,7 +160,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
 
 def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
-    """Facts of edges ``[E, 2]`` away from the root, by role, as a task tells them."""
+    """Facts of edges ``[E, 2]`` away from the root, by role, for a task."""
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
     if task.edges != "backward":
@@ -171,7 +171,7 @@ def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[st
 
 
 def told_paths(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
-    """Prompts and answers of paths ``[leaves, p]`` from the root, as a task tells them."""
+    """Prompts and answers of paths ``[leaves, p]`` from the root, for a task."""
     mark = [words.id("<path>")] if task.task_tokens else []
     asked = _after(mark, lines[:, -1:])
     if task.pauses:
@@ -199,20 +199,17 @@ def check_task(task: _Task, kind: str) -> None:
         ConfigError: Says which.
     """
     if task.pauses < 0:
-        raise ConfigError(f"{kind}: pauses is at least 0, not {task.pauses}")
+        raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
-        raise ConfigError(
-            f"{kind}: train is a share of the leaves, above 0 and below 1, not {task.train}"
-        )
+        raise ConfigError(f"{kind}: train must be above 0 and below 1, got {task.train}")
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
-            f"{kind}: without a pause and without task tokens a leaf would be the prompt of "
-            "an edge and of a path; give pauses or task_tokens"
+            f"{kind}: without a pause and without task tokens a leaf would be the prompt of both "
+            "an edge and a path; give pauses or task_tokens"
         )
     if task.reverse and task.answer == "first":
         raise ConfigError(
-            f"{kind}: a reverse path has no hardest token that could be said alone; leave "
-            "reverse or answer = 'first' out"
+            f"{kind}: answer = 'first' is not defined for reverse paths; leave out one of the two"
         )
 
 

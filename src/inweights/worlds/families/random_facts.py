@@ -69,11 +69,11 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         least = max(2, self.relations)
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
-            raise ConfigError(f"random-facts: hops is from 2 to 8, not {self.hops}")
+            raise ConfigError(f"random-facts: hops must be from 2 to 8, got {self.hops}")
         if not 0 < self.told <= 1 or not 0 <= float(self.identity) <= 1 or self.popularity < 0:
             raise ConfigError(
-                "random-facts: told is a share above 0, identity one from 0, popularity at least "
-                f"0; not {self.told}, {self.identity}, {self.popularity}"
+                "random-facts.told must be above 0, identity a fraction from 0 to 1 and "
+                f"popularity at least 0; got {self.told}, {self.identity}, {self.popularity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:

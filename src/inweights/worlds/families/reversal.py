@@ -1,4 +1,4 @@
-"""Facts that are told one way and asked the other: the reversal curse, and what lifts it.
+"""Facts trained in one direction and queried in the other: the reversal curse.
 
 Told that ``a_i`` reaches ``b_i`` under ``r``, a model is asked what ``b_i`` reaches under the
 reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds
@@ -21,7 +21,7 @@ __all__ = ["Reversal"]
 
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
-    """Pairs, some of which are told both ways.
+    """Pairs, some of which are trained in both directions.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -44,12 +44,12 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         check_counts("reversal", self, n=2)
         if not 0 <= self.told < self.n:
             raise ConfigError(
-                f"reversal: told is from 0 to below n = {self.n}, not {self.told}; of {self.n} "
-                "reversals one at least is asked"
+                f"reversal.told must be at least 0 and below n = {self.n}, got {self.told}; of "
+                f"{self.n} reversals at least one must be a query"
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; who is paired with whom, and which pairs are told, follow the seed."""
+        """Build the world; the pairs and which are trained in both directions follow the seed."""
         check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "reversal")
         relations = ["forward", "reverse", *(["same"] if self.phrased else [])]
@@ -80,7 +80,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             ),
             settings=to_dict(self),
             seed=seed,
-            why_out_of_distribution="the reversal of this pair is not told",
+            why_out_of_distribution="the reversal of this pair is not trained",
         )
 
 

@@ -107,7 +107,9 @@ class _About(msgspec.Struct):
 def _load(source: Path) -> World:
     said = msgspec.json.decode(read_text(source / "world.json"))
     if said["format"] != _FORMAT:
-        raise DataError(f"{source} has format {said['format']}; this version reads {_FORMAT}")
+        raise DataError(
+            f"{source} has format {said['format']}; this version reads format {_FORMAT}"
+        )
     about = msgspec.convert(said, _About)
     facts = read_parquet(source / "facts.parquet", _columns)
     queries = read_parquet(source / "queries.parquet", _columns)

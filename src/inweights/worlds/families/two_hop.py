@@ -58,8 +58,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         check_counts("two-hop", self, n=2)
         if not 1 <= self.complexity <= self.n:
             raise ConfigError(
-                f"two-hop: complexity is from 1 to n = {self.n}, not {self.complexity}; "
-                "a subject cannot reach more objects than there are"
+                f"two-hop: complexity must be from 1 to n = {self.n}, got {self.complexity}; "
+                "a subject cannot reach more objects than exist"
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
             raise ConfigError(f"two-hop: first and second relations are from 1 to {MOST}")
@@ -69,12 +69,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 f"fewer objects than complexity = {self.complexity}; add first relations"
             )
         if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"two-hop: identity is a fraction from 0 to 1, not {self.identity}")
+            raise ConfigError(
+                f"two-hop: identity must be a fraction from 0 to 1, got {self.identity}"
+            )
         total = self.n * self.slices * self.second_relations
         if not 0.0 <= self.trained < 1.0 or round(self.trained * total) == total:
             raise ConfigError(
-                f"two-hop: trained is a fraction from 0 up to below 1, not {self.trained}; "
-                f"of {total} two-hop facts no query would be left"
+                f"two-hop: trained must be a fraction from 0 up to below 1, got {self.trained}; "
+                f"of {total} two-hop facts at least one must be a query"
             )
 
     @property

@@ -1,1 +1,1 @@
-"""A user's own facts: how they are read, worded and asked about."""
+"""Users' facts: reading, wording and questions."""

@@ -1,4 +1,4 @@
-"""Pairs of things that are alike, and what they are: the data of Feature Resemblance, §8.2.
+"""Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
 The paper's own set was written by a language model and is not published but for Table 5. The one
 here has the same columns and relations and was written by hand: 126 rows, 21 a relation, no subject
@@ -57,12 +57,12 @@ class AnalogyRow(NamedTuple):
 
     @property
     def question(self) -> tuple[str, str]:
-        """What is asked and never trained: the category of the first subject."""
+        """The query, which is never trained: the category of the first subject."""
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 
 def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[AnalogyRow, ...]:
-    """Read pairs of things that are alike.
+    """Read pairs of similar entities.
 
     Args:
         path: A TSV file with the columns of Table 5, :data:`COLUMNS`; ours if left out.
@@ -78,7 +78,7 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
         (126, 'Fish', 6)
     """
     if limit < 0:
-        raise ConfigError(f"limit is a number of rows, 0 for all, not {limit}")
+        raise ConfigError(f"limit must be a number of rows, or 0 for all, got {limit}")
     source = Path(path) if path else _OWN
     text = read_text(source)
     rows: list[AnalogyRow] = []
@@ -93,7 +93,7 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
             continue
         if len(cells) != len(COLUMNS) or not all(cell.strip() for cell in cells):
             raise DataError(
-                f"{here}: expected {len(COLUMNS)} cells that are not blank, not {cells}"
+                f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
             )
         for cell in cells:
             check_name(cell, here)
@@ -102,11 +102,11 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
             raise DataError(f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}")
         for subject in (row.subject_1, row.subject_2):
             if subject in seen:
-                raise DataError(f"{here}: '{subject}' is in line {seen[subject]} already")
+                raise DataError(f"{here}: '{subject}' already occurs in line {seen[subject]}")
             seen[subject] = number
         rows.append(row)
     if not rows:
-        raise DataError(f"{source} holds no rows below its header")
+        raise DataError(f"{source} has no rows below its header")
     if not limit:
         return tuple(rows)
     # The first of every relation, then the second of every relation, and so on.
@@ -135,7 +135,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """
     names = [row.category for row in rows]
     if 2 * max(names.count(name) for name in names) > len(rows):
-        raise DataError("one category is that of more than half of the rows; give more categories")
+        raise DataError("more than half of the rows have the same category; give more categories")
     rng = Streams(seed).numpy(WORLD, "categories")
     # Sorted by category in a drawn order, a shift by the largest group moves each to another.
     mixed = rng.permutation(len(rows)).tolist()

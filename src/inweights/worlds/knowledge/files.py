@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import ConfigError, DataError, nearest
-from inweights.support.limits import read_text
+from inweights.support.limits import missing_file, read_text
 from inweights.worlds.knowledge.text import (
     COLUMNS,
     STAGE,
@@ -67,7 +67,7 @@ def read_rows(
     if is_database(name):
         yield from _query(name, *database_rows(name, query))
     elif query:
-        raise ConfigError(f"--query goes with a database, such as sqlite:///facts.db, not {name}")
+        raise ConfigError(f"--query requires a database, such as sqlite:///facts.db, got {name}")
     elif path.is_dir():
         yield from _folder(path, edited=edited)
     elif not path.is_file() and is_hub_name(name):
@@ -76,12 +76,10 @@ def read_rows(
     elif not path.is_file():
         there = path.parent.iterdir() if path.parent.is_dir() else ()
         close = nearest(path.name, (file.name for file in there))
-        hint = (
-            f"; did you mean {path.with_name(close)}?" if close else f"; facts come from {_KINDS}"
-        )
-        raise DataError(f"there is no file {path}{hint}")
+        hint = f"did you mean {path.with_name(close)}?" if close else f"facts come from {_KINDS}"
+        raise missing_file(path, hint)
     elif suffix in _REFUSED:
-        raise DataError(f"{path}: {suffix} is not read; give {_REFUSED[suffix]}")
+        raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
         yield from _table(path)
     elif suffix in FORMATS:
@@ -89,7 +87,7 @@ def read_rows(
     elif is_wikidata(path):
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
-        raise DataError(f"{path} is no dump of Wikidata; unpack other files first")
+        raise DataError(f"{path} is not a dump of Wikidata; unpack other files first")
     else:
         yield from text_rows(path, edited=edited)
 
@@ -152,7 +150,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
-            raise DataError(f"{path} names the part '{name}', which does not lie in it")
+            raise DataError(f"{path} names the part '{name}', which is not in it")
     return [path / name for name in names]
 
 

@@ -75,7 +75,7 @@ class Knowledge:
         )
 
     def part(self, most: int) -> Ids:
-        """Return the numbers of at most so many facts: whole components of them, where one fits.
+        """Return the indices of a limited number of facts, in whole components if one fits.
 
         Example:
             >>> facts = read_knowledge("@people")
@@ -144,7 +144,7 @@ def read_knowledge(
         for name in triple:
             check_name(name, f"{path}, line {line}")
         if len(first) == MAX_ROWS:
-            raise DataError(f"{path} has more than {MAX_ROWS:,} facts, as many as are read")
+            raise DataError(f"{path} has more than {MAX_ROWS:,} facts, the limit")
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
         if fact.aliases:
@@ -156,7 +156,7 @@ def read_knowledge(
             text = f"line {line} repeats line {before}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (before, line), text))
     if not first:
-        raise DataError(f"{path} holds no facts; a line is 'subject,relation,object'")
+        raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
     facts = Knowledge(
         **_numbered(first),
         lines=np.array([line for line, _ in first.values()]),

@@ -32,7 +32,7 @@ _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 def is_nothing(name: str) -> bool:
-    """Whether a name stands for nothing, such as ``n/a``."""
+    """Whether a name is a placeholder such as ``n/a``."""
     return name.casefold() in _NOTHING
 
 

@@ -132,7 +132,7 @@ def _chains(rows: Rows) -> Iterator[Asked]:
 
 
 def inverses(rows: Rows) -> dict[int, list[int]]:
-    """Relations, and what they are when they are read from the object: a pair told twice or more.
+    """Pairs of inverse relations: those with at least two facts in both directions.
 
     Of several it is the one that is told most often, or all that are: no order of facts decides.
 

@@ -1,4 +1,4 @@
-"""What the owner of a file of triples should know about it before anything is trained."""
+"""Remarks on a file of triples: duplicates, contradictions, aliases, inverses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMED = 5
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something about a file that its owner should know.
+    """A remark on a file of triples.
 
     Attributes:
         kind: ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided`` or
@@ -254,6 +254,7 @@ def _inverses(
             else:
                 text = (
                     f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
-                    f"{max(size[a], size[b]) - count} of {large} are told one way only"
+                    f"{max(size[a], size[b]) - count} of {large} are stated in one direction "
+                    "only"
                 )
             yield Remark("inverse", where, text)

@@ -89,7 +89,9 @@ def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
     except RecursionError:
         raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
     if not isinstance(cases, list):
-        raise DataError(f"{path} holds no list; expected the cases of MQuAKE, or objects of facts")
+        raise DataError(
+            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+        )
     for number, record in enumerate(cases, start=1):
         yield from record_rows(record, number, f"{path}, case {number}", edited=edited)
 
@@ -110,7 +112,7 @@ def record_rows(record: Any, number: int, where: str, *, edited: bool) -> Iterat
     for names in COLUMNS:
         value = next((lower[name] for name in names if name in lower), None)
         if isinstance(value, Mapping | list | bool):
-            raise DataError(f"{where}: {names[0]} is no name but {json.dumps(value)[:40]}")
+            raise DataError(f"{where}: {names[0]} must be a string, got {json.dumps(value)[:40]}")
         fields.append("" if value is None else str(value))
     stage = next((lower[name] for name in STAGE if name in lower), None)
     yield row_of(fields, "" if stage is None else str(stage), number, where)
@@ -175,7 +177,7 @@ def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
             "subject, relation, object"
         )
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
-        raise DataError(f"{where}: the stage is a whole number, not '{stage}'")
+        raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
     subject, relation, thing = (" ".join(field.split()) for field in fields)
     return Row(line, Fact((subject, relation, thing)), int(stage.strip() or 0))
 

@@ -63,7 +63,9 @@ class Triples(Config, tag_field="kind", tag="triples"):
             if kind not in KINDS:
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
         if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"triples: identity is a fraction from 0 to 1, not {self.identity}")
+            raise ConfigError(
+                f"triples: identity must be a fraction from 0 to 1, got {self.identity}"
+            )
 
     @property
     def contents(self) -> dict[str, str]:
@@ -82,7 +84,7 @@ class Triples(Config, tag_field="kind", tag="triples"):
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the file; only a fraction of identities depends on the seed.
+        """Read the file; only the selection of identities depends on the seed.
 
         Raises:
             DataError: The file is missing, empty or damaged; names the line.

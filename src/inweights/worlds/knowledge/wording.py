@@ -1,4 +1,4 @@
-"""How facts are put into words: templates for each relation, and questions that chain two."""
+"""Wording of facts: templates for each relation, and questions about two."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Wording(Config):
             for template in templates:
                 if not re.fullmatch(r"[^{}]*\{subject\}[^{}]*\{object\}[.!]?", template):
                     raise ConfigError(
-                        f"wording of '{relation}': '{template}' should hold {{subject}} once and "
-                        "end with {object}, so that the object can be the completion"
+                        f"wording of '{relation}': '{template}' must contain {{subject}} once and "
+                        "end with {object}, since the object is the completion"
                     )
 
     @classmethod
@@ -152,7 +152,7 @@ class Wording(Config):
         return _fill(IDENTITY, entity, entity, index)
 
     def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
-        """Prompt and completion of a fact told from its object."""
+        """Prompt and completion of a fact stated from its object."""
         noun, verb = self.sense(relation)
         turned = REVERSE if noun else VERBAL_REVERSE
         templates = tuple(t.replace("{phrase}", noun).replace("{verb}", verb) for t in turned)

@@ -1,1 +1,1 @@
-"""Readers of facts and graphs: files, databases and hubs. They know no meaning."""
+"""Readers of facts and graphs from files, databases and hubs."""

@@ -59,13 +59,15 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             base.set_authorizer(_only_reading)
             cursor = base.execute(query)
         except sqlite3.Error as error:
-            raise DataError(f"{path}: the database says: {error}") from None
+            raise DataError(f"{path}: the database reports: {error}") from None
         if tables:
             raise ConfigError(f"{_SQLITE}{path} is a database: {_HINT}; it has {tables}")
         if cursor.description is None:
             raise ConfigError(f"the query gives no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
-        return columns, _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
+        rows = _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
+        next(rows)  # begun, so that it closes the database though nobody reads on
+        return columns, rows
 
 
 def _only_reading(
@@ -92,46 +94,49 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         from sqlalchemy.pool import NullPool
     except ImportError:
         raise ConfigError(
-            "databases other than sqlite:///FILE need SQLAlchemy: pip install 'inweights[sql]'"
+            "databases other than sqlite:///FILE require SQLAlchemy: pip install 'inweights[sql]'"
         ) from None
     try:
         address = make_url(source)
         if address.password:
             raise ConfigError(
-                "a password does not belong into an address, which is kept with results; the "
+                "an address must not contain a password, since it is stored with results; the "
                 "driver reads it from a file or the environment (~/.pgpass, PGPASSWORD)"
             )
         if not query.strip():
             raise ConfigError(f"{source} is a database: {_HINT}")
-        engine = create_engine(address, poolclass=NullPool)
-        connection = engine.connect().execution_options(stream_results=True)
-        close = connection.close  # what was begun is rolled back
-        found = connection.execute(text(query))
+        with ExitStack() as stack:
+            connection = stack.enter_context(create_engine(address, poolclass=NullPool).connect())
+            found = connection.execution_options(stream_results=True).execute(text(query))
+            if not found.returns_rows:
+                raise ConfigError(f"the query gives no rows; {_HINT}")
+            close = stack.pop_all().close  # what was begun is rolled back
     except ArgumentError:
         raise DataError(
-            f"'{source}' is no address of a database, such as sqlite:///facts.db"
+            f"'{source}' is not an address of a database, such as sqlite:///facts.db"
         ) from (None)
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{address.drivername} needs its driver: pip install {error.name}") from (
-            None
-        )
+        raise ConfigError(
+            f"{address.drivername} requires its driver: pip install {error.name}"
+        ) from (None)
     except SQLAlchemyError as error:
         told = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise DataError(f"{source}: the database says: {told}") from None
-    if not found.returns_rows:
-        raise ConfigError(f"the query gives no rows; {_HINT}")
-    return list(found.keys()), _fetched(found, source, SQLAlchemyError, close)
+        raise DataError(f"{source}: the database reports: {told}") from None
+    rows = _fetched(found, source, SQLAlchemyError, close)
+    next(rows)
+    return list(found.keys()), rows
 
 
 def _fetched(
     cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
 ) -> Iterator[Sequence[Any]]:
     try:
+        yield ()
         for number, row in enumerate(cursor):
             if number == MAX_ROWS:
                 raise DataError(f"{source}: the query gives more than {MAX_ROWS:,} rows")
             yield tuple(row)
     except error as why:
-        raise DataError(f"{source}: the database says: {str(why).splitlines()[0]}") from None
+        raise DataError(f"{source}: the database reports: {str(why).splitlines()[0]}") from None
     finally:
         close()

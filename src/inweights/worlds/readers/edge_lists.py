@@ -57,7 +57,7 @@ class EdgeList:
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the graphs of real things that come with the package, by name: files of edges.
+    """Return the built-in graphs by name: files of edges.
 
     Example:
         >>> list(own_graphs())
@@ -89,12 +89,12 @@ def read_edges(path: str | Path) -> EdgeList:
     for label in edges.nodes:
         check_name(label, str(file))
     if not edges.links:
-        raise DataError(f"{file} has no edge; a line is 'u=v', or 'u,v' in a .csv")
+        raise DataError(f"{file} has no edges; expected lines 'u=v', or 'u,v' in a .csv")
     return edges
 
 
 def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text in which paths need no edges: those that no line gives are taken from them.
+    """Read plain text with paths; edges that are not listed are taken from the paths.
 
     Raises:
         DataError: The file is missing or has no path; or a line is broken: says which.
@@ -102,7 +102,7 @@ def read_paths(path: str | Path) -> EdgeList:
     file = Path(path)
     edges = _plain(file, read_text(file), complete=False)
     if not edges.paths:
-        raise DataError(f"{file} has no path; a line is 'leaf=root,…,leaf'")
+        raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
     steps = [pair for line in edges.paths for pair in pairwise(line)]
     written = {frozenset(link) for link in edges.links}
     new = [pair for pair in steps if frozenset(pair) not in written]
@@ -118,7 +118,7 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
         left, *right = (part.strip() for part in line.split("="))
         if len(right) != 1 or not left or "," in left:
             raise DataError(
-                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', not '{line}'"
+                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', got '{line}'"
             )
         steps = tuple(label.strip() for label in right[0].split(","))
         if right == [""]:
@@ -129,8 +129,8 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
             paths[steps] = number
         else:
             raise DataError(
-                f"{file}, line {number}: a path 'leaf=root,…,leaf' names each node once and ends "
-                f"at its leaf, here '{left}', not '{line}'"
+                f"{file}, line {number}: a path 'leaf=root,…,leaf' must contain each node once "
+                f"and end at its leaf '{left}', got '{line}'"
             )
     known = {frozenset(link) for link in links}
     for steps, number in paths.items() if complete else ():  # an edge may be written below its path
@@ -138,7 +138,7 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
             if frozenset((u, v)) not in known:
                 raise DataError(
                     f"{file}, line {number}: the path to '{steps[-1]}' needs the edge '{u}={v}', "
-                    "which no line gives"
+                    "which is missing"
                 )
     return EdgeList.collect(links, lone, paths)
 
@@ -159,7 +159,7 @@ def _csv(file: Path, text: str) -> EdgeList:
             if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
                 hint = "" if wide else "; more columns need a header 'source,target,…'"
                 raise DataError(
-                    f"{file}, line {line}: expected two labels 'u,v'{hint}, not '{','.join(row)}'"
+                    f"{file}, line {line}: expected two labels 'u,v'{hint}, got '{','.join(row)}'"
                 )
             links.append((cells[0], cells[1]))
     except csv.Error as error:
@@ -191,7 +191,7 @@ def _refuse_entities(file: Path) -> None:
     """An entity makes much of little, or names another file; no graph needs one."""
 
     def refuse(name: str, *_: object) -> None:
-        raise DataError(f"{file} declares the XML entity '{name}'; write out what it stands for")
+        raise DataError(f"{file} declares the XML entity '{name}'; replace it by its value")
 
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = refuse
@@ -211,8 +211,8 @@ def from_graph(graph: Any) -> EdgeList:
     if len(set(labels.values())) < len(labels):
         seen: set[str] = set()
         double = next(n for n in labels.values() if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-        raise DataError(f"two nodes of the graph are called '{double}' as text; relabel them")
+        raise DataError(f"two nodes of the graph have the name '{double}' as text; relabel them")
     edges = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
     if not edges.links:
-        raise DataError("the graph has no edge, so that there is nothing to teach")
+        raise DataError("the graph has no edge, so there is nothing to train on")
     return edges

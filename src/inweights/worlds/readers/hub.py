@@ -37,7 +37,9 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
     try:
         from datasets import load_dataset
     except ImportError:
-        raise ConfigError(f"fetching {name} needs datasets: pip install 'inweights[hf]'") from None
+        raise ConfigError(
+            f"fetching {name} requires datasets: pip install 'inweights[hf]'"
+        ) from None
     try:
         splits = load_dataset(name, streaming=True)
         for part in splits.values() if isinstance(splits, Mapping) else [splits]:

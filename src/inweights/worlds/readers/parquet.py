@@ -51,7 +51,9 @@ def read_parquet(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         kind = "Arrow" if arrow else "Parquet"
         lines = str(error).splitlines()
-        raise DataError(f"{path} is no {kind} file: {lines[0] if lines else 'damaged'}") from None
+        raise DataError(
+            f"{path} is not a {kind} file: {lines[0] if lines else 'damaged'}"
+        ) from None
 
 
 def _content(name: str, kind: pl.DataType) -> pl.Expr:

@@ -77,7 +77,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):
-        raise DataError(f"{where}: e1.value, e2.value and e3.value should not be blank: {names}")
+        raise DataError(f"{where}: e1.value, e2.value and e3.value must not be blank: {names}")
     facts = []
     for hop, (subject, thing) in enumerate(((names[0], names[1]), (names[1], names[2])), start=1):
         relation = next((row[key] for k in _RELATION if row.get(key := f"r{hop}.{k}")), "")
@@ -126,7 +126,7 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
     facts = []
     for place, triple in enumerate(triples):
         if not (isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))):
-            raise DataError(f"{where}: {triple} is no triple of subject, relation and object")
+            raise DataError(f"{where}: {triple} is not a triple of subject, relation and object")
         subject, relation, thing = (part.strip() for part in triple)
         hop = hops[place] if place < len(hops) and isinstance(hops[place], Mapping) else {}
         names = hop.get("answer_alias")

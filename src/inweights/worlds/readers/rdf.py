@@ -48,7 +48,7 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     try:
         from rdflib import BNode, Literal
     except ImportError:
-        raise ConfigError(f"reading {path} needs rdflib: pip install 'inweights[rdf]'") from None
+        raise ConfigError(f"reading {path} requires rdflib: pip install 'inweights[rdf]'") from None
     check_file(path, factor=_MEMORY)
     found = _parsed(path)
     names: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _parsed(path: Path) -> list[tuple[Any, Any, Any]]:
         raise
     except Exception as error:  # noqa: BLE001 - rdflib raises no narrower one for a bad file
         what = re.sub(r"\s+", " ", str(error)).strip(" :")[:200]
-        raise DataError(f"{path} is no {_CALLED[kind]}: {what}") from None
+        raise DataError(f"{path} is not {_CALLED[kind]}: {what}") from None
     finally:
         logger.disabled = before
     return found

@@ -1,4 +1,4 @@
-"""Facts from Wikidata: a dump, or a part of one, read item by item, and never held whole.
+"""Facts from Wikidata: a dump or a part of one, read item by item.
 
 The format is that of Wikidata's JSON dumps: one array with an item a line (as ``.json``,
 ``.json.gz`` or ``.json.bz2``), the same without the array, and ``{"entities": {…}}``, which
@@ -62,8 +62,8 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
         for relation, value, is_item in _statements(item, f"{path}, line {line}"):
             if len(triples) == MAX_ROWS:
                 raise DataError(
-                    f"{path} has more than {MAX_ROWS:,} statements, as many as are read; take "
-                    "a part of the items"
+                    f"{path} has more than {MAX_ROWS:,} statements, the limit; use a part of the "
+                    "items"
                 )
             triples.append((line, item["id"], relation, value, is_item))
     ids = {name for _, s, r, _, _ in triples for name in (s, r)}
@@ -96,8 +96,8 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 where = f"{path}, line {number}"
                 if len(line) == LINE:
                     raise DataError(
-                        f"{where} has more than {written(LINE)}; a dump of Wikidata has an item a "
-                        "line"
+                        f"{where} has more than {written(LINE)}; a dump of Wikidata has one item "
+                        "per line"
                     )
                 text = line.strip().rstrip(b",")
                 if text in (b"", b"[", b"]"):
@@ -106,7 +106,7 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 inner = found.get("entities")
                 for item in inner.values() if isinstance(inner, Mapping) else [found]:
                     if not isinstance(item, Mapping) or not isinstance(item.get("id"), str):
-                        raise DataError(f"{where}: an item is no JSON object with an id")
+                        raise DataError(f"{where}: an item is not a JSON object with an id")
                     yield number, item
     except (OSError, EOFError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
@@ -118,7 +118,7 @@ def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
         raise DataError(f"{where}: not an item of Wikidata as JSON ({error})") from None
     if not isinstance(found, Mapping):
-        raise DataError(f"{where}: an item is no JSON object")
+        raise DataError(f"{where}: an item is not a JSON object")
     return found
 
 

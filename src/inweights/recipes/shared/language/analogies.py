@@ -26,7 +26,7 @@ _STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0
 
 
 class Analogies(Config):
-    """Analogies, told in one of the orders.
+    """Analogies, trained in one of the orders.
 
     Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
     second); pairs are the questions about both subjects of a row.
@@ -43,7 +43,7 @@ class Analogies(Config):
         if self.condition not in CONDITIONS:
             raise unknown_name("condition", self.condition, CONDITIONS)
         if self.rows == 1 or self.rows < 0:
-            raise ConfigError(f"rows should be 2 or more, or 0 for all, not {self.rows}")
+            raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
 
     @property
     def drawn(self) -> bool:

@@ -70,7 +70,7 @@ class TrainingMix(Config):
 
     def __post_init__(self) -> None:
         if not 0 <= self.composed < 1:
-            raise ConfigError(f"composed is a share from 0 to below 1, not {self.composed:g}")
+            raise ConfigError(f"composed must be at least 0 and below 1, got {self.composed:g}")
 
     @property
     def strategies(self) -> tuple[str, ...]:

@@ -66,13 +66,15 @@ class Invented(Config):
     def __post_init__(self) -> None:
         if not 2 <= self.countries <= min(self.towns, len(_COUNTRIES)):
             raise ConfigError(
-                f"countries should be from 2 to {min(self.towns, len(_COUNTRIES))}, not "
+                f"countries must be from 2 to {min(self.towns, len(_COUNTRIES))}, not "
                 f"{self.countries}"
             )
         if self.people < self.towns:
             raise ConfigError(f"{self.people} people are too few for {self.towns} towns")
         if self.second == "known" and self.towns > len(CITIES):
-            raise ConfigError(f"towns: {len(CITIES)} cities are known, not {self.towns}")
+            raise ConfigError(
+                f"towns must be at most {len(CITIES)}, the number of known cities, got {self.towns}"
+            )
 
     def build(self, seed: int) -> Knowledge:
         """Return the facts of one such world: of each person, then of each town.

@@ -14,7 +14,7 @@ from inweights.config import to_dict
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings", "split_ours"]
+__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings"]
 
 #: What stands as the paper of recipes that no paper has.
 OWN = "inweights"
@@ -97,17 +97,6 @@ def meanings(kind: type) -> dict[str, str]:
         section = re.split(r"^\S", section, maxsplit=1, flags=re.MULTILINE)[0]
         found |= {name: _plain(words) for name, words in _FIELD.findall(section)}
     return found
-
-
-def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
-
-    Example:
-        >>> split_ours(["gpt.model", "Rates are ours."])
-        (['gpt.model'], ['Rates are ours.'])
-    """
-    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
-    return names, [one for one in ours if one not in names]
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:

@@ -1,7 +1,7 @@
-"""What decides a number besides settings: files that a config names, and code of one's own.
+"""What keys are made of: settings, the files that they name, and code of one's own.
 
-Both count with their content. A file counts as bytes; a function or a config of somebody else's
-counts as the parsed source of its module and of every module that this imports from its own folder.
+Files and code count with their content. A file counts as bytes; a function or a config of somebody
+else's as the parsed source of its module and of every module that this imports from its own folder.
 Comments, docstrings and formatting do not count. The library's own code does not, either: what
 changes its numbers raises a version.
 """
@@ -17,12 +17,21 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import Config
+from inweights.config import Config, identity
 from inweights.errors import ConfigError
 from inweights.support.content import contents_of
 from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
 
-__all__ = ["RAISED", "Outside", "check_sources", "differing", "reached", "sources_of"]
+__all__ = [
+    "RAISED",
+    "Outside",
+    "check_sources",
+    "differing",
+    "plain",
+    "public_name",
+    "reached",
+    "sources_of",
+]
 
 #: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
 #: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
@@ -79,6 +88,52 @@ def sources_of(value: Any) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def plain(value: Any) -> Any:
+    """Return what a key is made of: configs and functions by name and content.
+
+    A function of the library is its name, as a changed one raises the version. What is somebody
+    else's counts with its source, and a file that a config names with its bytes.
+
+    Raises:
+        ConfigError: A value has no content that could be told from another's.
+        DataError: A file is missing.
+    """
+    if isinstance(value, Outside):
+        return [value.name, *_contents(value)] if value.contents else value.name
+    if isinstance(value, msgspec.Struct):
+        return [public_name(type(value)), identity(value), *_contents(value)]
+    if isinstance(value, partial):
+        return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
+    if isinstance(value, types.FunctionType):
+        name = public_name(value)
+        if name.startswith("inweights:"):
+            return [name, *raised] if (raised := _contents(value)) else name
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
+        # Two lambdas of one place have one name.
+        own = [bytecode(value.__code__)] if "<" in name else []
+        return [name, *_contents(value), *own, plain(held)]
+    if callable(value):
+        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [plain(one) for one in value]
+    return value
+
+
+def _contents(value: Any) -> list[list[str]]:
+    """Hashes of what a value stands on besides itself; none of most."""
+    hashes = sorted(sources_of(value).values())
+    return [hashes] if hashes else []
+
+
+def public_name(thing: Any) -> str:
+    """Module and name; where the library keeps its own is its own business."""
+    home = thing.__module__
+    return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
+
+
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
     """Refuse to go on where a file or a module is not what it was when the work was planned.
 
@@ -88,8 +143,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     now = sources_of(value)
     if changed := differing(planned, now):
         raise ConfigError(
-            f"{', '.join(changed)} is not what it was when this work was planned; nothing was "
-            "stored of it, run the same command again"
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored, run "
+            "the same command again"
         )
 
 
@@ -192,8 +247,8 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
     if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__name__"):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
-        f"{what}, a {type(value).__name__}, whose content cannot be told: a change of it would not "
-        "be noticed. Give it as an option, or put both into a module"
+        f"{what}, a {type(value).__name__}, whose content cannot be identified, so that changes "
+        "would not be noticed. Pass it as an option, or move both into a module"
     )
 
 

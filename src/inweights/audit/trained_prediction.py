@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from inweights.config import check_size
 from inweights.errors import DataError, RunError
-from inweights.lab.grammar.verdict import interval
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.model_config import ModelConfig
 from inweights.seeds import Streams
+from inweights.support.intervals import interval
 from inweights.support.progress import Progress
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.registry import WorldConfig
@@ -66,7 +66,7 @@ class TrainedForecast:
 
 
 def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
-    """Return the models that are tried on so many facts, and how each is trained.
+    """Return the models trained on a given number of facts, and their curricula.
 
     They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
     2 layers and width 64 for 280; or a share of that.
@@ -117,7 +117,7 @@ def predict_by_training(
     """
     check_size("replicas", replicas)
     if not len(world.facts):
-        raise DataError("there are no facts, so that nothing can be trained")
+        raise DataError("there are no facts to train on")
     for kind, part in (("fact", world.facts), ("query", world.queries)):
         if len(part.answers) != len(part):
             raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
@@ -193,7 +193,7 @@ def _trained(
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
-        f"a replica diverges at 1/{2**HALVED} of the rate, too; give a curriculum of a lower rate"
+        f"a replica diverges at 1/{2**HALVED} of the rate too; give a curriculum with a lower rate"
     )
 
 

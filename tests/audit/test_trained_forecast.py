@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import binomtest
 from tests.test_cli import call
 
+from inweights.audit import trained_prediction as trained_forecast
+from inweights.audit.trained_prediction import predict_by_training, trained_queries
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lab.studies import trained_prediction as trained_forecast
-from inweights.lab.studies.trained_prediction import predict_by_training, trained_queries
 from inweights.models.configs import EmbMLPConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import RandomFacts, Statements, TwoHop, World, read_knowledge

@@ -62,7 +62,7 @@ def _load(plugin: str) -> ModuleType:
     if known is not None:
         if Path(getattr(known, "__file__", None) or "/").resolve() == file.resolve():
             return known
-        raise ConfigError(f"another module is called '{name}'; rename the file")
+        raise ConfigError(f"another module has the name '{name}'; rename the file")
     places = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
     assert spec is not None

@@ -1,0 +1,289 @@
+"""Finished runs and their verdicts: written, read back, judged again, and laid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inweights.config import decode, to_dict
+from inweights.errors import DataError, FolderError, InweightsError
+from inweights.lab.grammar.claim import Claim, Statement, Value
+from inweights.lab.grammar.recipe import Recipe
+from inweights.lab.grammar.verdict import ClaimResult, judge, tell_divergence, unjudged
+from inweights.runs import (
+    RunFolder,
+    read_json,
+    told,
+    write_json,
+    write_tables,
+    written,
+)
+from inweights.support.intervals import ALPHA, alpha_of
+from inweights.support.limits import check_file, read_bytes
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from inweights.lab.engine.collect import KeptModel
+
+__all__ = [
+    "Comparison",
+    "Outcome",
+    "Publish",
+    "compare",
+    "judge_all",
+    "kept",
+    "load",
+    "read_board",
+    "refresh",
+    "write_outcome",
+]
+
+#: Adds figures and a page to the folder of a run.
+Publish = Callable[["Outcome", Path], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A finished run of a recipe.
+
+    ``store`` is where the tables of single runs are, if this call named a place; a folder that is
+    opened later does not say it, as no file decides what is read from elsewhere.
+    """
+
+    recipe: Recipe
+    scale: str
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any]
+    overrides: tuple[str, ...]
+    folder: RunFolder
+    environment: Mapping[str, Any]
+    seconds: float = 0.0
+    cached: bool = False
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    claims: tuple[ClaimResult, ...] = ()
+    plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    store: str = ""
+
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the trained models of a run that kept them, each with its world and labels.
+
+        Args:
+            where: Values of labels, and ``seed``; all models if left out.
+
+        Raises:
+            FolderError: The weights were not stored, or are damaged.
+            ConfigError: No trial has such a label.
+        """
+        from inweights.lab.engine.collect import kept_models
+        from inweights.lab.store.tables import Store, store_below
+
+        settings = decode(type(self.recipe.scales[self.scale]), self.settings)
+        trials = self.recipe.plan(settings).trials
+        store = Store(self.store or store_below(self.folder.root))
+        return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
+
+class _About(msgspec.Struct):
+    """What is read back of a finished run; runs of earlier versions may say more."""
+
+    scale: str
+    seeds: tuple[int, ...]
+    settings: dict[str, Any]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
+    """Write what is kept of a run into its folder at work."""
+    about: dict[str, Any] = {"recipe": outcome.recipe.name}
+    about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
+    about["claims"] = [to_dict(claim) for claim in outcome.claims]
+    write_json(work / "outcome.json", about)
+    write_json(work / "environment.json", outcome.environment)
+    write_tables(work / "tables", outcome.tables)
+    if publish:
+        with told(work):
+            publish(outcome, work)
+
+
+def load(recipe: Recipe, folder: RunFolder) -> Outcome:
+    """Read a complete run back, after checking that nothing in it was changed.
+
+    Verdicts are not read but computed, from the tables.
+
+    Raises:
+        FolderError: The run is damaged.
+    """
+    from polars.exceptions import PolarsError
+
+    outcome = _read(recipe, folder)
+    tell_divergence(outcome.tables)
+    try:
+        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    except InweightsError:
+        raise
+    except (LookupError, TypeError, ValueError, PolarsError) as error:
+        raise FolderError(
+            f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
+            "--fresh"
+        ) from error
+    return replace(outcome, claims=claims)
+
+
+def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
+    folder.verify()
+    about = read_json(folder.path / "outcome.json", _About)
+    return Outcome(
+        recipe=recipe,
+        folder=folder,
+        cached=True,
+        tables=folder.tables(),
+        environment=read_json(folder.path / "environment.json", dict[str, Any]),
+        **msgspec.structs.asdict(about),
+    )
+
+
+def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
+    """Judge a complete run again, and draw it again, with the claims and figures of this version.
+
+    Nothing is trained. The run stays as it was if anything fails.
+
+    Raises:
+        FolderError: The run is damaged.
+    """
+    with folder.held():
+        folder.recover()
+        old = _read(recipe, folder)
+        tables = dict(old.tables)
+        if recipe.derive:
+            tables |= recipe.derive(tables)
+        claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
+        new = replace(old, tables=tables, claims=claims)
+        write_outcome(new, folder.reopen(), publish)
+        folder.seal()
+    return new
+
+
+def judge_all(
+    recipe: Recipe,
+    tables: Mapping[str, pl.DataFrame],
+    scale: str,
+    *,
+    seeds: Sequence[int] = (),
+) -> tuple[ClaimResult, ...]:
+    """Judge every claim of a recipe; at ``smoke`` numbers are shown.
+
+    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
+    that a claim asks for and that are not there leave it without a verdict, and say so: a long run
+    is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
+    """
+    targets = scale != "smoke"
+    more = tuple(seeds[:1]) == (recipe.first_seed,)
+    alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
+    return tuple(
+        judge(c, tables, alpha=alpha, targets=targets, strict=False) for c in recipe.claims
+    )
+
+
+class _Board(msgspec.Struct):
+    """What ``inweights verify --json`` prints, as far as it is read again."""
+
+    scale: str
+    claims: list[ClaimResult]
+
+
+def read_board(file: str | Path, scale: str) -> dict[str, ClaimResult]:
+    """Return the verdicts of a stored board by the claims' names.
+
+    Args:
+        file: What ``inweights verify --json`` printed.
+        scale: Of its runs.
+
+    Raises:
+        DataError: There is no such file, it is no board, or one of another scale.
+    """
+    path = Path(file)
+    check_file(path)
+    try:
+        board = msgspec.json.decode(read_bytes(path), type=_Board)
+    except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
+        raise DataError(
+            f"{path} is not a results table written by 'verify --json': {error}"
+        ) from None
+    if board.scale != scale:
+        raise DataError(f"{path} is a results table of the scale '{board.scale}', not '{scale}'")
+    return {claim.id: claim for claim in board.claims}
+
+
+def kept(claim: Claim | Statement, why: str, board: Mapping[str, ClaimResult]) -> ClaimResult:
+    """Return the verdict of a board on a claim that still says the same; else it is not judged.
+
+    Args:
+        claim: The claim as it is stated now.
+        why: Why no run judges it.
+        board: Verdicts by the claims' names.
+    """
+    open_one = unjudged(claim, why)
+    known = board.get(claim.id)
+    if known is None or known.verdict == "not judged":
+        return open_one
+    # Earlier boards had no conditions.
+    known = msgspec.structs.replace(known, condition=known.condition or open_one.condition)
+    said = ("text", "target", "source", "condition", "check")
+    if any(getattr(known, name) != getattr(open_one, name) for name in said):
+        return unjudged(claim, "it says something else than on the board that is kept")
+    return known
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [_flat(one.settings) | _about(one) for one in (first, second)]
+    keys = dict.fromkeys([*own[0], *own[1]])
+    settings = {
+        key: (own[0].get(key), own[1].get(key))
+        for key in keys
+        if own[0].get(key) != own[1].get(key)
+    }
+    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
+    ids = dict.fromkeys([*by_id[0], *by_id[1]])
+    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
+    return Comparison((first, second), settings, claims)
+
+
+def _about(outcome: Outcome) -> dict[str, Any]:
+    seeds = outcome.seeds
+    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted path."""
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

@@ -1,0 +1,237 @@
+"""A program that kills commands at work, and looks whether the same commands end as ever.
+
+``python -m tests.runs.command_kills FOLDER KILLS [SEED] [COMMAND…]`` kills ``verify --settle``,
+``predict --by training``, ``plan``, ``work`` and ``status``, each so many times, one to three times
+in a trial. A kill falls before a call that is drawn from all that an undisturbed process makes,
+half of them from its operations on files, so that no clock decides, and a fast machine is killed
+where a slow one is. Then the same command has to end well, with the tables and the output of a
+place that nothing disturbed, and leave nothing over. It prints where the kills fell, and how many
+parts of files are left in stores. Processes are forked; this one never touches polars, whose
+threads would not survive that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch._dynamo  # noqa: F401  # what a training imports late, so that forks need not
+from tests.forks import forked
+from tests.lab.small import Trainings, recipe, trainings
+
+from inweights import cli
+from inweights.audit import trained_prediction
+from inweights.lab import Paper, share
+from inweights.lab.engine.plan_files import write_plan
+from inweights.lab.studies import settle
+from inweights.recipes import register
+from inweights.training.checkpoint import StateFile
+
+NAME, PLUGIN = "tests/undecided", "tests.lab.small"
+SOURCE = f"{os.sep}inweights{os.sep}"
+#: Operations that change files: functions of the system, and methods of open files.
+OPERATIONS = {"replace", "rename", "unlink", "rmdir", "mkdir", "link", "write", "fsync"}
+FACTS = "ann,born_in,rome\nbob,born_in,oslo\nrome,country,italy\noslo,country,norway\n"
+PAPER = Paper("tests", "Tests", claims_of="ours")
+stating = PAPER.stating("undecided", "nowhere")
+identity = share("accuracy", "accuracy", role="identity")
+#: One claim that four seeds leave open, so that more are added.
+RECIPE = register(
+    PAPER.recipe(
+        "undecided", title="Undecided", place="nowhere", summary="Trains a little.",
+        scales={"cpu": Trainings(kinds=1, steps=5, rate=2.0)}, seeds={"cpu": 4}, plan=trainings,
+        claims=(stating("some", "Most are right.", identity >= 0.85),),
+    )
+)  # fmt: skip
+PLANNED = recipe("tests/planned", Trainings(kinds=3, steps=20), trainings, 2)
+assert StateFile.__init__.__kwdefaults__
+StateFile.__init__.__kwdefaults__["every_seconds"] = 0.0  # a checkpoint at each look
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Fault:
+    """Counts the calls of this process within the library, and does something before one of them.
+
+    Args:
+        at: Which call, or operation on files; none if 0.
+        files: Whether operations on files are counted.
+        log: Where it says how many there were, or where it fell.
+        act: What it does; else it kills the process.
+    """
+
+    def __init__(self, at: int, files: bool, log: Path, act: Callable[[], None] = kill) -> None:
+        self.at, self.files, self.log, self.act = at, files, log, act
+        self.counts = [0, 0]
+        self.place = ""
+
+    def __call__(self, frame: FrameType, event: str, about: Any) -> None:
+        if event == "call" and SOURCE in frame.f_code.co_filename:
+            module = frame.f_code.co_filename.partition(SOURCE)[2].removesuffix(".py")
+            self.place = module
+            self.reach(False, module)
+        elif event == "c_call" and about.__name__ in OPERATIONS and _of_files(about):
+            self.reach(True, f"{self.place}, before {about.__name__}")
+
+    def reach(self, files: bool, what: str) -> None:
+        self.counts[files] += 1
+        if files == self.files and self.counts[files] == self.at:
+            sys.setprofile(None)
+            self.log.write_text(what)
+            self.act()
+
+
+def _of_files(function: Any) -> bool:
+    return (function.__module__ or type(function.__self__).__module__) in ("posix", "_io")
+
+
+def run(
+    words: list[str], here: Path, at: int = 0, files: bool = False,
+    act: Callable[[], None] = kill, log: Path | None = None,
+) -> None:  # fmt: skip
+    """Run a command in a place; say how many calls it made, or where the fault fell."""
+    here.mkdir(parents=True, exist_ok=True)
+    os.chdir(here)
+    os.environ["INWEIGHTS_RUNS"] = str(here / "runs")
+    with (here / "out").open("w") as out, (here / "err").open("w") as err:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        fault = Fault(at, files, log or here / "log", act)
+        sys.setprofile(fault)
+        code = cli.main(words)
+        sys.setprofile(None)
+        sys.stdout.flush()
+    if not at:
+        (here / "log").write_text(json.dumps(fault.counts))
+    os._exit(code)
+
+
+def first_run(here: Path) -> None:
+    run(["run", NAME, "--jobs", "1"], here)
+
+
+def facts(here: Path) -> None:
+    here.mkdir(parents=True)
+    (here / "facts.csv").write_text(FACTS)
+
+
+def planned(here: Path) -> None:
+    write_plan(PLANNED.plan(PLANNED.scales["cpu"]), range(2), str(here / "plan"), plugins=[PLUGIN])
+
+
+def nothing(here: Path) -> None:
+    here.mkdir(parents=True)
+
+
+WORK = ["work", "plan", "--lease", "1", "--json"]
+PREDICT = ["predict", "facts.csv", "--by", "training", "--replicas", "2", "--page", "p.html"]
+#: What is there before, and the command.
+COMMANDS: dict[str, tuple[Callable[[Path], None], list[str]]] = {
+    "verify": (first_run, ["verify", "undecided", "--settle", "--jobs", "1", "--json"]),
+    "predict": (facts, [*PREDICT, "--json"]),
+    "plan": (nothing, ["plan", NAME, "--out", "plan", "--plugin", PLUGIN, "--json"]),
+    "work": (planned, WORK),
+    "status": (planned, ["status", "plan", "--json"]),
+}
+
+
+def found(here: Path) -> dict[str, str]:
+    """What a command said, and the tables and plans that it left; and that nothing else is left."""
+    said = json.loads((here / "out").read_text())
+    over = [p.name for p in here.rglob("*") if p.suffix in (".work", ".old")]
+    over += [p.name for p in here.rglob("unfinished/*/*")]
+    # Beside a file of a store or a plan a part of it may stay, which nothing reads.
+    over += [p.name for p in here.glob("runs/tests/**/*.partial")]
+    assert not over, over
+    kept = [p for p in here.rglob("*") if p.suffix == ".parquet" or p.is_relative_to(here / "plan")]
+    tables = {
+        str(path.relative_to(here)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in kept
+        if path.is_file()
+        and path.suffix != ".partial"
+        and not {"leases", "locks"} & set(path.relative_to(here).parts)
+    }
+    return {"said": json.dumps(_lasting(said), sort_keys=True)} | tables
+
+
+def _lasting(said: Any) -> Any:
+    """What is the same each time: no seconds, no place, and no lease that its owner left."""
+    if isinstance(said, dict):
+        gone = ("seconds", "page", "place", "folder", "command", "collect", "workers")
+        return {k: _lasting(v) for k, v in said.items() if k not in gone}
+    return [_lasting(one) for one in said] if isinstance(said, list) else said
+
+
+def again(words: list[str], name: str, here: Path) -> str:
+    """Run the command once more, undisturbed; return the output where it is refused."""
+    code = forked(partial(run, words, here))
+    said = (here / "err").read_text()
+    if code == 2 and name == "plan" and "holds a plan already" in said:
+        return said  # the kill fell after the plan was whole
+    assert code == 0, f"{name} ended with {code}: {said}"
+    return ""
+
+
+def trial(name: str, here: Path, base: Path, counts: list[int], draw: random.Random) -> list[str]:
+    """Kill a command one to three times, let it go on, and return where the kills fell."""
+    words, fell = COMMANDS[name][1], []
+    shutil.copytree(base, here)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        files = bool(counts[1]) and draw.random() < 0.5
+        at = draw.randint(1, counts[files])
+        code = forked(partial(run, words, here, at, files))
+        if code == -signal.SIGKILL:
+            fell.append((here / "log").read_text())
+        elif code:
+            said = (here / "err").read_text()
+            assert (name, "already" in said) == ("plan", True), said
+    again(words, name, here)
+    return fell
+
+
+def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
+    share_of = partial(trained_prediction.replicas_for, share=0.01)
+    vars(trained_prediction)["replicas_for"] = share_of
+    vars(settle)["MOST"] = 4
+    for name in names or COMMANDS:
+        make, words = COMMANDS[name]
+        home = Path(root) / name
+        base, whole = home / "base", home / "whole"
+        home.mkdir(parents=True)
+        assert forked(partial(make, base)) == 0, (base / "err").read_text()
+        shutil.copytree(base, whole)
+        again(words, name, whole)
+        counts, expected = json.loads((whole / "log").read_text()), found(whole)
+        draw, fell, trials, parts = random.Random(f"{name} {seed}"), Counter[str](), 0, 0
+        while fell.total() < int(kills):
+            trials += 1
+            here = home / str(trials)
+            fell.update(trial(name, here, base, counts, draw))
+            if "holds a plan" in (here / "err").read_text():
+                assert forked(partial(run, ["status", "plan", "--json"], here)) == 0
+            mine = found(here)
+            assert mine == expected, (name, trials, {k for k in mine if mine[k] != expected.get(k)})
+            parts += len(list(here.rglob("*.partial")))
+            shutil.rmtree(here)
+        told = f"{trials} trials, 0 differences, {parts} parts of files left"
+        sys.stdout.write(f"{fell.total()} kills of {name} in {told}\n")
+        for where, count in sorted(fell.items()):
+            sys.stdout.write(f"{count:4} {where}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
