@@ -60,16 +60,14 @@ class Vectors:
         if self.embedding is None and self.model is None:
             for name in ("names", "tensor", "prompt", "out"):
                 if getattr(self, name) is not None:
-                    raise ConfigError(
-                        f"--{name} goes with --embedding or --model, and neither is given"
-                    )
+                    raise ConfigError(f"--{name} requires --embedding or --model")
             return False
         if self.embedding is not None and self.model is not None:
             raise ConfigError("give either --embedding or --model")
         if self.embedding is not None and self.prompt is not None:
             raise ConfigError("--prompt requires --model; it has no effect on an --embedding")
         if self.model is not None and (self.names or self.tensor):
-            raise ConfigError("--names and --tensor say how to read an --embedding, not a --model")
+            raise ConfigError("--names and --tensor have no effect on a --model")
         return True
 
 
