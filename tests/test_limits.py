@@ -121,8 +121,8 @@ def test_what_has_no_size_may_have_no_end(capsys, place) -> None:
 def test_the_limit_can_be_given(capsys, monkeypatch) -> None:
     many = ("world", "two-hop", "--set", "n=3000")
     assert "the limit is 1 MB" in refused(capsys, *many, "--max-memory", "1MB")
-    assert "written 8GB" in refused(capsys, *many, "--max-memory=much")
-    assert "written 8GB" in refused(capsys, *many, "--max-memory")
+    assert "the form 8GB" in refused(capsys, *many, "--max-memory=much")
+    assert "the form 8GB" in refused(capsys, *many, "--max-memory")
     assert main([*many, "--max-memory=100MB"]) == 0
     assert os.environ[limits.MAX_MEMORY] == "16GB"
     monkeypatch.delenv(limits.MAX_MEMORY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,12 @@ def test_shortcuts(tmp_path: Path) -> None:
     assert named["short for"] == named["called"] == 1.0
 
 
+def test_what_was_found_stays(tmp_path: Path) -> None:
+    made = audit(facts(tmp_path, "ann,in,asia"), forecast=False)
+    with pytest.raises(FrozenInstanceError):
+        made.listed = 0.5  # type: ignore[misc]
+
+
 def test_no_chain_no_forecast(tmp_path: Path) -> None:
     made = audit(facts(tmp_path, "a,r,b", "c,r,d"))
     assert made.forecast is None
@@ -134,7 +141,7 @@ def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
     assert made.forecast is not None
-    assert "a program of all" in made.forecast.why
+    assert "one program for all" in made.forecast.why
 
 
 def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:

@@ -42,6 +42,12 @@ def test_statements_identities_and_questions() -> None:
         assert len(set(row["candidates"])) == len(row["candidates"]) > 1
 
 
+def test_facts_are_told_in_three_wordings_unless_asked() -> None:
+    asked = augment(PEOPLE, strategies=["paraphrases"], wordings=2)
+    assert asked.train.height == 2 * 90
+    assert augment(PEOPLE, strategies=["paraphrases"]).train.height == 3 * 90
+
+
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:
     """Ann has two homes, so that two countries are right for her; Bob has one."""
     rows = ["ann,home,rome", "ann,home,oslo", "bob,home,bonn", "rome,in,italy", "oslo,in,norway"]
@@ -210,7 +216,7 @@ def test_templates_end_with_the_object(template: str) -> None:
 def test_options_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="joint, sa"):
         augment(PEOPLE, curriculum="as")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"from 1 to 6, .* not 7; give more"):
+    with pytest.raises(ConfigError, match=r"from 1 to 6, .* got 7; add more"):
         augment(PEOPLE, wordings=7)
 
 

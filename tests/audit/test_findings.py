@@ -76,4 +76,4 @@ def test_what_is_found(
 def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
     found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
     assert [f.level for f in found] == ["act", "note", "note"]
-    assert "Those of 3 bring 3 more questions" in found[0].text
+    assert "Identities of 3 bridges answer a net 3 more questions" in found[0].text

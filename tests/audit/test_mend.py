@@ -45,7 +45,7 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "mended"
     assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "facts.csv, 11 facts; 3 names changed, 2 repetitions left out, 3 facts set apart" in told
+    assert "facts.csv, 11 facts; 3 names changed, 2 duplicates removed, 3 facts set apart" in told
     left = read_knowledge(out / "facts.csv")
     assert [left.names(i) for i in range(len(left))] == [
         ("Oslo Hub", "opened on", "2018-01-01"),

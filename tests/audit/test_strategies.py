@@ -293,7 +293,7 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
     made = augment(known, strategies=["auto"], want=["composition", "reverse", "recall"])
     assert made.strategies == ("derive", "paraphrases")
     assert [choice.strategy for choice in made.choices] == ["derive", "", "paraphrases"]
-    assert made.choices[1].why.startswith("nothing measured helps")
+    assert made.choices[1].why.startswith("no strategy is known to help")
     for choice in (made.choices[0], made.choices[2]):
         rows = [row for row in MEASURED if row.asked == choice.asked]
         (best,) = (row for row in rows if row.strategy == choice.strategy)

@@ -233,7 +233,7 @@ def test_two_at_once_on_one_folder(data, tmp_path) -> None:
     others = []
 
     def again(done: int, total: int, what: str) -> None:
-        with pytest.raises(DataError, match="another process is at work"):
+        with pytest.raises(DataError, match="another process is writing"):
             finetune_to(tmp_path / "model", "@tiny", data, config)
         others.append(done)
 

@@ -99,3 +99,10 @@ def test_leaks_are_not_chains() -> None:
 def test_tie_is_below_the_margin_of_the_facts() -> None:
     with pytest.raises(ConfigError, match="tie"):
         predict(TwoHop(n=3).build(), tie=1.0)
+
+
+def test_queries_of_one_form_have_one_pattern() -> None:
+    """Relations by name, every other token by its group, from the first of a group to its last."""
+    made = predict(TwoHop(n=3, complexity=3, identity=True).build()).queries
+    patterns = made["pattern"].value_counts(sort=True).rows()
+    assert sorted(patterns) == [(f"subject r1_{i} r2 → object", 3) for i in (1, 2, 3)]

@@ -25,7 +25,7 @@ def test_parquet(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected subject, relation and object"):
         read_knowledge(tmp_path / "g.parquet")
     write(tmp_path / "h.parquet", "no parquet")
-    with pytest.raises(DataError, match="no Parquet file"):
+    with pytest.raises(DataError, match="not a Parquet file"):
         read_knowledge(tmp_path / "h.parquet")
 
 

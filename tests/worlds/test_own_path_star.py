@@ -84,8 +84,8 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
     ("settings", "said"),
     [
         ({"paths": LINES[:1]}, "one to hold out"),
-        ({"paths": [*LINES, ["r", "x", "y"]]}, "one length"),
-        ({"paths": [*LINES, ["q", "x", "y", "z"]]}, "one root"),
+        ({"paths": [*LINES, ["r", "x", "y"]]}, "the same length"),
+        ({"paths": [*LINES, ["q", "x", "y", "z"]]}, "the same root"),
         ({"paths": LINES, "held_out": LINES[:1]}, "one to train and one held out"),
         ({"paths": LINES, "links": [list(t) for t in TOLD[1:]]}, "needs the edge 'r=a0'"),
     ],

@@ -308,7 +308,7 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
         save_world(world, folder)
     text = (folder / "world.json").read_text()
     (folder / "world.json").write_text(text.replace('"format": 1', '"format": 9'))
-    with pytest.raises(DataError, match="has format 9; this version reads 1"):
+    with pytest.raises(DataError, match="has format 9; this version reads format 1"):
         load_world(folder)
     (folder / "world.json").write_text(text.replace('"first_hop"', '"first"'))
     with pytest.raises(DataError, match="is damaged"):

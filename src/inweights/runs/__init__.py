@@ -1,4 +1,4 @@
-"""Run folders: stored, found again, resumed. Knows no model."""
+"""Run folders: storing, finding and resuming runs. Independent of models."""
 
 from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment, repositories

@@ -20,7 +20,7 @@ MAX_STEPS, MAX_RATE = 10**9, 1e30
 
 
 class Optimizer(Config):
-    """An optimizer; rate, weight decay and what decays may differ between replicas.
+    """An optimizer; rate, weight decay and decayed parameters may differ between replicas.
 
     Attributes:
         kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights.

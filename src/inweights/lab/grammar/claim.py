@@ -125,7 +125,7 @@ class Score(Config):
                 "taken within one column; derive one"
             )
         if not other.where or self.where == other.where:
-            raise ConfigError(f"{self.table}.{self.column} minus itself; say where with 'at'")
+            raise ConfigError(f"{self.table}.{self.column} minus itself; select the rows with 'at'")
         low, high = self.bounds or (-math.inf, math.inf)
         return structs.replace(
             self,

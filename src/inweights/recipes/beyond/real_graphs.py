@@ -130,7 +130,7 @@ def _listed(world: Graph) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Pictures of the films, and what the claims judge."""
+    """Frames of the recordings, and the tables of the claims."""
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():
         joined = rows.drop_nulls("to").select("from", "to").rows()

@@ -1,4 +1,4 @@
-"""The proofs of Identity Bridge (§4.3, App. A), step by step, and training held against them."""
+"""The proofs of Identity Bridge (§4.3, App. A), step by step, and training compared with them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def trust(prediction: Prediction) -> str:
         >>> from inweights.theory import predict
         >>> from inweights.worlds import Hops
         >>> chains = predict(Hops(n=3, hops=3).build(), advise=False)
-        >>> "to single chains of three facts" in trust(chains)
+        >>> "to individual chains of three facts" in trust(chains)
         True
     """
     emb_mlp, gpt = ERRORS

@@ -22,7 +22,7 @@ from inweights.worlds.knowledge.text import (
     record_rows,
     row_of,
     text_rows,
-)  # fmt: skip
+)
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.parquet import read_parquet

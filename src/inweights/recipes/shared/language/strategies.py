@@ -1,4 +1,4 @@
-"""Facts that are told by strategies of ``augment``, and what a model can do with them then."""
+"""Training on facts with strategies of ``augment``, and its effect on a model."""
 
 from __future__ import annotations
 
