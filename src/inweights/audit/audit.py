@@ -126,19 +126,11 @@ def audit(
         begin(4)
         prediction, why = _forecast(knowledge, seconds, progress)
     return Audit(
-        knowledge=knowledge,
-        relations=relations,
-        compositions=compositions,
-        listed=listed,
-        bridges=bridges,
-        transfers=transfers,
-        leaks=leaks,
-        name_overlap=overlap,
-        entity_positions=counts.entity_positions(knowledge),
-        forecast=prediction,
-        why_no_forecast=why,
-        seconds=time.perf_counter() - began,
-    )
+        knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
+        bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
+        entity_positions=counts.entity_positions(knowledge), forecast=prediction,
+        why_no_forecast=why, seconds=time.perf_counter() - began,
+    )  # fmt: skip
 
 
 def _forecast(

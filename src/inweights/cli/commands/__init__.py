@@ -1,6 +1,6 @@
 """The commands of the command line, one file a subject; importing this registers all of them."""
 
-from inweights.cli.commands import (
+from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     augment,
     catalogue,
     experiments,
@@ -10,18 +10,7 @@ from inweights.cli.commands import (
     machines,
     results,
     sweeps,
-)
+)  # fmt: skip
 from inweights.cli.commands.base import app
 
-__all__ = [
-    "app",
-    "augment",
-    "catalogue",
-    "experiments",
-    "facts",
-    "graphs",
-    "language",
-    "machines",
-    "results",
-    "sweeps",
-]
+__all__ = ["app"]

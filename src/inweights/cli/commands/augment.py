@@ -8,8 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Flag, Whole, app
-from inweights.cli.commands.groups import Common, Source
+from inweights.cli.commands.base import Common, Flag, Source, Whole, app
 from inweights.errors import ConfigError
 
 __all__ = ["Added", "Text", "augment"]
@@ -123,22 +122,12 @@ def augment(
             lm = load_model(added.paraphraser, download=source.download, chat=added.chat)
             rewrite = paraphraser(lm, progress=watch)
         made = make(
-            knowledge,
-            strategies=added.strategy,
-            want=added.want or ("recall", "composition"),
+            knowledge, strategies=added.strategy, want=added.want or ("recall", "composition"),
             wording=Wording.read(text.wording) if text.wording else None,
-            wordings=added.wordings,
-            hops=added.hops,
-            most=added.most,
-            hold_out=added.hold_out,
-            replay=added.replay,
-            budget=text.budget,
+            wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
+            replay=added.replay, budget=text.budget, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]
-            seed=text.seed,
-            tokens=token_counter(text.tokenizer) if text.tokenizer else None,
-            first=first,
-            rewrite=rewrite,
-            watch=watch,
-        )
+            tokens=token_counter(text.tokenizer) if text.tokenizer else None, watch=watch,
+        )  # fmt: skip
     console.augmented(made, write_augmented(made, out), json=common.json)
     return 0

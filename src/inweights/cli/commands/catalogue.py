@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inweights.cli.commands.base import Flag, app
-from inweights.cli.commands.groups import Common
+from inweights.cli.commands.base import Common, Flag, app
 
 __all__ = ["cite", "describe", "list_recipes"]
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.cli.commands.base import Fresh, Runs, Whole, app
-from inweights.cli.commands.groups import Choice, Common, Doing, Verdicts
+from inweights.cli.commands.base import Choice, Common, Doing, Fresh, Runs, Verdicts, Whole, app
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:

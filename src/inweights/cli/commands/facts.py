@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Flag, Whole, app
-from inweights.cli.commands.groups import Changes, Common, Source
+from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app
 from inweights.theory.prediction.solving import Solving
 
 __all__ = ["audit", "predict", "world"]

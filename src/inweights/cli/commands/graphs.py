@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inweights.cli.commands.base import Json, app, choices
+from inweights.cli.commands.base import Choice, Common, How, Json, app, choices
 from inweights.cli.commands.embedded import Vectors, show
-from inweights.cli.commands.groups import Choice, Common, How
 
 if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
@@ -78,18 +77,11 @@ def atlas(
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
     with console.progress() as progress:
         outcome = laboratory.run(
-            recipe,
-            scale,
-            seeds=choice.numbers,
-            command=[*words, *choices(choice.seeds, choice.set, common.plugin)],
-            overrides=[*changes, *choice.set],
-            runs=how.runs,
-            device=how.device,
-            jobs=how.jobs or console.cores(how.device, scale),
-            fresh=how.fresh,
-            plugins=common.plugin,
-            progress=progress,
-        )
+            recipe, scale, seeds=choice.numbers, overrides=[*changes, *choice.set],
+            command=[*words, *choices(choice.seeds, choice.set, common.plugin)], runs=how.runs,
+            device=how.device, jobs=how.jobs or console.cores(how.device, scale),
+            fresh=how.fresh, plugins=common.plugin, progress=progress,
+        )  # fmt: skip
     console.outcome(outcome, json=common.json)
     return 0
 

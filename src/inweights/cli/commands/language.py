@@ -8,8 +8,7 @@ from typing import Any
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Device, Download, Flag, app
-from inweights.cli.commands.groups import Changes, Common
+from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app
 
 __all__ = ["evaluate", "finetune"]
 
@@ -115,21 +114,10 @@ def finetune(
     config = apply_overrides(DEFAULT, tuning.set)
     with console.progress() as progress:
         done = finetune_to(
-            out,
-            model,
-            data,
-            config,
-            part=tuning.part,
-            seed=tuning.seed,
-            download=loading.download,
-            device=loading.device,
-            dtype=tuning.dtype,
-            chat=loading.chat,
-            tracker=tuning.tracker,
-            keep_epochs=tuning.keep_epochs,
-            show=None if common.json else console.mask,
-            progress=progress,
-        )
+            out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
+            tracker=tuning.tracker, keep_epochs=tuning.keep_epochs, progress=progress,
+            show=None if common.json else console.mask, **vars(loading),
+        )  # fmt: skip
     console.finetuned(done, out, json=common.json)
     return 0
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inweights.cli.commands.base import Device, Flag, Json, Place, app, choices
-from inweights.cli.commands.groups import Choice, Common
+from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices
 
 __all__ = ["plan", "status", "work"]
 

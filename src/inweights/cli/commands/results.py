@@ -9,8 +9,17 @@ from typing import Any
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Flag, On, Place, Runs, Whole, app
-from inweights.cli.commands.groups import Common, Finished, Verdicts
+from inweights.cli.commands.base import (
+    Common,
+    Finished,
+    Flag,
+    On,
+    Place,
+    Runs,
+    Verdicts,
+    Whole,
+    app,
+)
 
 __all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inweights.cli.commands.base import Strict, app, choices
+from inweights.cli.commands.base import Choice, Common, Doing, Strict, app, choices
 from inweights.cli.commands.experiments import outcome_of
-from inweights.cli.commands.groups import Choice, Common, Doing
 from inweights.cli.commands.results import code_of
 
 __all__ = ["sweep"]

@@ -23,15 +23,8 @@ from inweights.worlds.readers.published import (
 )
 
 __all__ = [
-    "COLUMNS",
-    "STAGE",
-    "Row",
-    "fields_at",
-    "places_of",
-    "record_rows",
-    "row_of",
-    "text_rows",
-]
+    "COLUMNS", "STAGE", "Row", "fields_at", "places_of", "record_rows", "row_of", "text_rows",
+]  # fmt: skip
 
 #: What a header may call subject, relation and object.
 COLUMNS = (
