@@ -156,6 +156,24 @@ def test_a_result_says_the_level_of_its_interval(alpha: float) -> None:
     assert found.low == pytest.approx(interval([0.6, 0.7, 0.8, 0.9], alpha)[1])
 
 
+def test_an_undecided_case_decides_over_a_reproduced_one_that_is_closer() -> None:
+    table = pl.DataFrame(
+        {
+            "model": ["a"] * 3 + ["b"] * 3,
+            "seed": [0, 1, 2] * 2,
+            "accuracy": [0.52, 0.52, 0.52, 0.4, 0.9, 0.9],
+        }
+    )
+    found = result(ACCURACY.over("model") >= 0.5, table)
+    assert (found.verdict, found.case) == ("undecided", "model = b")
+
+
+def test_a_target_may_be_one_number() -> None:
+    assert result(computed("t", "accuracy", model="a").within(0.75, 0.75)).verdict != "not judged"
+    with pytest.raises(ConfigError):
+        ACCURACY.within(0.76, 0.75)
+
+
 def test_differences_are_paired_by_seed() -> None:
     shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=0)
     found = result(ACCURACY.at(model="a") - ACCURACY.at(model="b") >= 0.0, shuffled)
