@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from tests.house.imports import SOURCE, circles, imported
+from tests.house.picture import PICTURE, arrows, drawn
 
 #: From left to right; a room imports only from rooms on its left, or itself.
 ORDER = (
@@ -90,6 +91,11 @@ def test_rooms_of_a_package_are_in_order(package: str) -> None:
 def test_no_modules_need_each_other() -> None:
     """Not even through an import within a function."""
     assert circles() == []
+
+
+def test_the_picture_shows_the_imports_of_today() -> None:
+    assert drawn() == PICTURE.read_text(encoding="utf-8"), "python -m tests.house.picture"
+    assert all(ORDER.index(a) > ORDER.index(b) for a, b in arrows() if a != "cli")
 
 
 def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
