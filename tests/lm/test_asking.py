@@ -61,6 +61,16 @@ def test_shared_prefixes_score_as_whole_texts(learnt) -> None:
         np.testing.assert_allclose(scores, want, rtol=1e-5, atol=1e-5)
 
 
+def test_candidates_of_one_and_two_tokens_are_scored_whole(learnt) -> None:
+    """And each prompt needs its candidates."""
+    row = ["It", "I", "Pe"]
+    (found,) = log_likelihoods(learnt, ["Rome is in"], [row])
+    want = [brute(learnt, "Rome is in", one) for one in row]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="shorter"):
+        log_likelihoods(learnt, ["Rome is in", "Oslo is in"], [row])
+
+
 def test_generation_is_greedy(learnt) -> None:
     lm = learnt
     assert generate(lm, ["Rome is in", "Mozart was born in"]) == ["Italy", "Salzburg"]

@@ -12,7 +12,7 @@ import torch
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
 from inweights.probes import cosines, graph_recall, hop_correlation, snapshot, spectral_energy
-from inweights.probes.film import align, moments, positions, render_frames
+from inweights.probes.film import _cosines, align, moments, positions, render_frames
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 
@@ -160,3 +160,14 @@ def test_a_complete_graph_has_no_correlation() -> None:
     config = Graph(shape="edges", links=links)
     film = of_descent(config, snapshot, seed=0, model=Node2VecConfig(width=8), steps=5, every=5)
     assert render_frames(film, config.build())["spearman"].to_list() == [None, None]
+
+
+def test_cosines_do_not_depend_on_lengths() -> None:
+    """Of short vectors as of long ones; a vector of length 0 has none."""
+    vectors = np.random.default_rng(0).normal(size=(4, 3))
+    vectors[3] = 0.0
+    unit = vectors[:3] / np.linalg.norm(vectors[:3], axis=1, keepdims=True)
+    for scale in (1e-3, 1.0, 1e3):
+        found = _cosines((scale * vectors) @ (scale * vectors).T)
+        np.testing.assert_allclose(found[:3, :3], unit @ unit.T, rtol=1e-12, atol=1e-12)
+        assert not found[3].any()

@@ -149,6 +149,8 @@ def test_every_place_of_an_answer_is_judged_given_those_before() -> None:
     assert found["accuracy"].to_list() == pytest.approx([1.0, 0.1, 1.0, 1.0, 1.0])
     assert found["exact"].to_list() == pytest.approx([0.1] * 5)
     assert found["statements"].unique().to_list() == [10]
+    one = stepwise(answering(world, table), world, roles=("path",), most=1)
+    assert set(one["statements"]) == {1}
     few = stepwise(answering(world, table), world, roles=("path",), most=4)
     assert few["statements"].unique().to_list() == [4]
 
