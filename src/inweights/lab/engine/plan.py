@@ -17,7 +17,7 @@ import msgspec
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError
-from inweights.lab.grammar.sources import Outside, sources_of
+from inweights.lab.grammar.sources import RAISED, Outside, sources_of
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 from inweights.lab.store.tables import MODEL_PART
 from inweights.models.model_config import ModelConfig
@@ -366,7 +366,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, FunctionType):
         name = _name(value)
         if name.startswith("inweights:"):
-            return [name, *raised] if (raised := _contents(value)) else name
+            raised = RAISED.get(value.__qualname__)
+            return [name, raised] if raised else name
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
         # Two lambdas of one place have one name.
