@@ -91,5 +91,5 @@ def test_patching_gives_what_their_hooks_give(pair: Any, layer: str, source: str
 
 def test_without_it_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformer_lens.model_bridge.sources", None)
-    with pytest.raises(ConfigError, match=r"needs transformer_lens; .* 'inweights\[lens\]'"):
+    with pytest.raises(ConfigError, match=r"requires transformer_lens; .* 'inweights\[lens\]'"):
         to_transformer_lens(gpt())
