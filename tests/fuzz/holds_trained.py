@@ -16,11 +16,6 @@ from inweights.lab.studies.study import open_study
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Reversal
 
-#: Fewer than a thousand roundings of single precision in a row: eight updates by plain descent,
-#: each of forty operations, in sums of few terms. A run alone and in company may differ in these,
-#: as matrices that begin elsewhere in memory are multiplied in another order.
-ROUNDING = 1000 * 2.0**-24
-
 
 def _called(study: dict[str, Any], **more: Any) -> iw.Study:
     """A study as one writes it in Python."""
@@ -66,7 +61,7 @@ def study_file(here: Path, case: dict[str, Any]) -> None:
 
 
 def sweep_direct(here: Path, case: dict[str, Any]) -> None:
-    """A sweep's numbers are those of each run trained and measured by itself, up to rounding."""
+    """A sweep's numbers are those of each run trained and measured by itself, to the last bit."""
     number = len(list(here.glob("runs*")))
     study = _called(case, runs=here / f"runs{number}")
     table = study.run(progress=False)
@@ -92,11 +87,5 @@ def sweep_direct(here: Path, case: dict[str, Any]) -> None:
             swept = table.filter(pl.col("measure") == name) if len(rows) > 1 else table
             expected = pl.concat(own)
             for column in expected.columns:
-                mine, yours = swept[column], expected[column]
-                if mine.dtype.is_float():
-                    largest = max((abs(x) for x in yours if x is not None), default=0.0)
-                    assert mine.is_null().equals(yours.is_null())
-                    off = (abs(a - b) for a, b in zip(mine, yours, strict=True) if a is not None)
-                    assert max(off, default=0.0) <= ROUNDING * largest, (mine, yours)
-                else:
-                    assert mine.to_list() == yours.to_list(), column
+                mine, yours = swept[column], expected[column].cast(swept[column].dtype)
+                assert mine.rename(column).equals(yours, null_equal=True), (mine, yours)

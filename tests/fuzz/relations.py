@@ -131,7 +131,7 @@ def relations() -> dict[str, Relation]:
             holds_trained.study_file,
         ),
         "sweep-direct": Relation(
-            "sweep: training and measuring by hand", 50, drawn.studies("sgd"),
+            "sweep: training and measuring by hand", 50, drawn.studies("sgd", "adamw"),
             holds_trained.sweep_direct,
         ),
     }  # fmt: skip
