@@ -21,7 +21,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -47,16 +47,20 @@ PAPER = Paper("tests", "Tests", claims_of="ours")
 stating = PAPER.stating("undecided", "nowhere")
 identity = share("accuracy", "accuracy", role="identity")
 #: One claim that four seeds leave open, so that more are added.
-RECIPE = register(
-    PAPER.recipe(
-        "undecided", title="Undecided", place="nowhere", summary="Trains a little.",
-        scales={"cpu": Trainings(kinds=1, steps=5, rate=2.0)}, seeds={"cpu": 4}, plan=trainings,
-        claims=(stating("some", "Most are right.", identity >= 0.85),),
-    )
+RECIPE = PAPER.recipe(
+    "undecided", title="Undecided", place="nowhere", summary="Trains a little.",
+    scales={"cpu": Trainings(kinds=1, steps=5, rate=2.0)}, seeds={"cpu": 4}, plan=trainings,
+    claims=(stating("some", "Most are right.", identity >= 0.85),),
 )  # fmt: skip
 PLANNED = recipe("tests/planned", Trainings(kinds=3, steps=20), trainings, 2)
-assert StateFile.__init__.__kwdefaults__
-StateFile.__init__.__kwdefaults__["every_seconds"] = 0.0  # a checkpoint at each look
+
+
+@cache
+def prepare() -> None:
+    """Make the recipe known, and checkpoints frequent, in a process that is killed or broken."""
+    register(RECIPE)
+    assert StateFile.__init__.__kwdefaults__
+    StateFile.__init__.__kwdefaults__["every_seconds"] = 0.0  # a checkpoint at each look
 
 
 def kill() -> None:
@@ -103,6 +107,7 @@ def run(
     act: Callable[[], None] = kill, log: Path | None = None,
 ) -> None:  # fmt: skip
     """Run a command in a place; say how many calls it made, or where the fault fell."""
+    prepare()
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
     os.environ["INWEIGHTS_RUNS"] = str(here / "runs")
