@@ -256,6 +256,10 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "bridge_projection": (
         partial(probes.bridge_projection, method="pca"), GPT, TWO_HOP, FORWARD,
     ),
+    "carries": (
+        probes.carries, GPT,
+        TwoHop(n=5, complexity=2, first_relations=1, second_relations=2), FORWARD,
+    ),
     "resemblance": (probes.resemblance, GPT, Analogy(n=5), FORWARD),
     "label_cosines": (
         label_cosines, DeepLinearConfig(width=32, layers=2, init=Init(std=0.3)),

@@ -17,9 +17,9 @@ from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.store.tables import Store, store_below
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
+from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
