@@ -30,52 +30,62 @@ from inweights.support.intervals import (
 
 ALPHA = 0.05
 SCORES = Path(__file__).parents[1] / "results" / "scores"
-Span = tuple[float, float, float]
+Span = tuple[float, float]
 Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+UNIT, CENTRED = (0.0, 1.0), (-1.0, 1.0)
+
+
+def beta(a: float, b: float, fails: float = 0.0) -> Draw:
+    """Shares that vary smoothly, but that a seed is 0 with some probability."""
+    return lambda rng, n: rng.beta(a, b, n) * (rng.random(n) >= fails)
+
+
+def ones(fails: float) -> Draw:
+    """A seed is 0 with some probability, else 1."""
+    return lambda rng, n: (rng.random(n) >= fails) * 1.0
+
+
+def minus(one: Draw, other: Draw) -> Draw:
+    """Differences."""
+    return lambda rng, n: one(rng, n) - other(rng, n)
+
+
+def counted(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Accuracies on twenty questions."""
+    return rng.binomial(20, rng.beta(20, 2, n)) / 20
 
 
 def populations() -> Iterator[tuple[str, Draw, tuple[float, float]]]:
     """Names, how many numbers are drawn, and the bounds of the score."""
-    unit = (0.0, 1.0)
     for p in (0.02, 0.05, 0.1, 0.3):
-        yield f"fails {p:g}", lambda rng, n, p=p: (rng.random(n) >= p) * 1.0, unit
+        yield f"fails {p:g}", ones(p), UNIT
     for p in (0.05, 0.1):
-        yield (
-            f"fails {p:g}, else Beta(20, 1)",
-            lambda rng, n, p=p: rng.beta(20, 1, n) * (rng.random(n) >= p),
-            unit,
-        )
+        yield f"fails {p:g}, else Beta(20, 1)", beta(20, 1, p), UNIT
     for a, b in ((20, 1), (80, 20), (8, 2), (1, 20)):
-        yield f"Beta({a}, {b})", lambda rng, n, a=a, b=b: rng.beta(a, b, n), unit
-    yield "k of 20, Beta(20, 2)", lambda rng, n: rng.binomial(20, rng.beta(20, 2, n)) / 20, unit
-    yield (
-        "difference: fails .1, Beta(8, 2)",
-        lambda rng, n: (rng.random(n) >= 0.1) - rng.beta(8, 2, n),
-        (-1.0, 1.0),
-    )
-    yield (
-        "difference: Beta(8, 2), Beta(2, 2)",
-        lambda rng, n: rng.beta(8, 2, n) - rng.beta(2, 2, n),
-        (-1.0, 1.0),
-    )
+        yield f"Beta({a}, {b})", beta(a, b), UNIT
+    yield "k of 20, Beta(20, 2)", counted, UNIT
+    yield "difference: fails .1, Beta(8, 2)", minus(ones(0.1), beta(8, 2)), CENTRED
+    yield "difference: Beta(8, 2), Beta(2, 2)", minus(beta(8, 2), beta(2, 2)), CENTRED
     yield from stored()
 
 
 def stored() -> Iterator[tuple[str, Draw, tuple[float, float]]]:
-    """The numbers of every bounded claim with 32 seeds or more, resampled; all are one row."""
+    """The numbers of every bounded claim with 32 seeds or more, resampled."""
     if not (files := sorted(SCORES.glob("*.parquet"))):
         return
     import polars as pl
 
-    table = pl.concat([pl.read_parquet(file) for file in files]).filter(
-        pl.col("number").is_between(-1, 1)
-    )
+    table = pl.concat([pl.read_parquet(file) for file in files])
     keys = ["claim", "version", "scale", "case"]
-    many = table.group_by(keys).agg("number").filter(pl.col("number").list.len() >= 32)
-    pools = [np.array(numbers) for numbers in many["number"]]
-    for pool in pools:
-        bounds = (0.0 if pool.min() >= 0 else -1.0, 1.0)
-        yield "stored", lambda rng, n, pool=pool: rng.choice(pool, n), bounds
+    for pool in table.group_by(keys, maintain_order=True).agg("number")["number"]:
+        if len(pool) >= 32 and pool.is_between(-1, 1).all() and pool.n_unique() > 1:
+            yield "stored", _resampled(pool.to_numpy()), UNIT if pool.min() >= 0 else CENTRED
+
+
+def _resampled(pool: np.ndarray) -> Draw:
+    return lambda rng, n: rng.choice(pool, n)
 
 
 def anderson(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
@@ -123,12 +133,12 @@ def measure(
     for _ in range(samples):
         values = draw(rng, count)
         listed: Sequence[float] = values.tolist()
-        spans = {
+        spans: dict[str, tuple[float, Span]] = {
             "Student": (mean, interval(values, ALPHA, bounds)[1:]),
             "pseudo": (mean, bounded_interval(listed, ALPHA, bounds)[1:]),
             "Anderson": (mean, anderson(values, bounds)),
             "betting": (mean, betting(values, bounds)),
-            "median": (middle, np.clip(median_interval(listed, ALPHA)[1:], *bounds)),
+            "median": (middle, _cut(median_interval(listed, ALPHA)[1:], bounds)),
             "share": (share, share_interval(int((values >= target).sum()), count, ALPHA)[1:]),
         }
         for rule, (true, (low, high)) in spans.items():
@@ -138,6 +148,10 @@ def measure(
         rule: (float(np.mean([h for h, _ in rows])), float(np.median([w for _, w in rows])))
         for rule, rows in found.items()
     }
+
+
+def _cut(span: Span, bounds: Span) -> Span:
+    return max(span[0], bounds[0]), min(span[1], bounds[1])
 
 
 def main() -> None:

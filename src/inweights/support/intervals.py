@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist, median
 from typing import Any
@@ -21,10 +22,12 @@ __all__ = [
     "ALPHA",
     "alpha_of",
     "bounded_interval",
+    "fewest_one_sided",
     "interval",
     "median_interval",
     "quantile",
     "share_interval",
+    "version_alpha",
 ]
 
 #: Share of true means that an interval may miss.
@@ -76,7 +79,7 @@ def bounded_interval(
     width, too. The mean is that of the sample.
 
     Example:
-        >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0, 1))]
+        >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0.0, 1.0))]
         [1.0, 0.67, 1.0]
     """
     mean = math.fsum(values) / len(values)
@@ -107,13 +110,12 @@ def median_interval(values: Sequence[float], alpha: float = ALPHA) -> tuple[floa
 
 @lru_cache(maxsize=4096)
 def _outside_of(count: int, alpha: float) -> int:
-    """How many values of a sample may lie on one side of its median's interval, its end included."""
-    total, outside = 0, 0
-    while outside < count:
-        total += math.comb(count, outside)
-        if 2 * total > alpha * 2**count:
-            break
+    """How many values lie on each side of a median's interval, its end included."""
+    most = Fraction(alpha) * 2**count / 2
+    total, outside = 1, 0
+    while total <= most:
         outside += 1
+        total += math.comb(count, outside)
     return outside
 
 
@@ -130,23 +132,35 @@ def share_interval(hits: int, count: int, alpha: float = ALPHA) -> tuple[float, 
     return hits / count, low, high
 
 
+def fewest_one_sided(share: float, alpha: float) -> int:
+    """Return the fewest seeds that can show a share to be larger: if all of them are on one side.
+
+    Example:
+        >>> fewest_one_sided(0.5, 0.025), fewest_one_sided(0.75, 0.025)
+        (7, 16)
+    """
+    return math.ceil(math.log(alpha / 2) / math.log(share) - 1e-9)
+
+
 def _most(hits: int, count: int, tail: float) -> float:
     """The share at which at most ``hits`` of ``count`` have the probability ``tail``."""
+    ways = [
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        for k in range(hits + 1)
+    ]
     low, high = 0.0, 1.0
-    while True:  # halve until no number lies between
+    for _ in range(60):
         middle = (low + high) / 2
-        if not low < middle < high:
-            return middle
-        at_most = math.fsum(
-            math.comb(count, k) * middle**k * (1 - middle) ** (count - k) for k in range(hits + 1)
-        )
+        yes, no = math.log(middle), math.log1p(-middle)
+        at_most = math.fsum(math.exp(w + k * yes + (count - k) * no) for k, w in enumerate(ways))
         low, high = (middle, high) if at_most > tail else (low, middle)
+    return (low + high) / 2
 
 
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Error probability of an interval, by its number of seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together spend .05. More seeds
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. More seeds
     than stated are another interim analysis, which takes its part of that: see
     :mod:`inweights.lab.studies.settle`.
 
@@ -156,11 +170,16 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
         >>> round(1 - alpha_of(8, stated=8, version=2), 4)
         0.9917
     """
-    alpha = ALPHA / (version * (version + 1))
+    alpha = version_alpha(version)
     if seeds <= stated:
         return alpha
     look = 1 + math.ceil(math.log2(seeds / stated))
     return alpha / (look * (look + 1))
+
+
+def version_alpha(version: int) -> float:
+    """Return what a version of a claim may spend: with all others, .05."""
+    return ALPHA / (version * (version + 1))
 
 
 @lru_cache(maxsize=4096)

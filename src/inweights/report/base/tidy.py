@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.verdict import MIN_REPLICATES
 from inweights.support.intervals import interval
 
 __all__ = [
@@ -30,6 +29,8 @@ __all__ = [
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"
+#: Seeds below which no interval is drawn.
+_FEWEST = 3
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -228,7 +229,7 @@ def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()
         mean, low, high = interval(sample) if len(sample) else (math.nan,) * 3
-        if len(sample) < MIN_REPLICATES:
+        if len(sample) < _FEWEST:
             low = high = mean
         at.append(place)
         means.append(mean)
