@@ -108,6 +108,7 @@ def lower_bound(
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
 
     Example:
+        >>> from inweights.theory import solve
         >>> from inweights.worlds import TwoHop
         >>> solution = solve(TwoHop(n=3).build(), gap=1e-6)
         >>> c = np.zeros(solution.program.shape)
