@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import inweights
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
-from inweights.lab.grammar.trial import Probe
 
 __all__ = ["Shown", "shown_in", "shows"]
 
@@ -105,9 +104,9 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
     return found[0] if len({shown.value for shown in found}) == 1 else None
 
 
-def shown_by(probe: Probe) -> Shown | None:
-    """Return what a probe declares, if it does."""
-    name = getattr(probe, "__name__", "")
+def shown_by(probe: str) -> Shown | None:
+    """Return what a probe declares, by its name or ``module:function``."""
+    name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
 
 

@@ -17,7 +17,7 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "UndeclaredError"]
 
 #: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
 _MOST = 12
@@ -25,6 +25,10 @@ _MOST = 12
 _LOG = 30.0
 #: Columns of numbers that tell rows apart.
 _KEYS = ("step", "replica")
+
+
+class UndeclaredError(DataError):
+    """Several columns could be drawn, and no probe says which one."""
 
 
 @drawing("auto")
@@ -51,8 +55,8 @@ class Auto:
         x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
 
     Raises:
-        DataError: A column is missing, the table has no rows or no numbers, or it has several
-            numbers and no probe declares which one to draw.
+        DataError: A column is missing, or the table has no rows or no numbers.
+        UndeclaredError: It has several numbers, and no probe declares which one to draw.
 
     Example:
         >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
@@ -151,7 +155,7 @@ def _only_number(table: pl.DataFrame) -> str:
     if not floats:
         raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
     if len(floats) > 1:
-        raise DataError(
+        raise UndeclaredError(
             f"the drawing 'auto' does not know which column to draw; give y, one of: "
             f"{', '.join(floats)}. A probe of your own says it with @inweights.lab.shows"
         )
