@@ -71,6 +71,33 @@ def test_candidates_of_one_and_two_tokens_are_scored_whole(learnt) -> None:
         log_likelihoods(learnt, ["Rome is in", "Oslo is in"], [row])
 
 
+class Started:
+    """A model whose texts begin with a token of their own where they begin a sequence."""
+
+    def __init__(self, lm) -> None:
+        self.lm = lm
+        (self.first,) = lm.tokens("R")
+
+    def __getattr__(self, name: str):
+        return getattr(self.lm, name)
+
+    def tokens(self, text: str, *, start: bool = False) -> list[int]:
+        return [self.first] * start + self.lm.tokens(text)
+
+
+def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
+    lm = Started(learnt)
+    (scores,) = log_likelihoods(lm, ["ome is in"], [[" Italy", " Peru"]])
+    assert scores == pytest.approx([brute(lm, "ome is in", c) for c in (" Italy", " Peru")])
+
+
+def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
+    said = [
+        generate(lm, ["Rome"], stop="", **more) for more in ({}, {"tokens": 12}, {"tokens": 13})
+    ]
+    assert said[0] == said[1] != said[2]
+
+
 def test_generation_is_greedy(learnt) -> None:
     lm = learnt
     assert generate(lm, ["Rome is in", "Mozart was born in"]) == ["Italy", "Salzburg"]
