@@ -51,5 +51,6 @@ def test_the_arguments_of_0_1_warn_and_work() -> None:
 def test_a_papers_own_settings_warn_and_reach_its_recipes() -> None:
     with pytest.warns(DeprecationWarning, match="each recipe"):
         paper = Paper("mine", "My lab", ours=("n",))
-    code = {"scales": {"cpu": TwoHop()}, "seeds": 3, "plan": lambda _: Plan()}
-    assert paper.recipe("fig1", title="One", **code).ours == ("n",)
+    scales = {"cpu": TwoHop()}
+    made = paper.recipe("fig1", title="One", scales=scales, seeds=3, plan=lambda _: Plan())
+    assert made.ours == ("n",)

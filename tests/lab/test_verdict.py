@@ -272,4 +272,4 @@ def test_boards_of_earlier_versions_lack_some_fields() -> None:
 def test_a_statement_stays_as_it_is() -> None:
     said = Statement(id="a/b/c", text="It works.", place="", source="ours", target=Target(least=1))
     with pytest.raises(AttributeError):
-        said.text = "It does not."
+        said.text = "It does not."  # type: ignore[misc]
