@@ -53,6 +53,7 @@ class Recipe:
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
         part: Last parts of its claims' names, if it is a part of a recipe.
+        versions: Version of each claim that a ledger holds as it is; none where none is kept.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Recipe:
     root_seeds: tuple[int, ...] = ()
     version: int = 1
     part: tuple[str, ...] = ()
+    versions: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
