@@ -16,13 +16,13 @@ from inweights.lab.engine.collect import collect
 from inweights.lab.engine.outcome import judge_all
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.recipe import split_ours
-from inweights.lab.store.tables import Store
 from inweights.lab.studies.settle import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index
 from inweights.recipes.catalogue.settings import is_ours
 from inweights.recipes.catalogue.settings import settings as settings_of
 from inweights.report.base.registry import arguments, find
+from inweights.runs.tables.store import Store
 
 #: Claims about when something is learnt, or about runs that know their facts: here none does.
 UNMEASURED = (

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import cosine as cosine
     from inweights.lab.grammar.claim import number as number
     from inweights.lab.grammar.claim import share as share
+    from inweights.lab.grammar.controls import CONTROLS as CONTROLS
+    from inweights.lab.grammar.controls import with_controls as with_controls
     from inweights.lab.grammar.figure import Figure as Figure
     from inweights.lab.grammar.figure import atlas as atlas
     from inweights.lab.grammar.figure import auto as auto

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import compare as compare
+    from inweights.laboratory.comparison import compare as compare
     from inweights.laboratory.finished import board as board
     from inweights.laboratory.finished import find as find
     from inweights.laboratory.finished import open_run as open_run

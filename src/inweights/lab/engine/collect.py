@@ -18,7 +18,7 @@ from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, t
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.lab.grammar.verdict import tell_divergence
-from inweights.lab.store.tables import MODEL_PART, Store, store_below
+from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress
 

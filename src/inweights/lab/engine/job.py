@@ -20,8 +20,8 @@ from inweights.config import Config, decode, to_dict
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
-from inweights.lab.store.tables import Store
 from inweights.runs.environment import version_of
+from inweights.runs.tables.store import Store
 from inweights.support.plugins import module_of
 
 __all__ = [

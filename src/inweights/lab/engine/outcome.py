@@ -1,4 +1,4 @@
-"""Finished runs and their verdicts: written, read back, judged again, and laid side by side."""
+"""Finished runs and their verdicts: written, read back and judged again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from inweights.runs import (
     told,
     write_json,
     write_tables,
-    written,
 )
 from inweights.support.intervals import ALPHA, alpha_of
 from inweights.support.limits import check_file, read_bytes
@@ -31,10 +30,8 @@ if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel
 
 __all__ = [
-    "Comparison",
     "Outcome",
     "Publish",
-    "compare",
     "judge_all",
     "kept",
     "load",
@@ -81,7 +78,7 @@ class Outcome:
             ConfigError: No trial has such a label.
         """
         from inweights.lab.engine.collect import kept_models
-        from inweights.lab.store.tables import Store, store_below
+        from inweights.runs.tables.store import Store, store_below
 
         settings = decode(type(self.recipe.scales[self.scale]), self.settings)
         trials = self.recipe.plan(settings).trials
@@ -241,49 +238,3 @@ def kept(claim: Claim | Statement, why: str, board: Mapping[str, ClaimResult]) -
     if any(getattr(known, name) != getattr(open_one, name) for name in said):
         return unjudged(claim, "it says something else than on the board that is kept")
     return known
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs side by side.
-
-    Attributes:
-        runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where there is
-            none.
-        claims: Every claim of either, by its id, with both results.
-    """
-
-    runs: tuple[Outcome, Outcome]
-    settings: Mapping[str, tuple[Any, Any]]
-    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
-
-
-def compare(first: Outcome, second: Outcome) -> Comparison:
-    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
-    own = [_flat(one.settings) | _about(one) for one in (first, second)]
-    keys = dict.fromkeys([*own[0], *own[1]])
-    settings = {
-        key: (own[0].get(key), own[1].get(key))
-        for key in keys
-        if own[0].get(key) != own[1].get(key)
-    }
-    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
-    ids = dict.fromkeys([*by_id[0], *by_id[1]])
-    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
-    return Comparison((first, second), settings, claims)
-
-
-def _about(outcome: Outcome) -> dict[str, Any]:
-    seeds = outcome.seeds
-    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
-
-
-def _flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted path."""
-    if not isinstance(values, Mapping) or not values:
-        return {path: values}
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{path}.{key}" if path else key)
-    return flat

@@ -19,10 +19,10 @@ from torch.nn import Parameter
 from inweights.config import digest
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import LearnTask, Run
-from inweights.lab.store.tables import Store
 from inweights.models.base import Model
 from inweights.models.model_config import Init, ModelConfig
 from inweights.models.save import decode_model
+from inweights.runs.tables.store import Store
 from inweights.support.limits import check_memory, memory_limit
 from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World

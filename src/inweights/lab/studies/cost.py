@@ -18,7 +18,7 @@ from inweights.errors import InweightsError
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
 from inweights.lab.grammar.trial import Plan
-from inweights.lab.store.tables import MODEL_PART, Store
+from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.progress import plural, roughly
 from inweights.training.learner import Curriculum
 

@@ -112,7 +112,10 @@ class StudyFile(Config):
         summary: What is done, in a paragraph.
         figures: What is drawn; each measure, by what was varied, if left out.
         claims: What is judged.
+        controls: Names of controls, such as ``untrained``.
     """
+
+    later = {"controls": ()}
 
     world: dict[str, Any]
     model: dict[str, Any] | None = None
@@ -124,6 +127,7 @@ class StudyFile(Config):
     summary: str = ""
     figures: tuple[FigureEntry, ...] = ()
     claims: tuple[ClaimEntry, ...] = ()
+    controls: tuple[str, ...] = ()
 
     @property
     def study(self) -> Study:
@@ -138,7 +142,9 @@ class StudyFile(Config):
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
         measures = [_measure(entry) for entry in _entries(self)]
-        return Study(**configs, over=over, seeds=self.seeds, measures=measures)
+        return Study(
+            **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
+        )
 
 
 def open_study(path: str | Path) -> Recipe:

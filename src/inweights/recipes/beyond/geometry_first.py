@@ -13,7 +13,7 @@ from inweights.lab import Measure, Plan, share
 from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import path_ends
+from inweights.recipes.shared.derived_paths import path_ends
 
 __all__ = ["RECIPE", "Settings", "Size", "measures"]
 

@@ -20,7 +20,8 @@ from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import linear_law, path_ends
+from inweights.recipes.shared.derived import linear_law
+from inweights.recipes.shared.derived_paths import path_ends
 
 __all__ = ["RECIPE", "Settings"]
 

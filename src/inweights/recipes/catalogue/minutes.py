@@ -82,8 +82,8 @@ def estimate(recipe: Recipe) -> Timing:
 
     from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
     from inweights.lab.engine.task import use_threads, work_on
-    from inweights.lab.store.tables import Store
     from inweights.lab.studies.cost import forecast
+    from inweights.runs.tables.store import Store
     from inweights.training.learner import Curriculum
 
     settings, seeds, _ = recipe.resolve("cpu")

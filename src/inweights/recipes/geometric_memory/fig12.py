@@ -8,7 +8,8 @@ from inweights.config import Config
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, learnt, token_names, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import learnt, token_names, whole
 
 __all__ = ["RECIPE", "Settings"]
 

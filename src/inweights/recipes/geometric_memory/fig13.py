@@ -12,7 +12,8 @@ from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, learnt, token_names
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.in_context import InContextStar
 

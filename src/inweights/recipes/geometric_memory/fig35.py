@@ -9,7 +9,8 @@ from inweights.config import Config
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, first_step, whole
+from inweights.recipes.shared.derived import at_the_end, first_step
+from inweights.recipes.shared.derived_paths import whole
 
 __all__ = ["RECIPE", "Settings"]
 

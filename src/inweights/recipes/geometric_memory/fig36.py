@@ -9,7 +9,8 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, mean_recall, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import mean_recall, whole
 
 __all__ = ["RECIPE", "Settings"]
 
