@@ -31,7 +31,7 @@ __all__ = ["Forecast", "forecast"]
 STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
 #: and of the others as many as so many processor seconds allow.
-SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.6
+SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4
 #: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
 #: long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
