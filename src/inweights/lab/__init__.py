@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe as Recipe
     from inweights.lab.grammar.recipe import parse_seeds as parse_seeds
     from inweights.lab.grammar.recipe_file import read_recipe as read_recipe
+    from inweights.lab.grammar.shown import Shown as Shown
+    from inweights.lab.grammar.shown import shows as shows
     from inweights.lab.grammar.trial import Computation as Computation
     from inweights.lab.grammar.trial import Measure as Measure
     from inweights.lab.grammar.trial import Plan as Plan

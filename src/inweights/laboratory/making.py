@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import InweightsError
+from inweights.lab.grammar.verdict import is_open
 from inweights.laboratory.finished import add_page, find
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
@@ -153,7 +154,7 @@ def settle(
         with suppress(InweightsError):  # the board says what is wrong with a damaged run
             found.append(find(name, scale, runs=runs))
     for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
-        if any(claim.verdict == "undecided" for claim in outcome.claims):
+        if any(is_open(claim) for claim in outcome.claims):
             left = ends - time.monotonic()
             yield settle_one(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,

@@ -12,8 +12,9 @@ import msgspec
 from inweights.config import decode, to_dict
 from inweights.errors import DataError, FolderError, InweightsError
 from inweights.lab.grammar.claim import Claim, Statement, Value
+from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.verdict import ClaimResult, judge, tell_divergence, unjudged
+from inweights.lab.grammar.verdict import ClaimResult, first_seeds, judge, unjudged
 from inweights.runs import (
     RunFolder,
     read_json,
@@ -21,7 +22,7 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
-from inweights.support.intervals import ALPHA, alpha_of
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.limits import check_file, read_bytes
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ __all__ = [
     "write_outcome",
 ]
 
+#: Why a claim is not judged that the ledger does not hold as it is.
+NOT_STATED = "not stated in the ledger before this run; 'inweights state', commit, and run again"
 #: Adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 
@@ -178,16 +181,38 @@ def judge_all(
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; at ``smoke`` numbers are shown.
 
-    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
-    that a claim asks for and that are not there leave it without a verdict, and say so: a long run
-    is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
+    interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
+    and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
+    ``smoke``.)
     """
-    targets = scale != "smoke"
-    more = tuple(seeds[:1]) == (recipe.first_seed,)
-    alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
-    return tuple(
-        judge(c, tables, alpha=alpha, targets=targets, strict=False) for c in recipe.claims
+    own = tuple(seeds[:1]) == (recipe.first_seed,)
+    return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
+
+
+def _judge(
+    recipe: Recipe,
+    claim: Claim,
+    tables: Mapping[str, pl.DataFrame],
+    scale: str,
+    seeds: int,
+    *,
+    own: bool,
+) -> ClaimResult:
+    version = 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+    alpha = version_alpha(version) if own and version else ALPHA
+    first = first_seeds(claim, recipe.seeds[scale], alpha)
+    result = judge(
+        claim,
+        tables,
+        alpha=alpha_of(seeds, first, version) if own and version else alpha,
+        minimum=first,
+        targets=scale != "smoke",
+        strict=False,
     )
+    if not version and result.verdict != "not judged":
+        return unjudged(claim, NOT_STATED)
+    return msgspec.structs.replace(result, version=version or 1)
 
 
 class _Board(msgspec.Struct):

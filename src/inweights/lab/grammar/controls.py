@@ -16,10 +16,10 @@ from inweights.worlds.registry import Altered
 if TYPE_CHECKING:
     from inweights.training.curriculum import Phase
 
-__all__ = ["CONTROL", "CONTROLS", "with_controls"]
+__all__ = ["CONTROL", "CONTROLS", "NO_CONTROL", "with_controls"]
 
-#: Column that names the control; ``none`` for the trials themselves.
-CONTROL = "control"
+#: Column that names the control, and its value for the trials themselves.
+CONTROL, NO_CONTROL = "control", "none"
 #: Roles that carry what the papers' findings rest on, in the order in which they are looked for.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
 
@@ -56,7 +56,7 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     for trial in trials:
         if CONTROL in trial.labels:
             raise ConfigError(f"the label '{CONTROL}' is taken; rename what is varied")
-        found.append(_labelled(trial, "none"))
+        found.append(_labelled(trial, NO_CONTROL))
         for name in dict.fromkeys(names):
             if name not in CONTROLS:
                 raise unknown_name("control", name, CONTROLS)

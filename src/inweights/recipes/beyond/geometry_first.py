@@ -138,7 +138,7 @@ RECIPE = recipe(
         "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
         "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
     },
-    seeds={"smoke": 2, "cpu": 3, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

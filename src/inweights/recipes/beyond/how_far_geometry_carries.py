@@ -184,7 +184,7 @@ RECIPE = recipe(
             fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)
         ),
     },
-    seeds={"smoke": 2, "cpu": 4, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

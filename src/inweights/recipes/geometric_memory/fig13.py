@@ -187,7 +187,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=_PAPER, hidden=_PAPER, every=1000),
     },
-    seeds={"smoke": 2, "cpu": 3, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=3,
     plan=plan,
     derive=derive,

@@ -136,7 +136,7 @@ RECIPE = recipe(
             stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)), every=500, arms=60
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -138,7 +138,7 @@ RECIPE = recipe(
             stars=ways.PAPER_STARS[:1], larger=ways.PAPER_STARS[1:], memorising=30_000, every=1000
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

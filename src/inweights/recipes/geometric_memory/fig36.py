@@ -83,7 +83,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,
