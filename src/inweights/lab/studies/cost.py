@@ -180,7 +180,8 @@ def _sizes(task: LearnTask) -> tuple[int, int]:
 def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by few of its runs and steps.
 
-    ``numbers`` is how many a run has. An accelerator is tried with all runs, as it hides small work.
+    ``numbers`` is how many a run has. An accelerator is tried with all runs, as its time is that of
+    launching kernels.
     """
     import torch
 
