@@ -224,9 +224,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
             keep_diverged=True,
         )
         looking = 0.0
-        for measure in task.measures:
-            if measure in RECORDS.values():
-                continue
+        for measure in (one for one in task.measures if one not in RECORDS.values()):
             times = 1 + whole.steps // measure.every if measure.every else 1
             looking += times * _seconds(partial(look, measure, worlds, model), clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
