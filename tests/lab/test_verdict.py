@@ -373,3 +373,9 @@ def test_a_statement_stays_as_it_is() -> None:
     said = Statement(id="a/b/c", text="It works.", place="", source="ours", target=Target(least=1))
     with pytest.raises(AttributeError):
         said.text = "It does not."  # type: ignore[misc]
+
+
+def test_a_claim_may_have_a_source_and_place_of_its_own() -> None:
+    made = state("c", "It works.", ACCURACY >= 0.5, source="another", place="Fig. 2")
+    assert (made.source, made.place) == ("another", "Fig. 2")
+    assert state("c", "It works.", ACCURACY >= 0.5).source == "ours"

@@ -34,7 +34,7 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.exams.general import _REPEATS
-from inweights.lm.model.score import _cut
+from inweights.lm.model.score import _cut, _next
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,11 @@ def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
 def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
     twelve, thirteen = (generate(lm, ["Rome"], stop="", tokens=n) for n in (12, 13))
     assert generate(lm, ["Rome"], stop="") == twelve != thirteen
+
+
+def test_each_prompt_draws_from_its_own_distribution() -> None:
+    sharp = torch.tensor([[100.0, 0.0, 0.0]] * 64)
+    assert _next(sharp, torch.Generator().manual_seed(0)).unique().tolist() == [0]
 
 
 def test_generation_is_greedy(learnt) -> None:
