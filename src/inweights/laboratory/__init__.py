@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from inweights.laboratory.finished import board as board
     from inweights.laboratory.finished import find as find
     from inweights.laboratory.finished import open_run as open_run
+    from inweights.laboratory.making import costs as costs
     from inweights.laboratory.making import forecast as forecast
     from inweights.laboratory.making import run as run
     from inweights.laboratory.making import settle as settle
