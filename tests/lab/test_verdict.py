@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from inweights.config import decode, to_dict
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Judged, Stating, computed, cosine, interval, judge, number, share
-from inweights.lab.grammar.verdict import first_seeds, is_open, tally, unjudged
+from inweights.lab.grammar.claim import Statement, Target
+from inweights.lab.grammar.verdict import ClaimResult, first_seeds, is_open, tally, unjudged
 from inweights.support.intervals import (
     alpha_of,
     bounded_interval,
@@ -356,3 +358,24 @@ def test_checks_are_counted_apart() -> None:
     ]
     counts = tally(unjudged(claim, "no run") for claim in claims)
     assert [counts[kind]["not judged"] for kind in ("papers", "ours", "checks")] == [1, 1, 1]
+
+
+def test_boards_of_earlier_versions_lack_some_fields() -> None:
+    """They state no level, check or condition: then it is 95%, not a check, and no condition."""
+    old = to_dict(result(ACCURACY >= 0.5))
+    for name in ("level", "check", "condition", "needed"):
+        del old[name]
+    read = decode(ClaimResult, old)
+    assert (read.level, read.check, read.condition, read.needed) == (0.95, False, "", None)
+
+
+def test_a_statement_stays_as_it_is() -> None:
+    said = Statement(id="a/b/c", text="It works.", place="", source="ours", target=Target(least=1))
+    with pytest.raises(AttributeError):
+        said.text = "It does not."  # type: ignore[misc]
+
+
+def test_a_claim_may_have_a_source_and_place_of_its_own() -> None:
+    made = state("c", "It works.", ACCURACY >= 0.5, source="another", place="Fig. 2")
+    assert (made.source, made.place) == ("another", "Fig. 2")
+    assert state("c", "It works.", ACCURACY >= 0.5).source == "ours"

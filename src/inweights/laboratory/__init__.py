@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from inweights.laboratory.finished import open_run as open_run
     from inweights.laboratory.finished import verdicts as verdicts
     from inweights.laboratory.making import asked_for as asked_for
+    from inweights.laboratory.making import costs as costs
     from inweights.laboratory.making import forecast as forecast
     from inweights.laboratory.making import run as run
     from inweights.laboratory.making import settle as settle

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 #: Why a claim is not judged that the ledger does not hold as it is.
-NOT_STATED = "not stated in the ledger before this run; 'inweights state', commit, and run again"
+NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
 #: Adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 

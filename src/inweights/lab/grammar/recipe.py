@@ -6,6 +6,7 @@ A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engi
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
@@ -168,6 +169,7 @@ class Paper:
         source: Short name, the first part of its recipes' names.
         title: Full name.
         claims_of: Source of its claims, where that is another name.
+        ours: Said of every recipe; deprecated, say it of each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -178,6 +180,12 @@ class Paper:
     source: str
     title: str
     claims_of: str = ""
+    ours: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ours:
+            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
@@ -207,7 +215,7 @@ class Paper:
             summary=summary,
             claims=tuple(claims),
             figures=tuple(figures),
-            ours=tuple(ours),
+            ours=tuple(ours or self.ours),
             **about,
         )
 

@@ -45,7 +45,7 @@ class Size(Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the course of the graph or of a control."""
+        """Return the curriculum of the graph or of a control."""
         if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(self.course, paths=self.controls, together=self.controls)

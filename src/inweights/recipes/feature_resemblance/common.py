@@ -56,7 +56,7 @@ LARGE = GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
 def measures() -> tuple[lab.Measure, ...]:
-    """What is looked at once a course is over."""
+    """What is measured at the end of a curriculum."""
     return (
         lab.Measure(name="accuracy", probe=iw.probes.accuracy),
         lab.Measure(name="resemblance", probe=iw.probes.resemblance),
@@ -64,7 +64,7 @@ def measures() -> tuple[lab.Measure, ...]:
 
 
 def world_of(course: str, n: int) -> lab.WorldConfig:
-    """Return the world of a course, of ``n`` tuples or chains."""
+    """Return the world of a training task, of ``n`` tuples or chains."""
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
     return Analogy(n=n, maps="permutation")
@@ -133,7 +133,7 @@ def both_models(
     course: str,
     rho: float,
 ) -> list[lab.Trial]:
-    """Return a course on a world, for each model; its name is the label ``model``."""
+    """Return a training task on a world, for each model; its name is the label ``model``."""
     return [
         lab.Trial(
             labels={"model": name, **labels},

@@ -49,7 +49,7 @@ LOSSES: dict[str, tuple[float, ...]] = {
 
 
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
-    """Return what each phase of a course trains: roles, with how often each counts (§4 to §6).
+    """Return what each phase of a task trains: roles, with how often each counts (§4 to §6).
 
     A count is a weight of the loss; weights are normalised, so that a full batch is that of the
     multiset of ``ρ`` copies.
@@ -107,7 +107,7 @@ class OneLayerTraining(Config):
         _check(self.late)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
-        """The phases of a course: both stages of its first facts, then the MLP on the second."""
+        """The phases of a task: both stages of its first facts, then the MLP on the second."""
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
     def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> lab.Curriculum:
@@ -176,7 +176,7 @@ class EndToEndTraining(Config):
     steps: int = 600
 
     def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> lab.Curriculum:
-        """The phases of a course; with ``frozen`` the value matrix stands still in the second."""
+        """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
         return lab.Curriculum(
@@ -213,7 +213,7 @@ class GPTTraining(Config):
         _check(self.losses)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
-        """The phases of a course; everything moves."""
+        """The phases of a task; everything is trained."""
         return self.phases(phase_roles(course, rho), self.losses[course])
 
     def phases(

@@ -74,7 +74,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
+    """Results at the end of all runs, what was memorised, and curves of frozen and trained ones."""
     runs = whole(tables["paths"])
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]
