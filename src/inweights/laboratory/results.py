@@ -177,15 +177,20 @@ def _rows(
                 warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
                 continue
             before, why, where = _ledger_of_run(folder, path)
+            if why:
+                warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
+                continue
             for claim in part.claims:
                 line = ledger.entry(claim.id, scale).stated
                 if line is None or line.block != block or claim.id not in (held.versions or {}):
                     continue
-                if why or not _holds(before, line):
-                    reason = why or "it was stated after the commit that its run is of"
-                    warnings.warn(f"{claim.id} is left out: {reason}", stacklevel=3)
-                    continue
-                yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
+                if _holds(before, line):
+                    yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
+                else:
+                    warnings.warn(
+                        f"{claim.id} is left out: it was stated after the commit of its run",
+                        stacklevel=3,
+                    )
 
 
 def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:

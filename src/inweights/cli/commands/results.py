@@ -245,7 +245,10 @@ def verify(
         claims, of = board.claims, board
     else:
         claims, of = laboratory.verdicts(scale, only=only, runs=runs), None
-    console.board(claims, scale, of, json=verdicts.json, markdown=markdown, full=verdicts.full)
+    if markdown:
+        console.markdown(claims, scale, of)
+    else:
+        console.board(claims, scale, json=verdicts.json, full=verdicts.full)
     return code_of(claims, verdicts.strict)
 
 

@@ -15,7 +15,6 @@ from inweights.runs.environment import environment
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.ledger.board import Board
     from inweights.lab.studies.settle import Settled
 
 __all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled", "span"]
@@ -39,10 +38,8 @@ _WHOLE = 20
 def board(
     results: Sequence[ClaimResult],
     scale: str,
-    kept: Board | None = None,
     *,
     json: bool = False,
-    markdown: bool = False,
     full: bool = False,
 ) -> None:
     """Print the board: of several recipes a line each, of one every claim.
@@ -50,16 +47,9 @@ def board(
     Args:
         results: Claims with their verdicts.
         scale: Of the runs.
-        kept: The board that they are of, if they come from ledger and scores.
         json: Print one JSON object instead.
-        markdown: Print Markdown instead.
         full: Print every claim with all that is known of it.
     """
-    if markdown:
-        from inweights.cli.console.ledger import markdown as in_markdown
-
-        print(in_markdown(results, scale, kept))
-        return
     if json:
         print_json(
             {

@@ -78,8 +78,8 @@ def recorded(added: int) -> None:
     err.print(f"{plural(added, 'score')} added")
 
 
-def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> str:
-    """Return the board as Markdown; one that is kept says more of its claims."""
+def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> None:
+    """Print the board as Markdown; one that is kept says more of its claims."""
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`."), ""]
     lines += [f"- {counted}" for counted in counts(results)]
@@ -111,7 +111,7 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
             f"| {one.why or 'no reason was recorded'} ({one.date}) |"
             for one in kept.withdrawn
         ]
-    return "\n".join(lines)
+    print("\n".join(lines))
 
 
 def _of_all(kept: Board) -> Iterator[str]:
