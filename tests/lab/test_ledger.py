@@ -117,6 +117,7 @@ class Home:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Home:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("INWEIGHTS_RESULTS")
     git("init", "-q")
     return Home(monkeypatch)
 

@@ -105,12 +105,14 @@ def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> 
     """
     ledger, scores = read_ledger(results / LEDGER), read_scores(results)
     homes = None if only is None else set(only)
-    claims, withdrawn = [], []
-    for _, entry in ledger.of_scale(scale):
-        if entry.withdrawn:
-            withdrawn.append(entry.withdrawn)
-        elif entry.stated and entry.claim:
-            claims.append(_result(entry, entry.stated, entry.claim, scores))
+    standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
+    claims = [_result(e, stated, e.claim or stated.claim, scores) for stated, e in standing]
+    place = {line.claim.id: n for n, line in enumerate(ledger.statements)}
+    first: dict[str, int] = {}
+    for name, n in place.items():
+        first.setdefault(name.rpartition("/")[0], n)
+    claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
+    withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
     shown = [c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes]
     gone = [w for w in withdrawn if homes is None or w.name.rpartition("/")[0] in homes]
     return Board(scale, tuple(shown), tuple(gone), ledger, scores)

@@ -240,9 +240,14 @@ class Ledger:
                 yield name, entry
 
     @property
+    def statements(self) -> list[Stated]:
+        """Every line that states a claim."""
+        return [line for line in self.lines if isinstance(line, Stated)]
+
+    @property
     def next_block(self) -> int:
         """The first block that no claim was ever stated on."""
-        return 1 + max((line.block for line in self.lines if isinstance(line, Stated)), default=0)
+        return 1 + max((line.block for line in self.statements), default=0)
 
     def add(self, path: Path, lines: Sequence[Line]) -> None:
         """Add lines, here and to the file.
