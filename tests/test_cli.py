@@ -286,7 +286,7 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
         target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
         verdict="not reproduced",
     )  # fmt: skip
-    monkeypatch.setattr(laboratory, "board", lambda scale, **_: (failed,))
+    monkeypatch.setattr(laboratory, "verdicts", lambda scale, **_: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
 
