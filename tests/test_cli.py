@@ -13,6 +13,7 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError
+from inweights.recipes.catalogue.minutes import timings
 
 COMMAND = [sys.executable, "-m", "inweights"]
 
@@ -77,6 +78,25 @@ def test_list_and_board(runs, capsys) -> None:
     markdown = call(capsys, "verify", "--markdown")[1]
     assert "## identity-bridge/fig2" in markdown
     assert markdown.count("| · not judged |") == len(board["claims"])
+
+
+def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
+    """By the pace of this machine; what has a finished run is not left."""
+    monkeypatch.setattr("inweights.recipes.catalogue.minutes.pace", lambda: 30.0)
+    words = ("verify", "fig3", "--dry-run")
+    found = json.loads(call(capsys, *words, "--json")[1])
+    minutes = {name: timings()[name].here(30.0) for name in timings()}
+    known = {one["recipe"]: one["minutes"] for one in found["recipes"]}
+    assert "identity-bridge/fig3" in known
+    assert known == {name: minutes[name] for name in known}
+    assert found["minutes"] == found["left"] == pytest.approx(sum(known.values()))
+    assert "identity-bridge/fig3" in call(capsys, *words)[1]
+    (runs / "identity-bridge/fig3").mkdir(parents=True)
+    monkeypatch.setattr("inweights.laboratory.making.find", lambda *_, **__: True)
+    less = json.loads(call(capsys, *words, "--json")[1])
+    gone = minutes["identity-bridge/fig3"]
+    assert less["left"] == pytest.approx(found["minutes"] - gone)
+    assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 
 def test_a_board_is_brought_up_to_date(runs, capsys, tmp_path) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import compare as compare
+    from inweights.laboratory.comparison import compare as compare
     from inweights.laboratory.finished import board as board
     from inweights.laboratory.finished import find as find
     from inweights.laboratory.finished import open_run as open_run
+    from inweights.laboratory.making import costs as costs
     from inweights.laboratory.making import forecast as forecast
     from inweights.laboratory.making import run as run
     from inweights.laboratory.making import settle as settle

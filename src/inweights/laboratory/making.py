@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import InweightsError
+from inweights.lab.grammar.verdict import is_open
 from inweights.laboratory.finished import add_page, find
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
@@ -22,7 +24,24 @@ if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
 
-__all__ = ["forecast", "run", "settle"]
+__all__ = ["Cost", "costs", "forecast", "run", "settle"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a recipe takes at scale ``cpu``.
+
+    Attributes:
+        recipe: Its name.
+        minutes: Of one processor of this machine, all seeds; ``None`` where it was never timed.
+        most: Whether it may be less, as trainings end when they have learnt.
+        done: Whether there is a finished run, so that none of it is left.
+    """
+
+    recipe: str
+    minutes: float | None
+    most: bool
+    done: bool
 
 
 def run(
@@ -122,6 +141,33 @@ def forecast(
     return look_ahead(plan, numbers, place, asked, version=chosen.version)
 
 
+def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
+    """Return what the recipes of the results table take at scale ``cpu`` on this machine.
+
+    That is what each took when it was timed last, by a quick measure of this machine beside the
+    same of that one.
+
+    Args:
+        only: Recipes whose name contains this.
+        runs: Folder of all runs.
+
+    Raises:
+        ConfigError: No recipe has such a name.
+    """
+    from inweights.recipes.catalogue.minutes import pace, timings
+
+    here, known, store = pace(), timings(), RunStore(runs)
+    found = []
+    for name in recipes_like(only):
+        timing, done = known.get(name), False
+        if store.has(name):
+            with suppress(InweightsError):  # a damaged run is made again
+                done = find(name, "cpu", runs=runs) is not None
+        minutes = timing.here(here) if timing else None
+        found.append(Cost(name, minutes, bool(timing and timing.most), done))
+    return tuple(found)
+
+
 def settle(
     scale: str = "cpu",
     *,
@@ -153,7 +199,7 @@ def settle(
         with suppress(InweightsError):  # the board says what is wrong with a damaged run
             found.append(find(name, scale, runs=runs))
     for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
-        if any(claim.verdict == "undecided" for claim in outcome.claims):
+        if any(is_open(claim) for claim in outcome.claims):
             left = ends - time.monotonic()
             yield settle_one(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,

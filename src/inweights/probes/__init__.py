@@ -16,6 +16,7 @@ from inweights.probes.geometry.spectrum import (
     zigzag,
 )
 from inweights.probes.inside import attention, cka, logit_lens
+from inweights.probes.interchange import carries
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
@@ -40,6 +41,7 @@ __all__ = [
     "attention",
     "bridge_pairs",
     "bridge_projection",
+    "carries",
     "cka",
     "cosines",
     "direction",

@@ -167,6 +167,7 @@ class Settling:
         minutes: Time limit of --settle.
         store: Folder or address of the tables of single runs; by default in the folder of all runs.
         jobs: Number of parallel processes; 0 means one per core.
+        dry_run: Only print what each recipe costs on this machine, and what is left to run.
     """
 
     settle: Flag = False
@@ -174,6 +175,7 @@ class Settling:
     store: Place = ""
     on: On = ""
     jobs: Whole = 0
+    dry_run: Flag = False
 
 
 @app.command
@@ -205,12 +207,17 @@ def verify(
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.errors import unknown_name
+    from inweights.errors import ConfigError, unknown_name
     from inweights.lab.grammar.recipe import SCALES
 
     if scale not in SCALES:
         raise unknown_name("scale", scale, SCALES)
     verdicts.load()
+    if settling.dry_run:
+        if scale != "cpu":
+            raise ConfigError(f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'")
+        console.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
+        return 0
     if settling.settle:
         from inweights.lab.engine.collect import Effort
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from inweights.cli.console.base import written_page as written_page
     from inweights.cli.console.catalogue import ahead as ahead
     from inweights.cli.console.catalogue import cited as cited
+    from inweights.cli.console.catalogue import costs as costs
     from inweights.cli.console.catalogue import described as described
     from inweights.cli.console.catalogue import recipes as recipes
     from inweights.cli.console.claims import board as board

@@ -203,9 +203,9 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
     print("# The board\n")
     print(
         "Every claim of every recipe with its verdict, including claims that did not "
-        "reproduce.\nA verdict depends on where the whole 95% interval of the mean lies: in the "
-        "target, outside,\nor across its edge (undecided). Where seeds were added the interval "
-        "is wider."
+        "reproduce.\nA verdict depends on where a whole interval lies: in the target, outside, or "
+        "across its\nedge (undecided). It is that of the median over seeds, where not said "
+        "otherwise that of the share\nof seeds that meet the target (reliable), or of the mean."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
     for counted in counts(results):
@@ -215,34 +215,32 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         home, _, name = claim.id.rpartition("/")
         if home != recipe:
             recipe = home
-            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, 95% interval | n |")
+            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, interval | met by |")
             print("|---|---|---|---|---|")
         measured = ""
         if claim.measured is not None:
             measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
         kind = " *A check: it holds by construction.*" if claim.check else ""
         kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
-        more = f" Condition: {claim.condition}." if claim.condition else ""
+        more = f" Judged: {claim.rule}." if claim.rule != "typical" else ""
+        more += f" Condition: {claim.condition}." if claim.condition else ""
         more += f" Deciding case: {claim.case}." if claim.case else ""
         more += f" About {claim.needed} seeds would decide it." if claim.needed else ""
         more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
         print(
             f"| {MARKS[claim.verdict]} {claim.verdict} "
             f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
-            f"| {claim.target.text} | {measured} | {claim.replicates or ''} |"
+            f"| {claim.target.text} | {measured} | {claim.met or claim.replicates or ''} |"
         )
 
 
 def _evidence(claim: ClaimResult) -> str:
     parts = [f"target {claim.target.text}"]
-    between = span(claim)
-    seeds = plural(claim.replicates, "seed")
-    if not between:
-        parts.append("computed")
-    elif claim.replicates > 1:
-        parts += [f"{100 * claim.level:.3g}% interval {between}", seeds]
-    else:
-        parts.append(seeds)
+    if between := span(claim):
+        parts.append(f"{100 * claim.level:.4g}% interval {between}")
+    parts.append(f"met by {claim.met}" if claim.met else "computed")
+    if claim.rule != "typical":
+        parts.append(f"judged: {claim.rule}")
     if claim.condition:
         parts.append(f"condition {claim.condition}")
     if claim.case:

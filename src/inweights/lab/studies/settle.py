@@ -32,7 +32,7 @@ from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.trial import Computation, Plan, Trial
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.verdict import ClaimResult, is_open
 from inweights.runs import RunFolder, RunStore
 from inweights.support.progress import Progress
 
@@ -134,7 +134,7 @@ def _heed(ends: float, told: Progress | None, done: int, total: int, what: str) 
 
 
 def _undecided(outcome: Outcome) -> tuple[str, ...]:
-    return tuple(claim.id for claim in outcome.claims if claim.verdict == "undecided")
+    return tuple(claim.id for claim in outcome.claims if is_open(claim))
 
 
 def _part(
