@@ -4,7 +4,7 @@ Every case runs in a process of its own, which first calls the probe on a small 
 imports and caches do not count. Memory is the peak of the process during the call, less what it
 held before and less the table that comes back. For probes of logits, ``products`` is the time of
 the model's own passes over the same statements, in the same blocks; graphs have no such peer, and
-their rows say seconds only. Linux only: the peak is reset through ``/proc/self/clear_refs``.
+their rows say seconds only. Seconds are the processor's, on one thread. Linux only: the peak is reset through ``/proc/self/clear_refs``.
 
     python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900 10000] [--json]
     python benchmarks/large_worlds.py --one accuracy:33000     # one case, as its process runs it
@@ -27,6 +27,7 @@ from inweights import probes
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig, OneLayerConfig, TinyNNConfig
 from inweights.probes.depth import label_cosines
 from inweights.runs import environment
+from inweights.training.batches.worlds import Part
 from inweights.training.scoring import answer_blocks
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop, World
 from inweights.worlds.labels import Labels
@@ -69,7 +70,10 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "cosines": (probes.cosines, {}, Node2VecConfig(width=WIDTH), "grid"),
 }  # fmt: skip
 #: Probes whose time is held against the model's own passes over all statements.
-LOGITS = {"accuracy": ("facts", "queries"), "margins": ("queries",), "stepwise": ()}
+LOGITS: dict[str, tuple[Part, ...]] = {
+    "accuracy": ("facts", "queries"),
+    "margins": ("queries",),
+}
 
 
 def make(kind: str, size: int) -> World:
@@ -101,20 +105,20 @@ def measured(name: str, size: int) -> dict[str, Any]:
         world = make(kind, count)
         model = config.build(vocabulary=len(world.vocabulary), seeds=seeds)
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-        before, start = status("VmRSS"), time.perf_counter()
+        before, start = status("VmRSS"), time.process_time()
         table = probe(model, world, **options)
-        seconds, peak = time.perf_counter() - start, status("VmHWM")
+        seconds, peak = time.process_time() - start, status("VmHWM")
     row = {"probe": name, "size": size, "tokens": len(world.vocabulary), "seconds": seconds}
     result = table.estimated_size()
     row |= {"mb": max(0, peak - before - result) / 1e6, "result_mb": result / 1e6}
     parts = LOGITS.get(name, ())
     if parts:
-        start = time.perf_counter()
+        start = time.process_time()
         for part in parts:
             for _ in answer_blocks(model, world, part):
                 pass
-        row["products"] = time.perf_counter() - start
-        row["ratio"] = row["seconds"] / row["products"]
+        products = time.process_time() - start
+        row |= {"products": products, "ratio": seconds / products}
     return row
 
 

@@ -92,7 +92,8 @@ def _compared(
     ours: Float[Tensor, "R m D"], theirs: Float[Tensor, "R m D"], bridges: Int[Ids, "_ m"]
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Bool[Tensor, "R m"]]:
     """Cosine with the own bridge, the mean with others, and whether the own one is the nearest."""
-    own, nearest, total, pairs = [], [], 0.0, 0
+    own, nearest = [], []
+    total, pairs = torch.zeros(2, len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
         own.append(cosines[:, :, rows].diagonal(dim1=1, dim2=2))
         total = cosines.masked_fill(same, torch.nan).nansum((1, 2)) + total

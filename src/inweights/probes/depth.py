@@ -66,7 +66,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     prompts = [prompts for prompts, _ in facts]
     ids = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     states = model.hidden(pack([ids.to(model.column.device)]), layers=model.layer_names)
-    rows = []
+    rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
         found = _compared(states[name], labels)
         rows.extend(
