@@ -4,7 +4,8 @@ Every case runs in a process of its own, which first calls the probe on a small 
 imports and caches do not count. Memory is the peak of the process during the call, less what it
 held before and less the table that comes back. For probes of logits, ``products`` is the time of
 the model's own passes over the same statements, in the same blocks; graphs have no such peer, and
-their rows say seconds only. Seconds are the processor's, on one thread. Linux only: the peak is reset through ``/proc/self/clear_refs``.
+their rows say seconds only. Seconds are the processor's, on one thread. Linux only: the peak is
+reset through ``/proc/self/clear_refs``.
 
     python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900 10000] [--json]
     python benchmarks/large_worlds.py --one accuracy:33000     # one case, as its process runs it
