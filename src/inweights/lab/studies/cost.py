@@ -230,7 +230,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
-        own = steps[first : first + tried.steps]
+        own = steps[first : first + tried.steps] or [0.0]  # a phase may have no steps
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
