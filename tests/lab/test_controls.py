@@ -47,6 +47,11 @@ def test_untrained_is_the_start(tmp_path: Path) -> None:
     assert table.filter(measure="way")["step"].unique().to_list() == [0]
 
 
+def test_what_takes_no_steps_has_a_cost_estimate(tmp_path: Path) -> None:
+    study = iw.lab.Study(iw.TwoHop(n=3), MODEL, SHORT, runs=tmp_path, controls=("untrained",))
+    assert study.forecast().minutes is not None
+
+
 def test_frozen_embeddings_stay(tmp_path: Path) -> None:
     trial = Trial(labels={}, world=iw.TwoHop(n=3), model=MODEL, learner=SHORT)
     _, frozen = with_controls([trial], ["frozen"])

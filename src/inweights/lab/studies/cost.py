@@ -224,15 +224,13 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
             keep_diverged=True,
         )
         looking = 0.0
-        for measure in task.measures:
-            if measure in RECORDS.values():
-                continue
+        for measure in (one for one in task.measures if one not in RECORDS.values()):
             times = 1 + whole.steps // measure.every if measure.every else 1
             looking += times * _seconds(partial(look, measure, worlds, model), clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
-        own = steps[first : first + tried.steps]
+        own = steps[first : first + tried.steps] or [0.0]  # a phase may have no steps
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())

@@ -62,7 +62,7 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Flo
 
 
 def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
-    """Return the nodes, and the ends of the edges, of every replica's world; as a matrix is large.
+    """Return the nodes, and the ends of the edges, of every replica's world: smaller than a matrix.
 
     Raises:
         DataError: As :func:`adjacencies`.

@@ -37,7 +37,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train on edges, each a sequence of two tokens, and look on the way."""
+    """Train on edges, each a sequence of two tokens, and measure during training."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
     measures, draws = [Measure(name="cosines", probe=iw.probes.cosines)], {"draws": settings.draws}
     for trial in made:
