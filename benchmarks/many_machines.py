@@ -10,6 +10,7 @@ of two CPUs on this machine, turn and turn about, so that what else runs here fa
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import resource
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -31,6 +33,8 @@ from inweights.runs import environment
 from inweights.runs.tables.store import Store
 
 SIZES = (1_000, 10_000, 100_000)
+#: This file, as workers import it.
+MODULE = Path(__file__).stem
 
 
 def simulated(seed: int) -> pl.DataFrame:
@@ -40,8 +44,7 @@ def simulated(seed: int) -> pl.DataFrame:
 
 def simulation() -> Plan:
     """A task for each seed; workers find the function in this file, by its module's name."""
-    from many_machines import simulated as found
-
+    found = importlib.import_module(MODULE).simulated
     return Plan(computations=[Computation(name="value", labels={}, compute=found, seeded=True)])
 
 
@@ -57,9 +60,7 @@ def costs(tasks: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         place, plan, seeds = f"{folder}/plan", simulation(), range(tasks)
-        made: Planned = timed(
-            "planned", lambda: write_plan(plan, seeds, place, plugins=["many_machines"])
-        )
+        made: Planned = timed("planned", lambda: write_plan(plan, seeds, place, plugins=[MODULE]))
         timed("leased and done", lambda: work(made))
         status = timed("listed", made.status)
         tables = timed("merged", lambda: collect(plan, seeds, made.store))
