@@ -43,7 +43,7 @@ ROOMS = {
     "training": ("batches", "steps"),
     "probes": ("geometry",),
     "lm": ("model", "exams", "tuning"),
-    "lab": ("grammar", "engine", "studies"),
+    "lab": ("grammar", "engine", "ledger", "studies"),
     "report": ("base", "figures", "living", "pages"),
     "runs": ("tables",),
     "cli": ("console", "commands"),

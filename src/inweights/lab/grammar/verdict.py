@@ -37,6 +37,7 @@ __all__ = [
     "first_seeds",
     "is_open",
     "judge",
+    "span_of",
     "tally",
     "unjudged",
 ]
@@ -69,6 +70,10 @@ class ClaimResult(Config):
         level: Confidence of the intervals.
         condition: Under which of its recipe's conditions it was judged, where there are several.
         version: Of the claim, by the ledger.
+        earlier: What became of its earlier versions, in words.
+        p: The smallest error probability with which it would have this verdict, on the scale of
+            one analysis at .05.
+        together: Whether the verdict also holds with those of all papers' claims together (Holm).
     """
 
     id: str
@@ -93,6 +98,9 @@ class ClaimResult(Config):
     check: bool = False
     condition: str = ""
     version: int = 1
+    earlier: tuple[str, ...] = ()
+    p: float | None = None
+    together: bool = False
 
     @property
     def met(self) -> str:

@@ -133,6 +133,9 @@ def _facts(claim: ClaimResult) -> str:
         facts.append(("deciding case", claim.case))
     if claim.needed:
         facts.append(("would decide it", f"about {claim.needed} seeds"))
+    if claim.version > 1:
+        facts.append(("version", str(claim.version)))
+    facts += [("earlier", said) for said in claim.earlier]
     if claim.check:
         facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)
