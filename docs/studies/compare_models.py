@@ -8,9 +8,9 @@ import inweights as iw
 world, seeds = iw.TwoHop(n=10).build(), [0, 1, 2, 3]
 config, models = iw.GPTConfig(layers=2, width=32), {}
 for name, roles in (("with", {}), ("without", {"first_hop": 1.0, "second_hop": 1.0})):
-    phase = iw.Phase(roles=roles, steps=300, optimizer=iw.Optimizer(rate=3e-3))
     models[name] = config.build(vocabulary=len(world.vocabulary), seeds=seeds)
-    iw.train(models[name], world, iw.Curriculum(phases=(phase,)), seeds=seeds)
+    learner = iw.learners.two_hop(width=32, roles=roles)
+    iw.train(models[name], world, learner, seeds=seeds)
     print(name, iw.probes.accuracy(models[name], world).filter(role="composition")["accuracy"])
 
 queries = torch.tensor([query.prompt for query in world.queries])

@@ -7,7 +7,6 @@ import inweights as iw
 table = iw.sweep(
     world=iw.TwoHop(n=8),
     model=iw.GPTConfig(layers=2, width=32, heads=4, tied=False),
-    learner=iw.Curriculum(phases=(iw.Phase(steps=200, optimizer=iw.Optimizer(rate=3e-3)),)),
     over={"world.complexity": [1, 2, 4]},  # so many first relations, to as many objects
     seeds=8,
 )

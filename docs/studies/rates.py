@@ -7,7 +7,7 @@ import inweights as iw
 study = iw.Study(
     world=iw.TwoHop(n=6),
     model=iw.GPTConfig(layers=1, width=32),
-    learner=iw.Curriculum(phases=(iw.Phase(steps=150),)),
+    learner=iw.learners.two_hop(width=32, steps=150),
     over={"learner.phases.0.optimizer.rate": [3e-4, 1e-3, 3e-3, 1e-2]},
     seeds=4,
 )

@@ -7,7 +7,7 @@ Example:
     >>> import inweights as iw
     >>> world = iw.TwoHop(n=4).build(seed=0)
     >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
-    >>> _ = iw.train(model, world, iw.Curriculum(), seeds=[0, 1])
+    >>> _ = iw.train(model, world, iw.learners.two_hop_mlp(steps=100), seeds=[0, 1])
     >>> iw.probes.accuracy(model, world).columns[:3]
     ['replica', 'part', 'role']
 """
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from inweights.training import Phase as Phase
     from inweights.training import Schedule as Schedule
     from inweights.training import Stop as Stop
+    from inweights.training import learners as learners
     from inweights.training import train as train
     from inweights.worlds import Statements as Statements
     from inweights.worlds import Triples as Triples

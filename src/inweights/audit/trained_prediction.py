@@ -25,7 +25,8 @@ from inweights.models.model_config import ModelConfig
 from inweights.seeds import Streams
 from inweights.support.intervals import interval
 from inweights.support.progress import Progress
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.training import learners
+from inweights.training.curriculum import Curriculum
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, Statements, World
 
@@ -71,13 +72,12 @@ def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig,
     They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
     2 layers and width 64 for 280; or a share of that.
     """
-    descent = Optimizer(kind="sgd", rate=min(FASTEST, RATE * facts))
+    rate = min(FASTEST, RATE * facts)
     steps = [max(1, round(share * n)) for n in (6000, 280)]
-    plain = Phase(steps=steps[0], optimizer=descent)
-    annealed = Phase(steps=steps[1], random_offset=True, schedule=Schedule(kind="cosine"))
+    gpt = GPTConfig(tied=False, layers=2)
     return {
-        "Emb-MLP": (EmbMLPConfig(), Curriculum(phases=(plain,))),
-        "GPT": (GPTConfig(tied=False, layers=2), Curriculum(phases=(annealed,))),
+        "Emb-MLP": (EmbMLPConfig(), learners.two_hop_mlp(rate, steps=steps[0])),
+        "GPT": (gpt, learners.two_hop(gpt.width, steps=steps[1])),
     }
 
 

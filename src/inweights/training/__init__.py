@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
+    from inweights.training import learners as learners
     from inweights.training.checkpoint import Checkpoint as Checkpoint
     from inweights.training.curriculum import Curriculum as Curriculum
     from inweights.training.curriculum import Optimizer as Optimizer

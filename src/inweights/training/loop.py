@@ -21,6 +21,7 @@ from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.learners import named_for
 from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
@@ -71,7 +72,7 @@ class Result:
 def train(
     model: Model,
     worlds: World | Sequence[World],
-    curriculum: Curriculum | Sequence[Curriculum],
+    curriculum: Curriculum | Sequence[Curriculum] | None = None,
     *,
     seeds: int | Sequence[int],
     every: int = 20,
@@ -89,7 +90,8 @@ def train(
     Args:
         model: ``R`` replicas.
         worlds: One world for all, or one a replica.
-        curriculum: One for all, or one a replica; they may differ in rate and decay.
+        curriculum: One for all, or one a replica; they may differ in rate and decay. Left out, it
+            is :func:`~inweights.training.learners.named_for` of the world and the model.
         seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
         observers: What else is measured while training.
@@ -122,6 +124,8 @@ def train(
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
     each = as_worlds(worlds, model)
+    if curriculum is None:
+        curriculum = named_for(each[0], model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     noisy = any(phase.optimizer.noise for phase in plans[0].phases)

@@ -105,7 +105,8 @@ class StudyFile(Config):
     Attributes:
         world: Table with the ``kind`` of the world and its settings.
         model: The same of the model; a GPT sized to the largest world if left out.
-        learner: A curriculum, with ``phases``, or another ``kind``.
+        learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
+            world's family if left out.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
@@ -194,6 +195,8 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         figures=_figures(file),
         first_seed=chosen[0],
         root_seeds=chosen,
+        # Without a learner a study was once trained by a plain curriculum.
+        version=2 if file.learner is None else 1,
     )
 
 

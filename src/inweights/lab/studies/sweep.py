@@ -19,11 +19,13 @@ from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
+from inweights.models.configs import GPTConfig, Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.training.learners import named_for
 from inweights.worlds.world import World
 
 __all__ = ["Study", "grid", "sweep"]
@@ -41,7 +43,8 @@ class Study:
     Attributes:
         world: Config of the world.
         model: Config of the architecture; a GPT sized to the largest world if left out.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        learner: A curriculum, a descent or an optimum; the named learner of the world's family
+            (:mod:`inweights.training.learners`) if left out.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
@@ -74,11 +77,12 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
         """
-        learner = self.learner or Curriculum()
-        if self.model is not None:
-            trials = grid(self.world, self.model, learner, self.over)
-        else:
-            trials = sized(self.world, learner, self.over)
+        model = self.model
+        if model is None and isinstance(self.learner, Curriculum | None):
+            model = sized(self.world, self.over)
+        elif model is None and isinstance(self.learner, Descent):
+            model = Node2VecConfig()
+        trials = learnt(self.world, model, self.learner, self.over)
         return with_controls(trials, self.controls)
 
     @cached_property
@@ -178,9 +182,11 @@ def sweep(
 
     Args:
         world: Config of the world.
-        model: Config of the architecture. Left out it is a GPT of two layers, as wide as the
-            largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        model: Config of the architecture. Left out it is a GPT as wide as the largest world of the
+            sweep asks for: of two layers for graphs, else of four with a head of its own; an
+            :class:`~inweights.training.Optimum` has none.
+        learner: A curriculum, a descent or an optimum. Left out it is the named learner of the
+            world's family for each architecture (:mod:`inweights.training.learners`).
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
             Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
             values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
@@ -238,23 +244,40 @@ def sweep(
     )
 
 
-def sized(world: Any, learner: Learner, over: Over) -> list[Trial]:
-    """Return the trials of a study without a model: one that fits the largest of its worlds.
+def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[Trial]:
+    """Return the trials of a grid; without a learner each has the named one of its model.
+
+    So a rate follows the width where widths are varied, and what ``over`` says of the learner
+    changes the named one.
+    """
+    if learner is not None:
+        return grid(world, model, learner, over)
+    trials = grid(world, model, named_for(world, model), over)
+    grids: list[tuple[Learner, list[Trial]]] = []
+    found = []
+    for place, trial in enumerate(trials):
+        named = named_for(trial.world, trial.model)
+        of_it = next((one for known, one in grids if known == named), None)
+        if of_it is None:
+            of_it = grid(world, model, named, over)
+            grids.append((named, of_it))
+        found.append(of_it[place])
+    return found
+
+
+def sized(world: Any, over: Over) -> GPTConfig:
+    """Return a GPT that fits the largest world of a study that gives no model.
 
     It is one model for all conditions, so that they differ in nothing else.
     """
-    from inweights.models.configs import GPTConfig, Node2VecConfig
-
-    if isinstance(learner, Descent):
-        return grid(world, Node2VecConfig(), learner, over)
-    if not isinstance(learner, Curriculum):
-        return grid(world, None, learner, over)
-    first = grid(world, GPTConfig(), learner, over)
+    first = learnt(world, GPTConfig(), None, over)
     worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
     tokens = max(len(one.vocabulary) for one in worlds)
     width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
     context = max(8, *(_longest(one) for one in worlds))
-    return grid(world, GPTConfig(layers=2, width=width, context=context), learner, over)
+    graph = any("edge" in one.facts.role_names for one in worlds)
+    layers, tied = (2, True) if graph else (4, False)
+    return GPTConfig(layers=layers, width=width, context=context, tied=tied)
 
 
 def _longest(world: World) -> int:

@@ -11,6 +11,7 @@ from inweights import lab
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.configs import GPTConfig, Init, OneLayerConfig
+from inweights.training import learners
 from inweights.training.curriculum import Optimizer, Phase, Stop
 
 __all__ = [
@@ -40,7 +41,7 @@ _PHASES = ("first phase", "second phase")
 
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
-    "joint": (0.0077,),
+    "joint": (learners.JOINT_LOSS,),
     "SA": (0.008, 0.08),
     "AS": (0.008, 0.0085),
     "two-hop": (0.09,),
@@ -220,18 +221,7 @@ class GPTTraining(Config):
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> lab.Curriculum:
         """The same of any facts."""
-        return lab.Curriculum(
-            phases=tuple(
-                Phase(
-                    name=name,
-                    roles=dict(roles),
-                    steps=self.steps,
-                    optimizer=Optimizer(rate=self.rate, decayed="all"),
-                    stop=Stop(loss_below=loss),
-                )
-                for name, roles, loss in zip(_PHASES, parts, losses, strict=False)
-            )
-        )
+        return learners.analogy(parts, losses, rate=self.rate, steps=self.steps)
 
 
 #: A few steps of small models, for tests.

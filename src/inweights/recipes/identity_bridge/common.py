@@ -8,6 +8,7 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import ModelConfig, Trial, Value
 from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
+from inweights.training import learners
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
@@ -66,8 +67,7 @@ class EmbMLPTraining(Config):
             30.0
         """
         rate = self.rate * facts if self.per_fact else self.rate
-        optimizer = Optimizer(kind="sgd", rate=rate, weight_decay=self.weight_decay)
-        return Curriculum(phases=(Phase(steps=self.steps, optimizer=optimizer),))
+        return learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
 
 
 class GPTTraining(Config):
@@ -90,9 +90,7 @@ class GPTTraining(Config):
     later = {"tuned_width": 64}
 
     model: GPTConfig = GPTConfig(width=128, tied=False)
-    phase: Phase = Phase(
-        random_offset=True, schedule=Schedule(kind="cosine"), optimizer=Optimizer(rate=5e-4)
-    )
+    phase: Phase = learners.two_hop(width=128).phases[0]
     tuned_width: int = 128
     small_gamma: float = 1.25
     decay: float = 3.0

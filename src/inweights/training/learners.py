@@ -1,0 +1,202 @@
+"""Learners by name: the settings of training with which each family of worlds is learnt.
+
+They are those of the recipes. What :func:`inweights.train` and :func:`inweights.sweep` take where
+no learner is given is :func:`named_for` of the world and the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
+
+__all__ = ["analogy", "edges", "named_for", "path_star", "two_hop", "two_hop_mlp"]
+
+#: Rate times width of a GPT that composes (Identity Bridge, Figure 2).
+RATE_WIDTH = 0.064
+#: Training loss at which the joint task of analogies stops (Feature Resemblance, Table 1).
+JOINT_LOSS = 0.0077
+_JOINT = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
+_FACTS = ("two-hop", "hops", "triples", "random-facts", "reversal", "implication")
+
+
+def two_hop(
+    width: int = 64,
+    *,
+    steps: int = 280,
+    roles: Mapping[str, float] | None = None,
+    random_offset: bool = True,
+) -> Curriculum:
+    """Return how a GPT learns facts that it is to compose (Identity Bridge, Figure 2).
+
+    AdamW with a rate of 0.064 / width that falls as a cosine; each sequence starts at a random
+    position in every step, so that a model with learned positions has trained all of them.
+
+    Args:
+        width: Width of the model.
+        steps: Number of updates.
+        roles: Facts that are trained, with how often each counts; all of them if left out.
+        random_offset: Whether sequences start anywhere; has no effect on models without positions,
+            which refuse it.
+
+    Example:
+        >>> two_hop(width=128).phases[0].optimizer.rate
+        0.0005
+    """
+    optimizer, schedule = Optimizer(rate=RATE_WIDTH / width), Schedule(kind="cosine")
+    phase = Phase(
+        roles=dict(roles or {}),
+        steps=steps,
+        random_offset=random_offset,
+        schedule=schedule,
+        optimizer=optimizer,
+    )
+    return Curriculum(phases=(phase,))
+
+
+def two_hop_mlp(rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0) -> Curriculum:
+    """Return how an Emb-MLP learns facts (Identity Bridge, §4): full-batch gradient descent.
+
+    Args:
+        rate: Learning rate.
+        steps: Number of updates; the direction of the weights has settled after 5000.
+        weight_decay: Of both matrices.
+    """
+    optimizer = Optimizer(kind="sgd", rate=rate, weight_decay=weight_decay)
+    return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),))
+
+
+def analogy(
+    parts: Sequence[Mapping[str, float]] = (_JOINT,),
+    losses: Sequence[float] = (JOINT_LOSS,),
+    *,
+    rate: float = 1e-3,
+    steps: int = 1500,
+) -> Curriculum:
+    """Return how a GPT learns analogies, end to end until a loss (Feature Resemblance, Table 1).
+
+    Args:
+        parts: Roles of each phase, with how often each counts; by default all premises at once.
+        losses: Training loss at which each phase stops.
+        rate: Rate of AdamW.
+        steps: Most updates of a phase.
+    """
+    names = ("first phase", "second phase")
+    return Curriculum(
+        phases=tuple(
+            Phase(
+                name=name,
+                roles=dict(roles),
+                steps=steps,
+                optimizer=Optimizer(rate=rate, decayed="all"),
+                stop=Stop(loss_below=loss),
+            )
+            for name, roles, loss in zip(names, parts, losses, strict=False)
+        )
+    )
+
+
+def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
+    """Return how the edges of a graph are learnt: full batch, no decay (Geometric Memory, B.5).
+
+    Args:
+        rate: Peak rate of AdamW.
+        steps: Number of updates.
+        falls: Whether the rate falls as a cosine, as TinyGPT's does.
+    """
+    optimizer = Optimizer(rate=rate, weight_decay=0.0)
+    schedule = Schedule(kind="cosine" if falls else "constant")
+    return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer, schedule=schedule),))
+
+
+def path_star(
+    rate: float = 5e-3,
+    *,
+    steps: int = 300,
+    paths: int = 32,
+    roles: Sequence[str] = ("edge", "reverse_edge"),
+) -> Curriculum:
+    """Return how a path-star is learnt: edges and paths together (Geometric Memory, Figure 3).
+
+    Args:
+        rate: Peak rate of AdamW; it falls over the last fifth.
+        steps: Number of updates.
+        paths: Trained paths a step; 0 for all.
+        roles: Roles of the edges; all of them are in every step.
+
+    Example:
+        >>> path_star().phases[0].batch
+        {'edge+reverse_edge': 0, 'path': 32}
+    """
+    phase = Phase(
+        name="both",
+        roles=dict.fromkeys((*roles, "path"), 1.0),
+        batch={"+".join(roles): 0, "path": paths},
+        steps=steps,
+        pooled=True,
+        loss="answer",
+        optimizer=Optimizer(rate=rate, weight_decay=0.1, decayed="all"),
+        schedule=Schedule(kind="linear", warmup=min(100, steps // 4), hold=0.8),
+    )
+    return Curriculum(phases=(phase,))
+
+
+def named_for(world: Any, model: Any) -> Curriculum:
+    """Return the named learner of a world's family for an architecture.
+
+    Where there is none, such as for a world of one's own, it is a plain :class:`Curriculum`: all
+    facts, by AdamW at a constant rate, for 280 steps.
+
+    Args:
+        world: A world, or its config.
+        model: A model, or its config.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig, GPTConfig
+        >>> from inweights.worlds import TwoHop
+        >>> named_for(TwoHop(), EmbMLPConfig()) == two_hop_mlp()
+        True
+        >>> named_for(TwoHop(), GPTConfig(width=32)) == two_hop(32)
+        True
+    """
+    family, (kind, about) = _family(world), _architecture(model)
+    gpt = kind in ("gpt", "mamba")
+    if family in _FACTS and kind == "emb-mlp":
+        return two_hop_mlp()
+    if family in _FACTS and gpt:
+        return two_hop(about.width, random_offset=getattr(about, "positions", "") == "learned")
+    if family == "analogy" and gpt:
+        return analogy()
+    if family == "analogical-two-hop" and gpt:
+        built = world.build(0) if hasattr(world, "build") else world
+        copies = {"first_hop": 3.0, "identity": 3.0, "second_hop": 1.0}
+        told = {role: copies[role] for role in copies if role in built.facts.role_names}
+        return analogy((told,), (0.09,))
+    if family == "graph":
+        return edges(falls=kind == "gpt")
+    if family == "path-star" and gpt:
+        built = world.build(0) if hasattr(world, "build") else world
+        told_edges = [role for role in built.facts.role_names if role != "path"]
+        if "path" in built.facts.role_names and told_edges:
+            return path_star(roles=told_edges)
+    return Curriculum()
+
+
+def _family(world: Any) -> str:
+    """The kind of a world or of its config; of an altered one that of what was altered."""
+    settings = getattr(world, "settings", None)
+    if settings is None:
+        inner = getattr(world, "of", None)
+        return _family(inner) if inner is not None else str(world.__struct_config__.tag)
+    while settings.get("kind") == "altered":
+        settings = settings["of"]
+    return str(settings.get("kind", getattr(world, "name", "")))
+
+
+def _architecture(model: Any) -> tuple[str, Any]:
+    """The kind of a model or of its config, and the config."""
+    config = model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
+    return (str(config.__struct_config__.tag) if config is not None else "", config)

@@ -1,0 +1,86 @@
+"""Named learners: the recipes' own settings, and the default of every family."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import inweights as iw
+from inweights.lab.studies.sweep import Study
+from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
+from inweights.recipes.geometric_memory.common import training
+from inweights.recipes.geometric_memory.paths import PathStarTraining
+from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
+from inweights.training import learners
+from inweights.worlds import AnalogicalTwoHop, Analogy, Graph, PathStar
+from inweights.worlds.registry import Altered
+
+GPT = iw.GPTConfig(layers=1, width=32)
+
+
+def test_named_learners_are_those_of_the_recipes() -> None:
+    assert learners.two_hop(128).phases == (GPTTraining().phase,)
+    assert learners.two_hop_mlp() == EmbMLPTraining().curriculum
+    assert learners.edges() == training("TinyGPT", "grid").learner
+    assert learners.path_star() == PathStarTraining().curriculum("interleaved")
+
+
+@pytest.mark.parametrize(
+    ("world", "model", "named"),
+    [
+        (iw.TwoHop(n=3), GPT, learners.two_hop(32)),
+        (Altered(of=iw.TwoHop(n=3), shuffled=True), GPT, learners.two_hop(32)),
+        (iw.TwoHop(n=3), MambaConfig(width=16), learners.two_hop(16, random_offset=False)),
+        (iw.TwoHop(n=3), iw.EmbMLPConfig(), learners.two_hop_mlp()),
+        (iw.TwoHop(n=3), TinyNNConfig(), iw.Curriculum()),
+        (Graph(), GPT, learners.edges()),
+        (Graph(), Node2VecConfig(), learners.edges(falls=False)),
+        (Analogy(n=4), GPT, learners.analogy()),
+    ],
+)
+def test_the_default_is_that_of_the_family(world, model, named) -> None:
+    assert learners.named_for(world, model) == named
+    assert learners.named_for(world.build(0), model) == named
+
+
+@pytest.mark.parametrize("world", [AnalogicalTwoHop(n=4, identity=False), PathStar(arms=3)])
+def test_every_role_that_a_default_names_is_a_fact(world) -> None:
+    (phase,) = learners.named_for(world, GPT).phases
+    assert phase.roles
+    assert set(phase.roles) == set(world.build(0).facts.role_names)
+
+
+def test_the_rate_follows_the_width_and_over_changes_the_named_learner() -> None:
+    steps = "learner.phases.0.steps"
+    over = {"model.width": [16, 64], steps: [5, 9]}
+    trials = Study(iw.TwoHop(n=3), iw.GPTConfig(layers=1), over=over).trials
+    rates = [(t.labels["width"], t.learner.phases[0].optimizer.rate) for t in trials]
+    assert rates == [(16, 0.004), (16, 0.004), (64, 0.001), (64, 0.001)]
+    assert [t.learner.phases[0].steps for t in trials] == [5, 9, 5, 9]
+    assert all(t.learner.phases[0].random_offset for t in trials)
+
+
+def test_training_takes_the_named_learner() -> None:
+    world = iw.TwoHop(n=3).build()
+    losses = []
+    for given in ((), (learners.two_hop(32, steps=280),)):
+        model = GPT.build(vocabulary=len(world.vocabulary), seeds=1)
+        losses.append(iw.train(model, world, *given, seeds=1).losses)
+    assert losses[0].equals(losses[1])
+
+
+@pytest.mark.slow
+def test_depth_decides_and_defaults_do_not_hide_it(tmp_path) -> None:
+    """The trap of a new user: depth times width, with nothing said of the learner."""
+    table = iw.sweep(
+        iw.TwoHop(n=10),
+        iw.GPTConfig(tied=False),
+        over={"model.layers": [1, 4], "model.width": [32, 64]},
+        seeds=4,
+        runs=tmp_path,
+        progress=False,
+    )
+    composed = table.filter(role="composition").group_by("layers").agg(pl.mean("accuracy"))
+    means = dict(composed.rows())
+    assert means[4] > 0.75
+    assert means[1] < 0.5
