@@ -36,7 +36,7 @@ __all__ = [
 
 _CONFIG, _FUNCTION = "$config", "$function"
 #: The module of everything that a line names.
-_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
+_NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
 
 
 def installed_version() -> str:
