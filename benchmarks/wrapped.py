@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from replicas import EagerGPT, seconds
+from replicas import EagerGPT, seconds  # type: ignore[import-not-found]
 from torch import nn
 from torch.nn import functional as F
 from transformers import GPTNeoXConfig, LlamaConfig, Qwen2Config, RwkvConfig

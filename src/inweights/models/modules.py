@@ -22,7 +22,7 @@ from inweights.seeds import INITIALISATION, Streams
 if TYPE_CHECKING:
     from inweights.models.wrapping import WrapConfig
 
-__all__ = ["Form", "form_of", "logits_of", "made", "state_of_output"]
+__all__ = ["Form", "find", "form_of", "logits_of", "made", "numbers", "place", "state_of_output"]
 
 #: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
 _TRIED = (3, 2)
@@ -180,3 +180,42 @@ def form_of(
         )
     states = [name for name, state in seen.items() if state is not logits]
     return Form(tuple(states), len(shape) == 2, noise.rate, *tables[:1] or [""])
+
+
+class _Node(nn.Module):
+    """A place in the tree of a module's names."""
+
+
+def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
+    """Keep a tensor below ``root`` under a dotted name.
+
+    The tree is written directly, as a name such as ``hidden`` may be that of a method, too.
+    """
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules.setdefault(step, _Node())  # type: ignore[assignment]
+    if isinstance(value, nn.Parameter):
+        root._parameters[last] = value
+        return
+    if last in root._buffers:
+        raise ConfigError(f"the name '{last}' is taken by the library; give it another")
+    root._buffers[last] = value
+    if not stored:
+        root._non_persistent_buffers_set.add(last)
+
+
+def find(root: nn.Module, name: str) -> Tensor:
+    """Return the tensor that :func:`place` keeps under a name."""
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules[step]  # type: ignore[assignment]
+    found = root._parameters.get(last)
+    return root._buffers[last] if found is None else found  # type: ignore[return-value]
+
+
+def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
+    """Parameters and buffers by name; those with several names under each of them if wanted."""
+    return {
+        **dict(module.named_parameters(remove_duplicate=not again)),
+        **dict(module.named_buffers(remove_duplicate=not again)),
+    }

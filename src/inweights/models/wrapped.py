@@ -20,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
-from inweights.models.modules import form_of, logits_of, made, state_of_output
+from inweights.models.modules import find, form_of, logits_of, made, numbers, place, state_of_output
 from inweights.models.packing import Packed
 from inweights.models.rowwise import Noise, Rows
 
@@ -60,9 +60,9 @@ class Wrapped(Model):
 
     def _stack(self, base: nn.Module, seeds: Sequence[int]) -> None:
         """Take the numbers of a module for each seed as rows of stacked ones."""
-        every = _numbers(base)
+        every = numbers(base)
         learnt = {name for name, p in base.named_parameters() if p.requires_grad}
-        modules = [_numbers(made(self.config, self.vocabulary, seed)) for seed in seeds]
+        modules = [numbers(made(self.config, self.vocabulary, seed)) for seed in seeds]
         stored = set(base.state_dict())
         shared = set()
         for name, start in every.items():
@@ -76,7 +76,7 @@ class Wrapped(Model):
                 )
             same = name not in learnt and all(_equal(row, start) for row in rows)
             value = start.detach() if same else torch.stack([row.detach() for row in rows])
-            _place(
+            place(
                 self,
                 name,
                 nn.Parameter(value) if name in learnt else value,
@@ -84,7 +84,7 @@ class Wrapped(Model):
             )
             shared |= {name} if same else set()
         names = {id(value): name for name, value in every.items()}
-        tied = _numbers(base, again=True)
+        tied = numbers(base, again=True)
         alias = {name: names[id(value)] for name, value in tied.items()}
         self._shared = {name: own for name, own in alias.items() if own in shared}
         self._own = {name: own for name, own in alias.items() if own not in shared}
@@ -96,7 +96,7 @@ class Wrapped(Model):
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
         table = self._form.table
-        return _find(self, table)[:, : self.vocabulary] if table else None
+        return find(self, table)[:, : self.vocabulary] if table else None
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         return self._states(batch, self._form.states)
@@ -165,7 +165,7 @@ class Wrapped(Model):
 
     def _together(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
         own = dict.fromkeys(self._own.values())
-        stacked = {name: _find(self, name).contiguous() for name in own}
+        stacked = {name: find(self, name).contiguous() for name in own}
         if alone := self.replicas == 1:
             # Some operations round otherwise for one row than for several: here there always are.
             stacked = {name: torch.cat([v, v.detach()]) for name, v in stacked.items()}
@@ -180,7 +180,7 @@ class Wrapped(Model):
 
     def _apart(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
         own = dict.fromkeys(self._own.values())
-        stacked = {name: _find(self, name).unbind(0) for name in own}
+        stacked = {name: find(self, name).unbind(0) for name in own}
         each = [
             self._call(
                 {name: value[r] for name, value in stacked.items()},
@@ -198,7 +198,7 @@ class Wrapped(Model):
         """Call the module for one replica; under ``vmap``, for the one that stands for all."""
         base, rows, found = self._base[0], Rows(row, self.replicas), {}
         lent = {name: values[own] for name, own in self._own.items()}
-        lent |= {name: _find(self, own) for name, own in self._shared.items()}
+        lent |= {name: find(self, own) for name, own in self._shared.items()}
 
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:
@@ -242,44 +242,6 @@ class Wrapped(Model):
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(fast)
-
-
-class _Node(nn.Module):
-    """A place in the tree of a module's names."""
-
-
-def _place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
-    """Keep a tensor below ``root`` under a dotted name.
-
-    The tree is written directly, as a name such as ``hidden`` may be that of a method, too.
-    """
-    *path, last = name.split(".")
-    for step in path:
-        root = root._modules.setdefault(step, _Node())  # type: ignore[assignment]
-    if isinstance(value, nn.Parameter):
-        root._parameters[last] = value
-        return
-    if last in root._buffers:
-        raise ConfigError(f"the name '{last}' is taken by the library; give it another")
-    root._buffers[last] = value
-    if not stored:
-        root._non_persistent_buffers_set.add(last)
-
-
-def _find(root: nn.Module, name: str) -> Tensor:
-    *path, last = name.split(".")
-    for step in path:
-        root = root._modules[step]  # type: ignore[assignment]
-    found = root._parameters.get(last)
-    return root._buffers[last] if found is None else found  # type: ignore[return-value]
-
-
-def _numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
-    """Parameters and buffers by name; those with several names under each of them if wanted."""
-    return {
-        **dict(module.named_parameters(remove_duplicate=not again)),
-        **dict(module.named_buffers(remove_duplicate=not again)),
-    }
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:

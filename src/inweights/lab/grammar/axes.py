@@ -19,7 +19,7 @@ from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 
-__all__ = ["Over", "grid", "is_several", "named", "with_parts"]
+__all__ = ["Over", "grid"]
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
@@ -60,13 +60,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
     columns = _columns([path for path, _, _ in points[0]])
     trials: list[Trial] = []
+    known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
-        parts = dict(whole)
-        for path, value, _ in point:
-            part, _, rest = path.partition(".")
-            if part not in parts:
-                raise _unknown(path, [p for n in parts for p in _below(parts[n], n)])
-            parts[part] = _replaced(parts[part], path, rest, value) if rest else value
+        parts = _parts(whole, point, known)
         for name in ("world", "model"):
             if parts[name] is not None and not hasattr(parts[name], "build"):
                 raise ConfigError(
@@ -89,79 +85,25 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     return trials
 
 
-def is_several(part: Any) -> bool:
-    """Whether a part of a study is given several times: as a list, or by names."""
-    return isinstance(part, Mapping) or _is_list(part)
-
-
-def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name: their own, or what tells them apart.
-
-    Raises:
-        ConfigError: There is none, or two are the same.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig, GPTConfig
-        >>> list(named("model", [GPTConfig(), EmbMLPConfig()]))
-        ['gpt', 'emb-mlp']
-        >>> list(named("model", [GPTConfig(width=32), GPTConfig(width=64)]))
-        ['width=32', 'width=64']
-    """
-    if not configs:
-        raise ConfigError(f"the list of the {part} is empty; give at least one config")
-    if isinstance(configs, Mapping):
-        return {str(name): config for name, config in configs.items()}
-    kinds = [_kind(config) for config in configs]
-    if len(set(kinds)) < len(kinds):
-        flat = [_leaves(config) for config in configs]
-        differ = [path for path in flat[0] if any(one.get(path) != flat[0][path] for one in flat)]
-        kinds = [", ".join(f"{p}={one[p]}" for p in differ if p in one) for one in flat]
-    if len(set(kinds)) < len(kinds):
-        raise ConfigError(f"give the {part}s names, {{'one': …, 'other': …}}: some are alike")
-    return dict(zip(kinds, configs, strict=True))
-
-
-def _kind(config: Any) -> str:
-    """What a config is called in tables."""
-    about = getattr(config, "__struct_config__", None)
-    name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
-    return str(name).lower()
-
-
-def _leaves(config: Any) -> dict[str, Any]:
-    """Values of a config by path."""
-    found: dict[str, Any] = {}
-
-    def walk(value: Any, path: str) -> None:
-        items: Any = value.items() if isinstance(value, Mapping) else ()
-        items = enumerate(value) if isinstance(value, list | tuple) else items
-        for key, inner in items:
-            walk(inner, f"{path}.{key}" if path else str(key))
-        if not isinstance(value, Mapping | list | tuple):
-            found[path] = value
-
-    walk(to_dict(config) if isinstance(config, msgspec.Struct) else config, "")
-    return found
-
-
-def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return what is varied, with the parts that are given several times as axes.
-
-    Raises:
-        ConfigError: A part is varied twice, or points are listed as well.
-    """
-    if not several:
-        return over
-    if _is_list(over) and over:
-        raise ConfigError(
-            f"of the {' and '.join(several)} there are several; in a list of points set it in "
-            'each, {"model": GPTConfig()}'
-        )
-    varied = _mapping(over or {})
-    for name in several:
-        if name in varied:
-            raise ConfigError(f"'{name}' is varied by two axes; remove it from one")
-    return {**several, **varied}
+def _parts(
+    whole: Mapping[str, Any], point: list[Change], known: dict[tuple[int | str, ...], Any]
+) -> dict[str, Any]:
+    """The three parts at a point. Points with the same changes of a part share one object of it."""
+    parts: dict[str, Any] = {}
+    for name, part in whole.items():
+        changes = [one for one in point if one[0].partition(".")[0] == name]
+        # Values live as long as the points, so that their addresses tell them apart.
+        key = (name, *(mark for path, value, _ in changes for mark in (path, id(value))))
+        if key not in known:
+            for path, value, _ in changes:
+                rest = path.partition(".")[2]
+                part = _replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
+            known[key] = part
+        parts[name] = known[key]
+    for path, _, _ in point:
+        if path.partition(".")[0] not in whole:
+            raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
+    return parts
 
 
 def _mapping(over: Any) -> Mapping[Any, Any]:

@@ -13,9 +13,11 @@ import polars as pl
 
 from inweights.errors import ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
-from inweights.lab.grammar.axes import Over, grid, is_several, named, with_parts
+from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
+from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
+from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
@@ -47,6 +49,7 @@ class Study:
             :func:`~inweights.probes.accuracy`.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         place: Folder or address of the store, if that is not below ``runs``.
+        controls: Names of controls; see :func:`~inweights.lab.with_controls`.
 
     Example:
         >>> import inweights as iw
@@ -63,6 +66,7 @@ class Study:
     measures: Sequence[Probe | Measure] | None = None
     runs: str | Path | None = None
     place: str = ""
+    controls: Sequence[str] = ()
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -77,8 +81,10 @@ class Study:
         over = with_parts(several, self.over)
         world, model, learner = (given | first).values()
         if model is not None:
-            return grid(world, model, learner or Curriculum(), over)
-        return sized(world, learner or Curriculum(), over)
+            trials = grid(world, model, learner or Curriculum(), over)
+        else:
+            trials = sized(world, learner or Curriculum(), over)
+        return with_controls(trials, self.controls)
 
     @cached_property
     def plan(self) -> Plan:
@@ -169,6 +175,7 @@ def sweep(
     keep_models: bool = False,
     on: str = "",
     store: str = "",
+    controls: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -199,10 +206,12 @@ def sweep(
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
         store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
             ``s3://bucket/folder``.
+        controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
+            ``frozen``; see :func:`~inweights.lab.with_controls`. They are drawn as a grey band.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
-        and ``measure``, its name, where there are several.
+        A row for each row of a measure: the varied settings, ``control`` where there are controls,
+        ``seed``, the measure's own columns; and ``measure``, its name, where there are several.
 
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
@@ -223,7 +232,7 @@ def sweep(
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    study = Study(world, model, learner, over or {}, seeds, measures, runs, store)
+    study = Study(world, model, learner, over or {}, seeds, measures, runs, store, controls)
     return study.run(
         device=device,
         jobs=jobs,
