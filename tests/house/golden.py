@@ -304,8 +304,9 @@ def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
     for name in dict.fromkeys([*now, *(n for n in table if n != "version")]):
         one, other = table.get(name), now.get(name)
         if isinstance(one, float) and isinstance(other, float):
-            # What is summed up may be larger than the sum.
-            scale = max(abs(one), table.get(f"{name.partition(',')[0]}, largest", 0.0))
+            # What is summed up may be larger than the sum. What is stored as 0 is a difference of
+            # doubles of size 1, as cosines and probabilities are: their unit, not that of float32.
+            scale = max(abs(one), table.get(f"{name.partition(',')[0]}, largest", 0.0), 2.0**-29)
             if abs(one - other) <= item.tolerance * scale * (7 if "by place" in name else 1):
                 continue
         elif one == other and type(one) is type(other):
