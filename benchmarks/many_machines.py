@@ -17,8 +17,8 @@ import inweights as iw
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.plan_files import write_plan
 from inweights.lab.grammar.trial import Measure, Plan
-from inweights.lab.store.tables import Store
 from inweights.lab.studies.sweep import grid
+from inweights.runs.tables.store import Store
 
 
 def plan(steps: int, kinds: int = 12) -> Plan:

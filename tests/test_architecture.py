@@ -43,8 +43,9 @@ ROOMS = {
     "training": ("batches", "steps"),
     "probes": ("geometry",),
     "lm": ("model", "exams", "tuning"),
-    "lab": ("grammar", "store", "engine", "studies"),
+    "lab": ("grammar", "engine", "ledger", "studies"),
     "report": ("base", "figures", "living", "pages"),
+    "runs": ("tables",),
     "cli": ("console", "commands"),
 }
 FILES = sorted(SOURCE.rglob("*.py"))

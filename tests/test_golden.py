@@ -34,6 +34,26 @@ def test_numbers_are_the_stored_ones(name: str) -> None:
     )
 
 
+def test_a_zero_is_a_count_or_has_a_size() -> None:
+    """Nothing left of a difference is luck: another processor leaves a rounding of its terms."""
+    counted = {"accuracy", "exact", "worst", "nearest", "ridge"}
+    counted |= {"bridge", "relation", "answer", "clean"}  # what carries: shares of statements
+    for name, table in golden.stored().items():
+        zeros = {
+            column.partition(",")[0]
+            for column, one in table.items()
+            if isinstance(one, float) and not one
+        }
+        assert zeros <= counted | set(golden.SIZES), f"{name}: counts, or golden.SIZES"
+    item, table = ITEMS["probe direction"], golden.stored()["probe direction"]
+    moved = item.make() | {"expected, mean": 2 * golden.GAP}
+    other = golden.Item(item.owner, lambda: moved, item.tolerance * 2**24)
+    assert golden.differences(item, table) == []
+    assert golden.differences(other, table) == [
+        f"expected, mean: 0.0 was stored, {2 * golden.GAP} is computed"
+    ]
+
+
 def test_nothing_is_left_out() -> None:
     def own(kind: type) -> bool:
         return kind.__module__.startswith("inweights.")

@@ -13,6 +13,7 @@ from tests.accelerator.pretend import NAME, counted
 from tests.accelerator.shared import TWO_HOP, accelerator, both
 from tests.probes.test_graph_probes import OF_GRAPHS, RING
 from tests.probes.test_inside import OF_THE_INSIDE
+from tests.probes.test_interchange import WORLDS as INTERCHANGES
 from tests.probes.test_paths import OF_PATHS
 from tests.probes.test_paths import WORLDS as STARS
 from tests.probes.test_probes import OF_MODELS, OF_OPTIMA
@@ -36,6 +37,7 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
     ),
     **dict.fromkeys(OF_OPTIMA, (iw.EmbMLPConfig(width=16), TWO_HOP[0])),
     probes.resemblance: (GPT, ANALOGIES),
+    probes.carries: (GPT, INTERCHANGES),
 }
 
 

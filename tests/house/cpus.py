@@ -22,7 +22,10 @@ from pathlib import Path
 import pytest
 
 #: What has floating-point numbers in it.
-FOLDERS = tuple(f"tests/{room}" for room in ("training", "models", "probes", "theory", "lab", "lm"))
+FOLDERS = (
+    *(f"tests/{room}" for room in ("training", "models", "probes", "theory", "lab", "lm")),
+    "tests/test_golden.py",
+)
 #: Kernels of OpenBLAS that every processor of a kind can run; the first that is another is taken.
 KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
 #: Read by the libraries; none comes in from outside.

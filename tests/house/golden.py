@@ -39,6 +39,7 @@ from inweights.support.sources import RAISED
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (
+    Altered,
     AnalogicalTwoHop,
     Analogy,
     Graph,
@@ -75,6 +76,12 @@ LINEAR = DeepLinearConfig(width=12, layers=2, init=Init(std=0.3))
 #: After forty steps all facts are answered, as some probes ask for.
 LEARNT = ("learnt", EmbMLPConfig(width=16, init=Init(std=0.1)))
 LEARNING = 40 * 3 * SMALL
+#: What a column's numbers are differences of, where little may be left of it, or nothing: cosines
+#: and correlations are sums of products of vectors of length 1, an excess is a ratio minus 1, and
+#: the margins of queries beside an optimum are differences of logits that differ by 1 at a fact.
+SIZES = dict.fromkeys(
+    ("cosine", "contrast", "spearman", "null_mean", "excess", "query_margin", "expected"), 1.0
+)
 Numbers = dict[str, float | int | str]
 
 
@@ -200,6 +207,7 @@ WORLDS: Mapping[str, Any] = {
     "triples": Triples(path="@people", identity=0.5, questions="all"),
     "analogy": Analogy(n=7, categories=3, maps="permutation"),
     "analogical-two-hop": AnalogicalTwoHop(),
+    "altered": Altered(of=TwoHop(n=6), shuffled=True, without="identity"),
 }
 MODELS: Mapping[str, Any] = {
     "gpt": GPT,
@@ -249,6 +257,10 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "arm_cosines": (probes.arm_cosines, GPT, STAR, FORWARD),
     "bridge_projection": (
         partial(probes.bridge_projection, method="pca"), GPT, TWO_HOP, FORWARD,
+    ),
+    "carries": (
+        probes.carries, GPT,
+        TwoHop(n=5, complexity=2, first_relations=1, second_relations=2), FORWARD,
     ),
     "resemblance": (probes.resemblance, GPT, Analogy(n=5), FORWARD),
     "label_cosines": (
@@ -304,9 +316,9 @@ def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
     for name in dict.fromkeys([*now, *(n for n in table if n != "version")]):
         one, other = table.get(name), now.get(name)
         if isinstance(one, float) and isinstance(other, float):
-            # What is summed up may be larger than the sum. What is stored as 0 is a difference of
-            # doubles of size 1, as cosines and probabilities are: their unit, not that of float32.
-            scale = max(abs(one), table.get(f"{name.partition(',')[0]}, largest", 0.0), 2.0**-29)
+            # What is summed up, or subtracted, may be larger than what is left.
+            column = name.partition(",")[0]
+            scale = max(abs(one), table.get(f"{column}, largest", 0.0), SIZES.get(column, 0.0))
             if abs(one - other) <= item.tolerance * scale * (7 if "by place" in name else 1):
                 continue
         elif one == other and type(one) is type(other):

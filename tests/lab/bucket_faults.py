@@ -35,8 +35,8 @@ from inweights.errors import WriteError
 from inweights.lab import Plan
 from inweights.lab.engine.collect import collect
 from inweights.lab.engine.plan_files import Planned, work, write_plan
-from inweights.lab.store import files
-from inweights.lab.store.tables import Store
+from inweights.runs.tables import files
+from inweights.runs.tables.store import Store
 
 HOW = ("500", "503", "slow", "cut", "lost")
 SEEDS, LEASE = 4, 2.0

@@ -30,7 +30,7 @@ from tests.lab.test_cluster import LEASE, PLUGINS, ROOT, at_work
 from inweights.lab import Plan
 from inweights.lab.engine.cluster import bare
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 
 SEEDS, KINDS, NODES = 2, 24, 3
 WHAT = ("worker", "node", "driver")

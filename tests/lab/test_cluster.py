@@ -17,7 +17,7 @@ from inweights.lab import Plan
 from inweights.lab.engine import cluster, executors
 from inweights.lab.engine.cluster import Ray, bare
 from inweights.lab.engine.collect import Effort, choose_executor, collect
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = ("tests.lab.small",)

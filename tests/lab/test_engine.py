@@ -19,9 +19,9 @@ from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import refresh
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.grammar.recipe import parse_seeds
-from inweights.lab.store.tables import Store
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
+from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint
 
 DEMO = get_recipe("demo/two-hop")

@@ -27,7 +27,7 @@ from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.executors import Executor, Leased, Processes, SameProcess
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.ranks import Leader, joined
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 
 PLUGINS = ("tests.lab.small",)
 SEEDS, LEASE = 3, 2.0

@@ -19,7 +19,7 @@ from inweights.lab.engine import task
 from inweights.lab.engine.collect import collect
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("worker_kills.py")

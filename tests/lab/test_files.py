@@ -12,8 +12,8 @@ import pytest
 from inweights.errors import ConfigError, WriteError
 from inweights.lab import Plan
 from inweights.lab.engine.collect import collect
-from inweights.lab.store.files import Folder, ObjectStore, open_files
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.files import Folder, ObjectStore, open_files
+from inweights.runs.tables.store import Store
 
 
 @pytest.fixture(params=["folder", "object store"])

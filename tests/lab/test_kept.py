@@ -13,10 +13,10 @@ from inweights.lab.engine import task
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.grammar.trial import Measure, Plan, Trial
-from inweights.lab.store.tables import Store
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
+from inweights.runs.tables.store import Store
 from inweights.worlds import Graph
 
 BRIEF = iw.Curriculum(phases=(iw.Phase(steps=3),))

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from inweights.lab.store import lease as module
-from inweights.lab.store.files import Folder
-from inweights.lab.store.lease import Leases, LostError
+from inweights.runs.tables import lease as module
+from inweights.runs.tables.files import Folder
+from inweights.runs.tables.lease import Leases, LostError
 
 
 class Clock:

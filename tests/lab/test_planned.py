@@ -25,7 +25,7 @@ from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.schedule import Schedule
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint
 
 

@@ -23,8 +23,8 @@ from inweights.lab import Computation, Measure, Outside, Paper, Plan, Trial
 from inweights.lab.engine.job import from_wire, to_wire
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import work_on
-from inweights.lab.store.tables import Store
 from inweights.recipes import get_recipe
+from inweights.runs.tables.store import Store
 from inweights.support.content import fingerprint
 from inweights.support.sources import plain, reached, sources_of
 

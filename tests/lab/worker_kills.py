@@ -25,7 +25,7 @@ from tests.lab.small import TRAININGS, Trainings
 from inweights.lab.engine.collect import collect
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.grammar.trial import Plan
-from inweights.lab.store.tables import Store
+from inweights.runs.tables.store import Store
 
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 

@@ -13,6 +13,7 @@ from tests.probes.test_embedding import OF_EMBEDDINGS
 from tests.probes.test_film import OF_FILMS
 from tests.probes.test_graph_probes import OF_GRAPHS
 from tests.probes.test_inside import OF_THE_INSIDE
+from tests.probes.test_interchange import OF_INTERCHANGES
 from tests.probes.test_paths import OF_PATHS
 from tests.probes.test_resemblance import OF_ANALOGIES
 
@@ -87,7 +88,7 @@ def test_every_public_probe_is_tested_here() -> None:
         *OF_ANALOGIES,
     )
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
-    tested = (*tested, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
+    tested = (*tested, *OF_INTERCHANGES, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
     assert {p.__name__ for p in tested} == set(probes.__all__)
 
 

@@ -20,8 +20,8 @@ from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import refresh
 from inweights.lab.engine.plan_files import Planned, work, write_plan
-from inweights.lab.store.tables import Store
 from inweights.runs import RunFolder, RunStore, about
+from inweights.runs.tables.store import Store
 
 KINDS = ("folder", "file", "dangling")
 RUNS = (

@@ -20,9 +20,9 @@ from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.executors import SameProcess
 from inweights.lab.engine.outcome import refresh
-from inweights.lab.store.tables import Store
 from inweights.report.pages.export import write_export
 from inweights.runs import RunStore
+from inweights.runs.tables.store import Store
 
 make = partial(execute, RECIPE, "smoke")
 

@@ -116,8 +116,15 @@ def _numbers(claim: ClaimResult) -> str:
     if claim.measured is not None:
         text = f"measured {claim.measured:.3g}"
         if claim.low is not None and claim.high is not None:
-            text += f" ({claim.low:.3g} to {claim.high:.3g}), {claim.replicates} seeds"
+            text += f" ({claim.low:.3g} to {claim.high:.3g})"
         parts.append(text)
+    if claim.met:
+        parts.append(f"met by {claim.met}")
+    if claim.rule != "typical":
+        parts.append(f"judged: {claim.rule}")
+    if claim.version > 1:
+        parts.append(f"version {claim.version}")
+        parts += claim.earlier
     parts.append(f"target {claim.target.text}")
     if claim.published:
         parts.append(f"published {words(claim.published)}")

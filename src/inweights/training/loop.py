@@ -38,6 +38,7 @@ MOST_STEPS_AS_EVER = 50
 #: Parameters times tokens of a step above which kernels take so long that Python does not count,
 #: while a recording holds all intermediate results at once.
 MOST_WORK_RECORDED = 2**33
+_LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,9 @@ def train(
             total=0,
             values=flat.values,
             stopped=torch.full((replicas,), -1),
-            tables={"losses": []},
+            tables={"losses": [pl.DataFrame(schema=_LOSSES)]},
         )
-        _observe(model, observers, state, done=True, last=False)
+        _observe(model, observers, state, done=True, last=not plans[0].steps)
     else:
         flat.values.copy_(state.values)
         state.values = flat.values
@@ -210,7 +211,7 @@ def train(
                 if done:
                     state.total += phase.steps - state.step
                     _end(losses, flat.values, phase, state, refused=not keep_diverged)
-                last = done and state.phase + 1 == len(plans[0].phases)
+                last = done and not any(p.steps for p in plans[0].phases[state.phase + 1 :])
                 _observe(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
@@ -301,7 +302,7 @@ def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ag
             "replica": rows,
             "loss": [values[row] for row in rows],
         }
-        state.tables["losses"].append(pl.DataFrame(table))
+        state.tables["losses"].append(pl.DataFrame(table, schema=_LOSSES))
 
 
 @torch.no_grad()

@@ -16,8 +16,9 @@ from inweights.runs import about, when, written
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Comparison, Outcome
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.verdict import ClaimResult
+    from inweights.laboratory.comparison import Comparison
     from inweights.runs import RunFolder
 
 __all__ = ["compared", "exported", "outcome", "runs"]

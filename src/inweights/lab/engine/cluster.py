@@ -24,7 +24,7 @@ from inweights.lab.engine.executors import PAUSE, seldom
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
-from inweights.lab.store.tables import LEASE
+from inweights.runs.tables.store import LEASE
 
 __all__ = ["Ray", "bare"]
 

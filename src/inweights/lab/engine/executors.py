@@ -34,7 +34,7 @@ from inweights.lab.engine.schedule import End, Schedule
 
 if TYPE_CHECKING:
     from inweights.lab.engine.task import Joint
-    from inweights.lab.store.tables import Store
+    from inweights.runs.tables.store import Store
 
 __all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "seldom"]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from inweights.config import digest, identity
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
-from inweights.lab.store.tables import MODEL_PART
 from inweights.models.model_config import ModelConfig
+from inweights.runs.tables.store import MODEL_PART
 from inweights.support.progress import plural
 from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner

@@ -1,8 +1,7 @@
 """Plans are written once, and workers do their part of them until nothing is left.
 
 Any number of workers, begun by whatever scheduler there is, take tasks from a plan on disk or in an
-object store under leases (:mod:`inweights.lab.store.lease`). They share nothing but its files: the
-folder or address of a plan holds::
+object store under leases (:mod:`inweights.runs.tables.lease`). They share nothing but its files::
 
     PLAN/plan.json          what all tasks have in common
     PLAN/index.json         key, title and results of every task
@@ -35,8 +34,8 @@ from inweights.lab.engine.job import (
 from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
-from inweights.lab.store.files import open_files
-from inweights.lab.store.tables import LEASE, Store, store_below
+from inweights.runs.tables.files import open_files
+from inweights.runs.tables.store import LEASE, Store, store_below
 
 __all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
 

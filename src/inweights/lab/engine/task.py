@@ -28,10 +28,10 @@ from inweights.lab.engine.plan import (
 from inweights.lab.engine.schedule import End
 from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
-from inweights.lab.store.lease import LostError
-from inweights.lab.store.tables import MODEL_PART, Store
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.runs.tables.lease import LostError
+from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.plugins import load_plugins
 from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer

@@ -19,10 +19,10 @@ from torch.nn import Parameter
 from inweights.config import digest
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import LearnTask, Run
-from inweights.lab.store.tables import Store
 from inweights.models.base import Model
 from inweights.models.model_config import Init, ModelConfig
 from inweights.models.save import decode_model
+from inweights.runs.tables.store import Store
 from inweights.support.limits import check_memory, memory_limit
 from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
@@ -125,19 +125,13 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
 
 
 def _shape(world: World) -> list[Any]:
+    """What worlds of runs that train together have in common: all but their tokens."""
+    columns = ("roles", "prompt_ends", "answer_ends", "out_of_distribution")
+    parts = (world.facts, world.queries)
     return [
         len(world.vocabulary),
-        digest(world.outputs.tolist()),
-        *(
-            [
-                part.role_names,
-                part.roles.tolist(),
-                part.prompt_ends.tolist(),
-                part.answer_ends.tolist(),
-                part.out_of_distribution.tolist(),
-            ]
-            for part in (world.facts, world.queries)
-        ),
+        world.outputs.tolist(),
+        *([part.role_names, *(getattr(part, c).tolist() for c in columns)] for part in parts),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -12,8 +13,10 @@ from inweights.config import Config
 from inweights.errors import ConfigError
 
 __all__ = [
+    "RELIABLE",
     "Claim",
     "Judged",
+    "Rule",
     "Score",
     "Statement",
     "Stating",
@@ -27,6 +30,11 @@ __all__ = [
 
 #: A label of a trial, and what a column of labels is compared with.
 Value = str | float | bool
+#: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
+#: meet the target by themselves (*reliable*), or their mean.
+Rule = Literal["typical", "reliable", "mean"]
+#: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
+RELIABLE = 0.75
 
 
 class Target(Config):
@@ -188,6 +196,7 @@ class Claim(Config):
         source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
         score: The numbers that are judged.
         target: Where they have to lie.
+        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
         published: The number that the paper prints, if it prints one.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
@@ -200,9 +209,21 @@ class Claim(Config):
     source: str
     score: Score
     target: Target
+    judged: Rule = "typical"
     published: str | None = None
     check: bool = False
     condition: str = ""
+
+    def __post_init__(self) -> None:
+        low, high = self.score.bounds or (-math.inf, math.inf)
+        least, most = self.target.least, self.target.most
+        at_bound = (least is not None and least >= high) or (most is not None and most <= low)
+        if at_bound and not self.check:
+            raise ConfigError(
+                f"claim {self.id}: the target {self.target.text} is the bound of its score, which "
+                f"lies from {low:g} to {high:g}; state what the sentence means, such as "
+                f"{'>= 0.99' if least is not None else '<= 0.01'}"
+            )
 
     @property
     def ours(self) -> bool:
@@ -218,6 +239,7 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     place: str
     source: str
     target: Target
+    judged: Rule = "typical"
     published: str | None = None
     check: bool = False
     condition: str = ""
@@ -253,6 +275,7 @@ class Stating:
         *,
         place: str = "",
         source: str = "",
+        rule: Rule = "typical",
         published: str | None = None,
         check: bool = False,
         condition: str | None = None,
@@ -265,6 +288,7 @@ class Stating:
             source=source or self.source,
             score=judged.score,
             target=judged.target,
+            judged=rule,
             published=published,
             check=check,
             condition=_condition(judged.score, self.condition if condition is None else condition),

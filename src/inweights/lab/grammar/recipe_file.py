@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Judged
+from inweights.lab.grammar.claim import Claim, Judged, Rule
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
@@ -32,6 +32,9 @@ class StatedClaim(Config):
         source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
         quote: The paper's own words, short.
         published: The number that the paper prints, or the relation (``> 1/C``).
+        judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
+            share of seeds that meet the target by themselves, for a sentence that says *always*,
+            *never* or *fails*; ``mean``, where the paper prints a mean.
         protocol: How near to the paper's protocol it is judged.
         condition: Under which of its trials' conditions it is judged; the recipe's if left out.
         check: Whether it holds by construction.
@@ -42,6 +45,7 @@ class StatedClaim(Config):
     source: str = ""
     quote: str = ""
     published: float | str | None = None
+    judged: Rule = "typical"
     protocol: Protocol | None = None
     condition: str | None = None
     check: bool = False
@@ -164,6 +168,7 @@ def _claim(state: Callable[..., Claim], id_: str, said: StatedClaim, judged: Jud
         judged,
         place=said.place,
         source=said.source,
+        rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
         check=said.check,
         condition=said.condition,

@@ -15,11 +15,12 @@ from inweights.errors import ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
+from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.store.tables import Store, store_below
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
+from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
@@ -47,6 +48,7 @@ class Study:
             :func:`~inweights.probes.accuracy`.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         place: Folder or address of the store, if that is not below ``runs``.
+        controls: Names of controls; see :func:`~inweights.lab.with_controls`.
 
     Example:
         >>> import inweights as iw
@@ -63,6 +65,7 @@ class Study:
     measures: Sequence[Probe | Measure] | None = None
     runs: str | Path | None = None
     place: str = ""
+    controls: Sequence[str] = ()
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -73,8 +76,10 @@ class Study:
         """
         learner = self.learner or Curriculum()
         if self.model is not None:
-            return grid(self.world, self.model, learner, self.over)
-        return sized(self.world, learner, self.over)
+            trials = grid(self.world, self.model, learner, self.over)
+        else:
+            trials = sized(self.world, learner, self.over)
+        return with_controls(trials, self.controls)
 
     @cached_property
     def plan(self) -> Plan:
@@ -165,6 +170,7 @@ def sweep(
     keep_models: bool = False,
     on: str = "",
     store: str = "",
+    controls: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -195,10 +201,12 @@ def sweep(
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
         store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
             ``s3://bucket/folder``.
+        controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
+            ``frozen``; see :func:`~inweights.lab.with_controls`. They are drawn as a grey band.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
-        and ``measure``, its name, where there are several.
+        A row for each row of a measure: the varied settings, ``control`` where there are controls,
+        ``seed``, the measure's own columns; and ``measure``, its name, where there are several.
 
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
@@ -219,7 +227,7 @@ def sweep(
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    study = Study(world, model, learner, over or {}, seeds, measures, runs, store)
+    study = Study(world, model, learner, over or {}, seeds, measures, runs, store, controls)
     return study.run(
         device=device,
         jobs=jobs,

@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inweights.lab.grammar.claim import RELIABLE
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
+    from inweights.lab.grammar.claim import Rule
     from inweights.lab.grammar.verdict import ClaimResult, Verdict
 
 __all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
@@ -26,6 +28,11 @@ _ICON: dict[Verdict, str] = {
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
     "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
     "not judged": "M4 8 H12",
+}
+_JUDGED: dict[Rule, str] = {
+    "typical": "the typical seed: the interval of the median",
+    "reliable": f"reliability: at least {RELIABLE:.0%} of seeds meet the target",
+    "mean": "the interval of the mean",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
@@ -110,19 +117,25 @@ def _facts(claim: ClaimResult) -> str:
         measured = _number(claim.measured)
         if claim.low is not None and claim.high is not None:
             measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
-        facts.append(("measured", measured))
+        facts.append(("mean" if claim.rule == "mean" else "median", measured))
     facts.append(("target", claim.target.text))
     if claim.published is not None:
         facts.append(("published", claim.published))
-    if claim.replicates:
-        sampled = claim.low is not None
-        facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
+    if claim.met:
+        facts.append(("meet the target", claim.met))
+        facts.append(("judged by", _JUDGED[claim.rule]))
+        facts.append(("confidence", f"{100 * claim.level:.4g}%"))
+    elif claim.replicates:
+        facts.append(("evidence", "computed"))
     if claim.condition:
         facts.append(("condition", claim.condition))
     if claim.case:
         facts.append(("deciding case", claim.case))
     if claim.needed:
         facts.append(("would decide it", f"about {claim.needed} seeds"))
+    if claim.version > 1:
+        facts.append(("version", str(claim.version)))
+    facts += [("earlier", said) for said in claim.earlier]
     if claim.check:
         facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -109,6 +110,10 @@ class _Recorder(TorchDispatchMode):
         out = func(*args, **(kwargs or {}))
         self.calls.append(_Call(func, args, kwargs or {}, tree_leaves(out)))
         return out
+
+
+# PyTorch wraps this method to keep its compiler out of it, and would import the compiler for that.
+_Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
 
 
 def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:

@@ -22,9 +22,9 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from inweights.errors import FolderError
-from inweights.lab.store.files import open_files
-from inweights.lab.store.lease import Hold, Leases
 from inweights.runs import told
+from inweights.runs.tables.files import open_files
+from inweights.runs.tables.lease import Hold, Leases
 from inweights.support.links import within
 
 __all__ = ["MODEL_PART", "Store", "store_below"]
@@ -53,7 +53,7 @@ class Store:
             ``s3://bucket/folder``.
         lease: Seconds after which a task whose holder gave no sign is taken over. With 0 tasks are
             held by locks of files, which the system frees; they do for one machine.
-        owner: Who hands out tasks; see :class:`~inweights.lab.store.lease.Leases`.
+        owner: Who hands out tasks; see :class:`~inweights.runs.tables.lease.Leases`.
 
     Example:
         >>> import tempfile

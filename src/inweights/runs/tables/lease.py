@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from inweights.errors import InweightsError, RunError
-from inweights.lab.store.files import Files
+from inweights.runs.tables.files import Files
 
 __all__ = ["Hold", "Lease", "Leases", "LostError"]
 

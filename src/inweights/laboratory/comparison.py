@@ -1,0 +1,61 @@
+"""Two finished runs side by side: their verdicts, and the settings in which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inweights.runs import written
+
+if TYPE_CHECKING:
+    from inweights.lab.engine.outcome import Outcome
+    from inweights.lab.grammar.verdict import ClaimResult
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [_flat(one.settings) | _about(one) for one in (first, second)]
+    keys = dict.fromkeys([*own[0], *own[1]])
+    settings = {
+        key: (own[0].get(key), own[1].get(key))
+        for key in keys
+        if own[0].get(key) != own[1].get(key)
+    }
+    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
+    ids = dict.fromkeys([*by_id[0], *by_id[1]])
+    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
+    return Comparison((first, second), settings, claims)
+
+
+def _about(outcome: Outcome) -> dict[str, Any]:
+    seeds = outcome.seeds
+    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted path."""
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

@@ -1,0 +1,231 @@
+"""Interchange interventions: does a hidden state carry the bridge, or the answer?
+
+Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T`` positions, ``D``
+width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import Packed, pack
+from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["carries"]
+
+#: What the model may answer, by what the place carries: one of the two, both, or neither.
+_OUTCOMES = ("bridge", "relation", "answer", "unchanged")
+#: Where a source's state may go: one place, or several at once.
+Place = str | Sequence[str]
+
+
+@torch.no_grad()
+def carries(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    role: str = "composition",
+    places: Sequence[Place] | None = None,
+    most: int = 256,
+) -> pl.DataFrame:
+    """Which hidden state carries the bridge, by an interchange intervention.
+
+    The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by that of a
+    source query ``(a', r1', r3)`` with another bridge ``b'`` and another last relation (Vig et al.
+    2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). What the model answers now says
+    what the place carries: ``(b', r2)`` the *bridge*, ``(b, r3)`` the *relation*, the source's
+    answer both or the *answer* itself; ``(b, r2)`` is *unchanged*. The four answers differ. With
+    one last relation bridge and answer change together, so that patching cannot separate them. An
+    answer that the model gives without the intervention is not counted.
+
+    The world needs two last relations or more, such as
+    ``TwoHop(complexity=2, first_relations=1, second_relations=2)``.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        role: Role of the queries: two hops, three tokens.
+        places: Some of the model's ``layer_names``; a list of names is replaced as one. All layers
+            if left out.
+        most: Base queries that are evaluated, the first ones.
+
+    Returns:
+        A row for each replica, place and position: ``replica, place, depth, position``, the shares
+        of base queries ``bridge``, ``relation``, ``answer``, ``unchanged`` and ``other`` by what
+        the model answers, ``clean`` (share answered right without intervention), ``chance`` (of
+        one answer among all answers of the second hop), ``statements``.
+
+    Raises:
+        ConfigError: A place is unknown.
+        DataError: No query has a source, or the head does not cover an answer.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4, complexity=2, first_relations=1, second_relations=2).build()
+        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> table = carries(model, world, places=["embedding"])
+        >>> table.columns[4:9]
+        ['bridge', 'relation', 'answer', 'unchanged', 'other']
+    """
+    pairs = _pairs(as_worlds(worlds, model), role, most)
+    device = model.column.device
+    base, source = pack([pairs.bases.to(device)]), pack([pairs.sources.to(device)])
+    outcomes = {name: model.columns(tokens) for name, tokens in pairs.answers.items()}
+    valid = pairs.valid.to(device)
+
+    def answered(batch: Packed) -> Tensor:
+        return model(batch, at=batch.last).argmax(-1)
+
+    # A model that gives such an answer anyway, by mistake, shows nothing.
+    at_base, at_source = answered(base), answered(source)
+    counts = {name: valid & (at_base != columns) for name, columns in outcomes.items()}
+    for name in ("bridge", "relation"):
+        counts[name] = counts[name] & (at_source != outcomes[name])
+    counts["unchanged"] = valid
+    pairs_each = valid.sum(-1).double()
+
+    def shares() -> dict[str, Tensor]:
+        """Share of pairs by what the model answers, each ``[R]``."""
+        now = answered(base)
+        found = {
+            name: ((now == outcomes[name]) & counted).sum(-1) / pairs_each
+            for name, counted in counts.items()
+        }
+        return {**found, "other": 1.0 - torch.stack(list(found.values())).sum(0)}
+
+    clean = shares()["unchanged"]
+    chosen: Sequence[Place] = model.layer_names if places is None else places
+    named = {" + ".join(names): names for names in map(_names, chosen)}
+    everything = list(dict.fromkeys(name for names in named.values() for name in names))
+    states = model.hidden(pairs.sources.to(device), layers=everything, at="all")
+    rows: list[dict[str, object]] = []
+    for depth, (place, names) in enumerate(named.items()):
+        for position in range(pairs.bases.shape[-1]):
+            edits = {name: _put(states[name], position) for name in names}
+            with model.hooks(edits):
+                found = shares()
+            for replica in range(model.replicas):
+                own = min(replica, len(pairs.chance) - 1)
+                rows.append(
+                    {
+                        "replica": replica,
+                        "place": place,
+                        "depth": depth,
+                        "position": position,
+                        **{name: float(values[replica]) for name, values in found.items()},
+                        "clean": float(clean[replica]),
+                        "chance": pairs.chance[own],
+                        "statements": int(pairs_each[own]),
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+def _names(place: Place) -> tuple[str, ...]:
+    return (place,) if isinstance(place, str) else tuple(place)
+
+
+def _put(states: Float[Tensor, "R m T D"], position: int) -> Callable[[Tensor], Tensor]:
+    """What replaces one position of a state ``[R, m·T, D]`` by that of the sources."""
+
+    def replace(own: Tensor) -> Tensor:
+        whole = own.unflatten(1, states.shape[1:3]).clone()
+        whole[:, :, position] = states[:, :, position]
+        return whole.flatten(1, 2)
+
+    return replace
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Base queries, each with a source; the axis ``R`` has length 1 where all share a world.
+
+    Attributes:
+        bases: Prompts ``(a, r1, r2)``.
+        sources: Prompts ``(a', r1', r3)``.
+        answers: What the model answers where a place carries the bridge, ``(b', r2)``, the
+            relation, ``(b, r3)``, both, and neither.
+        valid: Whether a base has a source.
+        chance: Share of one answer among all answers of the second hop, by world.
+    """
+
+    bases: Int[Tensor, "R m 3"]
+    sources: Int[Tensor, "R m 3"]
+    answers: dict[str, Int[Tensor, "R m"]]
+    valid: Tensor
+    chance: list[float]
+
+
+def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
+    """Pairs of every world, with as many bases in each."""
+    found = [_pairs_of(world, role, most) for world in worlds]
+    if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
+        raise DataError(
+            f"no query of role '{role}' has a source with another bridge and another last "
+            "relation. carries needs queries of two hops in a world with two last relations or "
+            "more, such as TwoHop(complexity=2, first_relations=1, second_relations=2)"
+        )
+    stacked = {
+        name: torch.from_numpy(np.stack([part[name] for part, _ in found])) for name in found[0][0]
+    }
+    return _Pairs(
+        bases=stacked["bases"],
+        sources=stacked["sources"],
+        answers={name: stacked[name] for name in _OUTCOMES},
+        valid=stacked["valid"],
+        chance=[chance for _, chance in found],
+    )
+
+
+def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float]:
+    """Columns of the pairs of one world, and the chance of one answer."""
+    hops = _single_answers(world)
+    places = world.queries.with_role(role)
+    lengths = np.diff(world.queries.prompt_ends, prepend=0)[places]
+    answer_lengths = np.diff(world.queries.answer_ends, prepend=0)[places]
+    places = places[(lengths == 3) & (answer_lengths == 1)][:most]
+    prompts = np.array([world.queries.prompt(int(i)) for i in places]).reshape(-1, 3)
+    right = np.array([world.queries.answer(int(i))[0] for i in places], dtype=np.int64)
+    bridges = np.array([hops.get((int(a), int(r)), -1) for a, r, _ in prompts], dtype=np.int64)
+    sources, found = prompts.copy(), {name: right.copy() for name in _OUTCOMES}
+    valid = np.zeros(len(prompts), dtype=bool)
+    for base, last in enumerate(prompts[:, 2].tolist()):
+        # The nearest fitting query after the base, so that sources are spread over all queries.
+        for other in (base + np.arange(1, len(prompts))) % len(prompts):
+            both = {
+                "bridge": hops.get((int(bridges[other]), last), -1),
+                "relation": hops.get((int(bridges[base]), int(prompts[other, 2])), -1),
+                "answer": int(right[other]),
+                "unchanged": int(right[base]),
+            }
+            if -1 not in both.values() and len(set(both.values())) == len(both):
+                sources[base], valid[base] = prompts[other], True
+                for name, answer in both.items():
+                    found[name][base] = answer
+                break
+    seconds = {a for (_, r), a in hops.items() if r in set(prompts[:, 2].tolist())}
+    columns = {"bases": prompts, "sources": sources, "valid": valid, **found}
+    return columns, 1.0 / max(1, len(seconds))
+
+
+def _single_answers(world: World) -> dict[tuple[int, int], int]:
+    """Facts of one hop that have one answer, ``(entity, relation) → answer``."""
+    answers: dict[tuple[int, int], set[int]] = {}
+    for fact in world.facts:
+        if len(fact.prompt) == 2 and len(fact.answer) == 1:
+            answers.setdefault((fact.prompt[0], fact.prompt[1]), set()).add(fact.answer[0])
+    return {key: next(iter(found)) for key, found in answers.items() if len(found) == 1}

@@ -1,0 +1,1 @@
+"""Tables of single runs, by key, in a folder or a bucket: the store. It knows no plan."""
