@@ -36,7 +36,9 @@ __all__ = [
 #: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
 #: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
 #: ``python -m tests.house.golden`` says where one is due.
-RAISED: dict[str, int] = {}
+RAISED: dict[str, int] = {
+    "Curriculum": 2,  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
+}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
