@@ -238,8 +238,7 @@ def top_hits(
         ties = (others == mine) & (place < column[some, None])
         before[some] = ((others > mine) | ties).sum(1)
     hit = before < edge.sum(1)[row]
-    found: Floats = np.bincount(row, hit.astype(np.float64), len(said))
-    return found
+    return np.asarray(np.bincount(row, hit, len(said)), dtype=np.float64)
 
 
 def cosines(
