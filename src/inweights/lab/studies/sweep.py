@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
+from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.models.configs import GPTConfig, Node2VecConfig
@@ -41,10 +42,10 @@ class Study:
     """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
-        world: Config of the world.
-        model: Config of the architecture; a GPT sized to the largest world if left out.
-        learner: A curriculum, a descent or an optimum; the named learner of the world's family
-            (:mod:`inweights.training.learners`) if left out.
+        world: Config of the world, or several of them, as a list or by name.
+        model: The same of the architecture; a GPT sized to the largest world if left out.
+        learner: The same of a curriculum, a descent or an optimum; the named learner of the world's
+            family (:mod:`inweights.training.learners`) if left out.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
@@ -62,7 +63,7 @@ class Study:
 
     world: Any
     model: Any = None
-    learner: Learner | None = None
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
     over: Over = field(default_factory=dict)
     seeds: int | Sequence[int] = 3
     measures: Sequence[Probe | Measure] | None = None
@@ -77,12 +78,16 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
         """
-        model = self.model
-        if model is None and isinstance(self.learner, Curriculum | None):
-            model = sized(self.world, self.over)
-        elif model is None and isinstance(self.learner, Descent):
+        given = {"world": self.world, "model": self.model, "learner": self.learner}
+        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
+        first = {name: next(iter(parts.values())) for name, parts in several.items()}
+        over = with_parts(several, self.over)
+        world, model, learner = (given | first).values()
+        if model is None and isinstance(learner, Curriculum | None):
+            model = sized(world, over)
+        elif model is None and isinstance(learner, Descent):
             model = Node2VecConfig()
-        trials = learnt(self.world, model, self.learner, self.over)
+        trials = learnt(world, model, learner, over)
         return with_controls(trials, self.controls)
 
     @cached_property
@@ -161,7 +166,7 @@ class Study:
 def sweep(
     world: Any,
     model: Any = None,
-    learner: Learner | None = None,
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None,
     *,
     over: Over | None = None,
     seeds: int | Sequence[int] = 3,
@@ -181,12 +186,12 @@ def sweep(
     What was trained before, by this or any other sweep or recipe, is read back from the store.
 
     Args:
-        world: Config of the world.
-        model: Config of the architecture. Left out it is a GPT as wide as the largest world of the
-            sweep asks for: of two layers for graphs, else of four with a head of its own; an
+        world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
+        model: The same of the architecture. Left out it is a GPT as wide as the largest world of
+            the sweep asks for: of two layers for graphs, else of four with a head of its own; an
             :class:`~inweights.training.Optimum` has none.
-        learner: A curriculum, a descent or an optimum. Left out it is the named learner of the
-            world's family for each architecture (:mod:`inweights.training.learners`).
+        learner: The same of a curriculum, a descent or an optimum. Left out it is the named learner
+            of the world's family for each architecture (:mod:`inweights.training.learners`).
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
             Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
             values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
@@ -256,11 +261,11 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[
     grids: list[tuple[Learner, list[Trial]]] = []
     found = []
     for place, trial in enumerate(trials):
-        named = named_for(trial.world, trial.model)
-        of_it = next((one for known, one in grids if known == named), None)
+        default = named_for(trial.world, trial.model)
+        of_it = next((one for known, one in grids if known == default), None)
         if of_it is None:
-            of_it = grid(world, model, named, over)
-            grids.append((named, of_it))
+            of_it = grid(world, model, default, over)
+            grids.append((default, of_it))
         found.append(of_it[place])
     return found
 
