@@ -121,6 +121,7 @@ format: $(VENV)/.stamp ## mend what ruff can mend
 bench: $(VENV)/.base ## time training, probes and solvers
 	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@echo "== benchmarks.replicas" && $(BIN)/python -m benchmarks.replicas
 
 coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 	@$(PIP) install -c constraints.txt pytest-cov
