@@ -122,12 +122,12 @@ def train(
         >>> result.losses.columns
         ['phase', 'step', 'replica', 'loss']
     """
+    each = as_worlds(worlds, model)
     replicas, seeds = model.replicas, as_seeds(seeds)
     if every < 1:
         raise ConfigError(f"the interval of recorded losses must be at least 1, got {every}")
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
-    each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     noisy = any(phase.optimizer.noise for phase in plans[0].phases)
