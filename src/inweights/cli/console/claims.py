@@ -21,12 +21,14 @@ __all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled",
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
+    "consistent": "green",
     "not reproduced": "red",
     "undecided": "yellow",
     "not judged": "dim",
 }
 MARKS: dict[Verdict, str] = {
     "reproduced": "✓",
+    "consistent": "≈",
     "not reproduced": "✗",
     "undecided": "?",
     "not judged": "·",
@@ -201,6 +203,10 @@ def _evidence(claim: ClaimResult) -> str:
     parts.append(f"met by {claim.met}" if claim.met else "computed")
     if claim.rule != "typical":
         parts.append(f"judged: {claim.rule}")
+    if claim.published:
+        parts.append(f"published: {claim.published}")
+    if claim.protocol:
+        parts.append(f"protocol: {claim.protocol}")
     if claim.condition:
         parts.append(f"condition {claim.condition}")
     if claim.case:

@@ -16,6 +16,7 @@ __all__ = [
     "RELIABLE",
     "Claim",
     "Judged",
+    "Protocol",
     "Rule",
     "Score",
     "Statement",
@@ -33,6 +34,9 @@ Value = str | float | bool
 #: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
 #: meet the target by themselves (*reliable*), or their mean.
 Rule = Literal["typical", "reliable", "mean"]
+#: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
+#: settings at a smaller size, or with another model, data or measure.
+Protocol = Literal["exact", "scaled", "substitute"]
 #: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
 RELIABLE = 0.75
 
@@ -197,10 +201,13 @@ class Claim(Config):
         score: The numbers that are judged.
         target: Where they have to lie.
         judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
-        published: The number that the paper prints, if it prints one.
+        published: The number or relation that the paper prints; or that it prints none, or that
+            the text at hand lost it.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
         condition: Under which of its trials' conditions it is judged; none where there is one.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it is judged; none for claims of ours.
     """
 
     id: str
@@ -213,6 +220,8 @@ class Claim(Config):
     published: str | None = None
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
 
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
@@ -243,6 +252,8 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     published: str | None = None
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
 
 
 @dataclass(frozen=True)
@@ -279,6 +290,8 @@ class Stating:
         published: str | None = None,
         check: bool = False,
         condition: str | None = None,
+        quote: str = "",
+        protocol: Protocol | None = None,
     ) -> Claim:
         """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
@@ -292,6 +305,8 @@ class Stating:
             published=published,
             check=check,
             condition=_condition(judged.score, self.condition if condition is None else condition),
+            quote=quote,
+            protocol=protocol,
         )
 
 

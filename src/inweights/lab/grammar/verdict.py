@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from inweights.config import Config
 from inweights.errors import DataError
-from inweights.lab.grammar.claim import RELIABLE, Claim, Rule, Statement, Target
+from inweights.lab.grammar.claim import RELIABLE, Claim, Protocol, Rule, Statement, Target
 from inweights.lab.grammar.numbers import Numbers, numbers_of
 from inweights.support.intervals import (
     ALPHA,
@@ -42,8 +42,8 @@ __all__ = [
     "unjudged",
 ]
 
-Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
+Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 #: Fewer seeds than this give no verdict.
 MIN_SEEDS = 8
@@ -69,6 +69,8 @@ class ClaimResult(Config):
         needed: About how many seeds would decide an open claim, if they are like those so far.
         level: Confidence of the intervals.
         condition: Under which of its recipe's conditions it was judged, where there are several.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it was judged.
         version: Of the claim, by the ledger.
         earlier: What became of its earlier versions, in words.
         p: The smallest error probability with which it would have this verdict, on the scale of
@@ -97,6 +99,8 @@ class ClaimResult(Config):
     level: float = 1 - ALPHA
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
     version: int = 1
     earlier: tuple[str, ...] = ()
     p: float | None = None
@@ -184,7 +188,10 @@ def decide(
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
     needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
-    return _result(claim, span.verdict, **result | {"needed": needed})
+    # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
+    agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
+    verdict: Verdict = "consistent" if agrees else span.verdict
+    return _result(claim, verdict, **result | {"needed": needed})
 
 
 class _Span:
@@ -261,7 +268,7 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
     Example:
         >>> tally([])["papers"]
-        {'reproduced': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
+        {'reproduced': 0, 'consistent': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -275,11 +282,14 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return _result(claim, "not judged", why=why, **result)
 
 
+_ABOUT = (
+    "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
+    "protocol",
+)  # fmt: skip
+
+
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    about = {
-        name: getattr(claim, name)
-        for name in ("id", "text", "place", "source", "published", "target", "check", "condition")
-    }
+    about = {name: getattr(claim, name) for name in _ABOUT}
     return ClaimResult(**about, rule=claim.judged, verdict=verdict, **result)
 
 

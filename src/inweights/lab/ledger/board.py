@@ -34,6 +34,8 @@ from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 
 __all__ = ["Board", "read_board", "verdict_lines"]
 
+_DECIDED = ("reproduced", "consistent", "not reproduced")
+
 
 @dataclass(frozen=True)
 class Board:
@@ -128,8 +130,8 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         first = first_seeds(claim, stated.seeds, alpha)
         alpha = alpha_of(numbers.fewest, first, stated.version)
         result = decide(claim, numbers, alpha=alpha, minimum=first)
-        if result.verdict in ("reproduced", "not reproduced") and not claim.score.exact:
-            spent = least_alpha(claim, numbers, result.verdict == "reproduced") / alpha
+        if result.verdict in _DECIDED and not claim.score.exact:
+            spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     return structs.replace(result, version=stated.version, earlier=earlier)
 

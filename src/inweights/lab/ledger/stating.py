@@ -25,7 +25,7 @@ from inweights.lab.ledger.lines import (
 __all__ = ["hashes", "on_its_block", "state", "withdraw"]
 
 #: What a claim says beyond what is judged.
-_WORDS = ("text", "place", "source", "published", "check", "condition")
+_WORDS = ("text", "place", "source", "published", "check", "condition", "quote", "protocol")
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
