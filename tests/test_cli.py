@@ -13,6 +13,7 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError
+from inweights.recipes.catalogue.minutes import timings
 
 COMMAND = [sys.executable, "-m", "inweights"]
 
@@ -79,26 +80,23 @@ def test_list_and_board(runs, capsys) -> None:
     assert markdown.count("| · not judged |") == len(board["claims"])
 
 
-def test_a_board_is_brought_up_to_date(runs, capsys, tmp_path) -> None:
-    """Verdicts whose runs are on another disk stay, unless the claim says something else now."""
-    words = ("verify", "demo", "--json")
-    call(capsys, "run", "demo/two-hop", "--scale", "smoke")
-    board = json.loads(call(capsys, *words)[1])
-    for place, claim in enumerate(board["claims"]):
-        claim |= {"verdict": "undecided", "measured": 0.5, "low": 0.2, "high": 1, "replicates": 5}
-        claim["text"] += "!" * place
-    file = tmp_path / "board.json"
-    file.write_text(json.dumps(board | {"note": "of another disk"}))
-    code, out, _ = call(capsys, *words, "--onto", str(file))
-    first, second = json.loads(out)["claims"]
-    assert (code, first) == (0, board["claims"][0] | {"high": 1.0})
-    assert (second["verdict"], second["measured"]) == ("not judged", None)
-    assert "something else" in second["why"]
-    of_smoke = call(capsys, *words, "--onto", str(file), "--scale", "smoke")
-    assert of_smoke[0] == 2
-    assert "a results table of the scale 'cpu', not 'smoke'" in of_smoke[2]
-    file.write_text("[]")
-    assert "is not a results table" in call(capsys, *words, "--onto", str(file))[2]
+def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
+    """By the pace of this machine; what has a finished run is not left."""
+    monkeypatch.setattr("inweights.recipes.catalogue.minutes.pace", lambda: 30.0)
+    words = ("verify", "fig3", "--dry-run")
+    found = json.loads(call(capsys, *words, "--json")[1])
+    minutes = {name: timings()[name].here(30.0) for name in timings()}
+    known = {one["recipe"]: one["minutes"] for one in found["recipes"]}
+    assert "identity-bridge/fig3" in known
+    assert known == {name: minutes[name] for name in known}
+    assert found["minutes"] == found["left"] == pytest.approx(sum(known.values()))
+    assert "identity-bridge/fig3" in call(capsys, *words)[1]
+    (runs / "identity-bridge/fig3").mkdir(parents=True)
+    monkeypatch.setattr("inweights.laboratory.making.find", lambda *_, **__: True)
+    less = json.loads(call(capsys, *words, "--json")[1])
+    gone = minutes["identity-bridge/fig3"]
+    assert less["left"] == pytest.approx(found["minutes"] - gone)
+    assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
@@ -288,7 +286,7 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
         target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
         verdict="not reproduced",
     )  # fmt: skip
-    monkeypatch.setattr(laboratory, "board", lambda scale, **_: (failed,))
+    monkeypatch.setattr(laboratory, "verdicts", lambda scale, **_: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
 

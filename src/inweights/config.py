@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import UnionType
-from typing import (
-    Any,
-    ClassVar,
-    Literal,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
-from inweights.support.config_refusal import refusal
+from inweights.support.config_refusal import check_types, refusal
 from inweights.support.limits import read_text
 from inweights.support.progress import plural
-from inweights.support.toml_text import MAX_TEXT, parse_toml
+from inweights.support.toml_text import MAX_TEXT, parse_toml, parse_value
 
 __all__ = [
     "Config",
@@ -76,13 +64,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if own is not None:  # which reads the values, and so comes second
 
             def checked(self: Config) -> None:
-                _check_types(self)
+                check_types(self)
                 own(self)
 
             cls.__post_init__ = checked  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
-        _check_types(self)
+        check_types(self)
 
 
 #: The largest number that a size may be, unless something else is said.
@@ -90,50 +78,6 @@ MOST = 65_536
 #: Types of which a value is what it is.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 C = TypeVar("C", bound=msgspec.Struct)
-
-
-def _check_types(config: Config) -> None:
-    """Refuse values that do not fit their types, as reading from a file does.
-
-    Numbers of numpy become plain ones, and lists become tuples: so that a config can be hashed and
-    written.
-    """
-    for name, (kind, quick) in _types(type(config)).items():
-        value = getattr(config, name)
-        if type(value) in quick:
-            continue
-        plain = value.item() if getattr(value, "ndim", None) == 0 else value
-        try:
-            converted = msgspec.convert(plain, kind)
-        except msgspec.ValidationError as error:
-            where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
-            known = [str(one) for one in get_args(kind)]
-            if get_origin(kind) is Literal and isinstance(plain, str):
-                raise unknown_name("value of " + where, plain, known) from None
-            text = str(error).replace("`null`", "`None`")
-            raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None
-        listed = isinstance(value, list) and isinstance(converted, tuple)
-        if listed or plain is not value:
-            kept = tuple(value) if listed else plain
-            msgspec.structs.force_setattr(config, name, kept)
-
-
-@functools.cache
-def _types(kind: type[Config]) -> dict[str, tuple[Any, frozenset[type]]]:
-    """Type of each field that can be checked, and which plain types fit without a closer look."""
-    try:
-        hints = get_type_hints(kind)
-    except NameError:  # of a name that only a type checker imports
-        return {}
-    checkable = {}
-    for name in kind.__struct_fields__:
-        hint = hints[name]
-        with contextlib.suppress(TypeError):  # such as a protocol, which is left alone
-            msgspec.json.Decoder(hint)
-            parts = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
-            plain = parts & {int, float, str, bool, type(None)}
-            checkable[name] = hint, frozenset(plain | ({int} if float in plain else set()))
-    return checkable
 
 
 def to_dict(config: msgspec.Struct) -> dict[str, Any]:
@@ -214,7 +158,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"an override must have the form key=value, got '{override}'")
-        _set(values, key.strip(), _value(text.strip()), listed=True)
+        _set(values, key.strip(), parse_value(text.strip()), listed=True)
     return decode(type(config), values)
 
 
@@ -301,25 +245,9 @@ def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) 
     if listed and isinstance(now, list) and isinstance(value, str | int | float):
         of_values = not any(isinstance(one, dict) for one in now)
         words = value.split(",") if isinstance(value, str) else [value]
-        value = [_value(str(w).strip()) for w in words if str(w).strip()] if of_values else value
+        if of_values:
+            value = [parse_value(str(w).strip()) for w in words if str(w).strip()]
     inner[place] = value
-
-
-def _value(text: str) -> Any:
-    """A value as TOML, as JSON, or a list whose quotes a shell took away; else the text itself."""
-    try:
-        parsed = parse_toml(f"value = {text}")
-    except ValueError:
-        parsed = {}
-    if set(parsed) == {"value"}:
-        return parsed["value"]
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else ""
-        if inner and not set(inner) & set("[]{}\"'"):
-            return [_value(part.strip()) for part in inner.split(",") if part.strip()]
-        return text
 
 
 def load_toml(path: Path) -> dict[str, Any]:

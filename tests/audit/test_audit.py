@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -19,6 +20,12 @@ def facts(tmp_path: Path, *rows: str, header: str = "") -> Knowledge:
     path = tmp_path / "facts.csv"
     path.write_text("\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8")
     return read_knowledge(path)
+
+
+def test_an_audit_says_how_long_it_took(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    made = audit(facts(tmp_path, "ann,home,rome"), forecast=False)
+    assert 0 <= made.seconds <= time.perf_counter() - began
 
 
 def test_compositions_are_counted(tmp_path: Path) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import polars as pl
 import pytest
 
 from inweights.audit import Audit, audit, findings, headline, outlook
+from inweights.audit.findings import _late
 from inweights.worlds import read_knowledge
 
 
@@ -77,3 +81,10 @@ def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
     found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
     assert [f.level for f in found] == ["act", "note", "note"]
     assert "Identities of 3 bridges answer a net 3 more questions" in found[0].text
+
+
+def test_the_relations_with_most_late_analogies_are_named() -> None:
+    columns = {"shared": ["in", "on"], "attribute": ["job", "age"], "late": [1, 7]}
+    more = pl.DataFrame(columns).with_columns(groups=1, pairs=pl.col("late"))
+    (found,) = _late(cast("Audit", SimpleNamespace(transfers=more)))
+    assert found.text.startswith("8 pairs of entities, most by on after age")

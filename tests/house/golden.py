@@ -39,6 +39,7 @@ from inweights.support.sources import RAISED
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (
+    Altered,
     AnalogicalTwoHop,
     Analogy,
     Graph,
@@ -206,6 +207,7 @@ WORLDS: Mapping[str, Any] = {
     "triples": Triples(path="@people", identity=0.5, questions="all"),
     "analogy": Analogy(n=7, categories=3, maps="permutation"),
     "analogical-two-hop": AnalogicalTwoHop(),
+    "altered": Altered(of=TwoHop(n=6), shuffled=True, without="identity"),
 }
 MODELS: Mapping[str, Any] = {
     "gpt": GPT,

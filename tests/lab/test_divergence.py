@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.cli.entry import _warnings_in_a_line
 from inweights.errors import RunError
 from inweights.lab import Stating, judge, share
-from inweights.lab.grammar.verdict import tell_divergence
+from inweights.lab.grammar.numbers import tell_divergence
 from inweights.models import EmbMLPConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
@@ -69,7 +69,7 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
     tables = {"recall": recall, "means": means, "losses": losses}
     score = share("recall", "recall")
     whys = {
-        name: judge(state(name, "It works.", judged), tables, minimum=2).why
+        name: judge(state(name, "It works.", judged), tables, minimum=1).why
         for name, judged in {
             "fine": score.at(rate=0.1) >= 0.5,
             "wild": score.at(rate=9.0) >= 0.5,

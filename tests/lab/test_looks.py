@@ -73,7 +73,7 @@ COINS_RECIPE = PAPER.recipe(
     place="nowhere",
     summary="Tosses coins.",
     scales={"cpu": Settings()},
-    seeds={"cpu": 4},
+    seeds={"cpu": 8},
     plan=of_coins,
     derive=against_all,
     claims=(CLEAR, EDGE),
@@ -94,10 +94,10 @@ def verdicts(outcome) -> dict[str, tuple[str, int]]:
 def test_a_look_trains_what_the_open_claims_are_about(store) -> None:
     done = settle(COINS_RECIPE, "cpu", store=store, seconds=1000)
     assert done.before == ("mine/coins/edge",)
-    assert {"false": 4, "fair": 4, "lucky": done.seeds} == TOSSED
-    assert verdicts(done.outcome)["clear"] == ("reproduced", 4)
+    assert {"false": 8, "fair": 8, "lucky": done.seeds} == TOSSED
+    assert verdicts(done.outcome)["clear"] == ("reproduced", 8)
     assert verdicts(done.outcome)["edge"][1] == done.seeds
-    assert done.outcome.tables["tosses"].height == 3 * 4  # the whole run is as it was
+    assert done.outcome.tables["tosses"].height == 3 * 8  # the whole run is as it was
     # Again: nothing is tossed, and the same is found.
     again = settle(COINS_RECIPE, "cpu", store=store, seconds=1000)
     assert TOSSED["lucky"] == done.seeds == again.seeds
@@ -128,9 +128,9 @@ def test_a_table_that_draws_on_other_trials_is_looked_at_whole(store) -> None:
     recipe = replace(COINS_RECIPE, claims=(CLEAR, ABOVE))
     assert len(_asked(recipe, "above")) == 1  # what its labels say
     done = settle(recipe, "cpu", store=store, seconds=1000)
-    assert done.seeds > 4
+    assert done.seeds > 8
     assert set(TOSSED.values()) == {done.seeds}
-    assert verdicts(done.outcome)["clear"] == ("reproduced", 4)  # what is settled stays so
+    assert verdicts(done.outcome)["clear"] == ("reproduced", 8)  # what is settled stays so
 
 
 def _asked(recipe, *names: str):
@@ -171,7 +171,7 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     assert all(folder.config["claims"] == ["edge"] for folder in looks)
     one = min(looks, key=lambda folder: len(folder.seeds))
     opened = laboratory.open_run(one.path.name, runs=store.root)
-    assert verdicts(opened) == {"edge": ("undecided", 8)}
+    assert verdicts(opened) == {"edge": ("undecided", 16)}
     page = (one.path / "page.html").read_text()
     assert "seven times of ten" in page
     assert "falls on its head" not in page

@@ -12,8 +12,9 @@ import pytest
 import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Paper, Plan, share
+from inweights.lab import Computation, Measure, Paper, Plan, share
 from inweights.lab.engine.collect import Effort
+from inweights.lab.engine.together import build_model
 from inweights.lab.studies.settle import settle
 from inweights.lab.studies.sweep import grid, sweep, worth
 from inweights.runs import RunStore
@@ -297,3 +298,54 @@ def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatc
     assert "8 seeds took longer" in done.why
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
     assert done.left == ("mine/coin/edge",)
+
+
+def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) -> None:
+    """Its steps and memory are still those of all."""
+    tried: list[int] = []
+
+    def build(runs, worlds, device):
+        tried.append(len(runs))
+        return build_model(runs, worlds, device)
+
+    monkeypatch.setattr("inweights.lab.engine.together.build_model", build)
+    study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
+    whole = study.forecast()
+    monkeypatch.setattr("inweights.lab.studies.cost.NUMBERS", 1)
+    few = study.forecast()
+    assert tried == [6, 1]
+    assert (few.trained, few.steps) == (whole.trained, whole.steps)
+    assert few.memory >= whole.memory
+
+
+def test_conditions_of_a_grid_share_their_parts() -> None:
+    over = {"world.n": [3, 4], "model.width": [8, 9], "learner.phases.0.steps": [1, 2, 3]}
+    trials = iw.Study(WORLD, MODEL, over=over).trials
+    assert len(trials) == 12
+    counts = [len({id(getattr(t, part)) for t in trials}) for part in ("world", "model", "learner")]
+    assert counts == [2, 2, 3]
+
+
+FILMED: list[int] = []
+
+
+def film(model, worlds):
+    FILMED.append(model.replicas)
+    return iw.probes.accuracy(model, worlds)
+
+
+def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> None:
+    FILMED.clear()
+    looks = [
+        Measure(name="film", probe=film, every=2, first_seed=True),
+        Measure(name="end", probe=film, first_seed=True),
+    ]
+    tables = []
+    for seeds in ([5, 6, 7], [5]):
+        study = iw.Study(
+            WORLD, MODEL, SHORT, seeds=seeds, measures=looks, runs=tmp_path / f"{seeds}"
+        )
+        tables.append(study.run(progress=False))
+    assert set(FILMED) == {1}
+    assert tables[0].equals(tables[1])
+    assert set(tables[0]["seed"]) == {5}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from inweights.errors import DataError
 from inweights.lm import (
     Example,
     FineTune,
+    LanguageModel,
     Question,
     ask,
     ask_with_thought,
@@ -32,7 +34,7 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.exams.general import _REPEATS
-from inweights.lm.model.score import _cut
+from inweights.lm.model.score import _cut, _next
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,36 @@ def test_candidates_of_one_and_two_tokens_are_scored_whole(learnt) -> None:
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="shorter"):
         log_likelihoods(learnt, ["Rome is in", "Oslo is in"], [row])
+
+
+class Started:
+    """A model whose texts begin with a token of their own where they begin a sequence."""
+
+    def __init__(self, lm) -> None:
+        self.lm = lm
+        (self.first,) = lm.tokens("R")
+
+    def __getattr__(self, name: str):
+        return getattr(self.lm, name)
+
+    def tokens(self, text: str, *, start: bool = False) -> list[int]:
+        return [self.first] * start + self.lm.tokens(text)
+
+
+def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
+    lm = Started(learnt)
+    (scores,) = log_likelihoods(cast("LanguageModel", lm), ["ome is in"], [[" Italy", " Peru"]])
+    assert scores == pytest.approx([brute(lm, "ome is in", c) for c in (" Italy", " Peru")])
+
+
+def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
+    twelve, thirteen = (generate(lm, ["Rome"], stop="", tokens=n) for n in (12, 13))
+    assert generate(lm, ["Rome"], stop="") == twelve != thirteen
+
+
+def test_each_prompt_draws_from_its_own_distribution() -> None:
+    sharp = torch.tensor([[100.0, 0.0, 0.0]] * 64)
+    assert _next(sharp, torch.Generator().manual_seed(0)).unique().tolist() == [0]
 
 
 def test_generation_is_greedy(learnt) -> None:

@@ -11,9 +11,11 @@ import torch
 from tests.models.test_export import TOKENS, gpt
 from torch import Tensor
 
+import inweights as iw
 from inweights.errors import ConfigError
 from inweights.models import to_transformer_lens
 from inweights.probes import patch
+from inweights.probes.interchange import _pairs
 
 pytest.importorskip("transformer_lens", reason="needs inweights[lens]")
 pytestmark = pytest.mark.slow  # importing it takes seconds
@@ -87,6 +89,36 @@ def test_patching_gives_what_their_hooks_give(pair: Any, layer: str, source: str
             edit = partial(put, state=new[replica], position=position)
             theirs = bridge.run_with_hooks(TOKENS, fwd_hooks=[(NAMES[layer], edit)])
             torch.testing.assert_close(theirs, patched[replica], **CLOSE)
+
+
+@torch.no_grad()
+def test_an_interchange_gives_what_their_hooks_give() -> None:
+    """The shares of ``carries``, counted with their cache and hooks on a trained model."""
+    world = iw.TwoHop(n=5, complexity=2, first_relations=1, second_relations=2).build()
+    model = iw.GPTConfig(layers=2, width=32).build(vocabulary=len(world.vocabulary), seeds=[0])
+    phase = iw.Phase(steps=150, random_offset=True, optimizer=iw.Optimizer(rate=3e-3))
+    with torch.enable_grad():
+        iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0])
+    table, pairs = iw.probes.carries(model, world), _pairs([world], "composition", 256)
+    bridge = to_transformer_lens(model, 0)
+    base, source = pairs.bases[0], pairs.sources[0]
+    clean, theirs = (bridge(tokens)[:, -1].argmax(-1) for tokens in (base, source))
+    _, cache = bridge.run_with_cache(source)
+    seen = 0
+    for row in table.iter_rows(named=True):
+        place, position = NAMES[row["place"]], row["position"]
+        edit = partial(put, state=cache[place][:, position], position=position)
+        answered = bridge.run_with_hooks(base, fwd_hooks=[(place, edit)])[:, -1].argmax(-1)
+        for name in ("bridge", "relation", "answer", "unchanged"):
+            token, counts = pairs.answers[name][0], pairs.valid[0].clone()
+            if name != "unchanged":
+                counts &= clean != token
+            if name in ("bridge", "relation"):
+                counts &= theirs != token
+            share = float(((answered == token) & counts).sum() / pairs.valid.sum())
+            assert row[name] == pytest.approx(share, abs=1e-5), (row, name)
+            seen += 0 < share < 1
+    assert seen > 5  # shares that say something
 
 
 def test_without_it_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from inweights.probes import (
     read_embedding,
     spectral_energy,
 )
+from inweights.probes.geometry.hops import Pairs
 from inweights.theory.geometric_memory.spectral import adjacency, eigenspaces, operator
 from inweights.worlds import Graph, PathStar
 
@@ -182,3 +183,9 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
         read_embedding(tmp_path / "two.safetensors")
     with pytest.raises(ConfigError, match="unknown tensor 'c'"):
         read_embedding(tmp_path / "two.safetensors", tensor="c")
+
+
+def test_two_pairs_have_a_correlation() -> None:
+    pairs = Pairs(np.array([0, 0]), np.array([1, 2]), np.array([1, 2]), nodes=3)
+    assert pairs.correlation(np.array([2.0, 1.0])) == pytest.approx(-1)
+    assert np.isnan(pairs.correlation(np.array([1.0, 1.0])))

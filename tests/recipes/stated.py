@@ -29,6 +29,7 @@ def stated() -> str:
             score = claim.score
             bounds = f" in {score.bounds[0]:g}..{score.bounds[1]:g}" if score.bounds else ""
             kind = ("computed" if score.exact else "sampled") + bounds
+            kind += f", {claim.judged}" * (claim.judged != "typical")
             kind += ", ours" * claim.ours + ", check" * claim.check
             fields = [claim.id, kind, score.table, score.column, plain(score.where)]
             fields += [plain(score.minus), " ".join(score.each), claim.target.text]

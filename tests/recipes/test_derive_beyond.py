@@ -16,6 +16,7 @@ from inweights.recipes.beyond import (
     predicted_composition,
     when_to_decay,
     where_the_bridge_holds,
+    where_the_bridge_is,
 )
 from inweights.recipes.feature_resemblance import fig1, table3, theorems
 
@@ -380,3 +381,37 @@ def test_theorems() -> None:
         ("attention: largest distance from 1/2", 0.01),
         ("update: distance from the linear regime", 0.02),
     ]
+
+
+def test_where_the_bridge_is() -> None:
+    """Largest shares are over places; influence is that without a bridge over that with one."""
+    head, seed = "tied", 7
+    columns = "head control seed place depth position bridge relation answer"
+    places = (
+        ("none", "embedding", 0, 0, 0.9, 0.0, 0.1),
+        ("none", "block.0", 1, 2, 0.1, 0.3, 0.2),
+        ("none", "block.2", 3, 2, 0.2, 0.1, 0.7),
+        ("untrained", "block.2", 3, 2, 0.01, 0.02, 0.03),
+    )
+    effects = (("none", "composition", 0.8), ("no-bridge", "composition", 0.6))
+    found = where_the_bridge_is.derive(
+        {
+            "carries": table(columns, *((head, c, seed, *rest) for c, *rest in places)),
+            "patching": table(
+                "head control seed role layer position effect",
+                *((head, c, seed, role, "block.2", 2, e) for c, role, e in effects),
+                (head, "none", seed, "first_hop", "block.2", 2, 0.1),
+            ),
+            "accuracy": table(
+                "head control seed part role distribution accuracy",
+                (head, "none", seed, "facts", "first_hop", "trained", 0.9),
+                (head, "none", seed, "queries", "composition", "out", 0.4),
+            ),
+        }
+    )
+    assert values(found["after"], "control bridge") == [("none", 0.2), ("untrained", 0.01)]
+    assert values(found["largest"], "control either") == [("none", 0.9), ("untrained", 0.03)]
+    assert values(found["influence"], "part") == [(0.75,)]
+    assert values(found["compositions"], "accuracy") == [(0.4,)]
+    shares = found["shares"].filter(carried="answer", control="none")
+    assert values(shares, "depth share") == [(1, 0.2), (3, 0.7)]

@@ -22,7 +22,8 @@ from inweights.recipes.geometric_memory import (
     fig36,
 )
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.shared.derived import at_the_end, first_step, hardest, learnt, whole
+from inweights.recipes.shared.derived import at_the_end, first_step
+from inweights.recipes.shared.derived_paths import hardest, learnt, whole
 
 Labels = Mapping[str, Any]
 #: A path of four nodes; the leaf is known before the first node of the arm.

@@ -15,7 +15,7 @@ from inweights.probes.paths import path_accuracy
 from inweights.recipes.beyond import geometry_first
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.geometric_memory.paths import MINI, PathStarTraining, Way
-from inweights.recipes.shared.derived import whole
+from inweights.recipes.shared.derived_paths import whole
 from inweights.training import train
 from inweights.training.steps.flat_parameters import FlatParameters
 

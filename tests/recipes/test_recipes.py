@@ -16,6 +16,7 @@ from inweights.lab.engine.collect import collect
 from inweights.lab.engine.outcome import judge_all
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.recipe import split_ours
+from inweights.lab.grammar.verdict import MIN_SEEDS
 from inweights.lab.studies.settle import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index
@@ -63,7 +64,8 @@ def test_recipe_is_well_stated(name: str) -> None:
     recipe = get_recipe(name)
     assert recipe.name == name
     sampled = not all(claim.score.exact for claim in recipe.claims)
-    assert recipe.seeds["cpu"] >= (3 if sampled else 1), "a verdict needs replicates"
+    fewest = MIN_SEEDS if sampled else 1
+    assert min(recipe.seeds["cpu"], recipe.seeds["paper"]) >= fewest, "a verdict needs seeds"
     assert recipe.first_seed >= 8, "settings were chosen on the seeds 0 to 7"
     ids = [claim.id for claim in recipe.claims]
     assert len(set(ids)) == len(ids)

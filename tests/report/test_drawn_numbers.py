@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from tests.report import made_up
 
-from inweights.report.base import save
+from inweights.report.base import save, tidy
 from inweights.report.figures.draw import draw
 
 FIGURES = {figure.kind: figure for figure in made_up.figures()}
@@ -106,9 +106,9 @@ def test_lines(change: Any) -> None:
                 round(float(x)): np.ptp(corners[np.isclose(corners[:, 0], x), 1])
                 for x in corners[:, 0]
             }
-            # An interval of fewer than three seeds says nothing and is not drawn.
+            # An interval of fewer than five seeds says nothing and is not drawn.
             for c, sample in zip(complexities, samples, strict=True):
-                if len(sample) < 3:
+                if len(sample) < tidy.FEWEST:
                     assert wide.get(c, 0) == pytest.approx(0, abs=1e-12)
                 elif np.ptp(sample) > 0:
                     assert wide[c] > 0
@@ -140,7 +140,7 @@ def test_sweeps(change: Any) -> None:
             same(marks.get_ydata(), [mean(s) for s in samples])
             lengths = [float(np.ptp(x[:, 1])) if len(x) else 0.0 for x in ends.get_segments()]
             for length, sample in zip(lengths, samples, strict=True):
-                assert (length > 0) == (len(sample) >= 3)
+                assert (length > 0) == (len(sample) >= tidy.FEWEST)
 
 
 def matrix(table: pl.DataFrame, row: str, column: str, value: str) -> list[list[float]]:

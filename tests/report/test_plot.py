@@ -13,8 +13,9 @@ from matplotlib.figure import Figure as Picture
 from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
+from inweights.lab import auto
 from inweights.report import draw, drawing, plot
-from inweights.report.base import save, style
+from inweights.report.base import save, style, tidy
 from inweights.report.base.registry import DRAWINGS
 
 ROWS = {
@@ -46,9 +47,52 @@ def test_replicas_are_seeds_and_one_line_needs_no_series() -> None:
 
 
 def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
-    table = TABLE.with_columns(role=pl.lit("first_hop"), loss=pl.col("accuracy") * 2)
+    columns = {"part": "facts", "role": "first_hop", "distribution": "trained"}
+    numbers = {"statements": 4, "accuracy_among": 0.5, "chance": 0.25, "loss": 1.5}
+    table = TABLE.with_columns(**{n: pl.lit(v) for n, v in (columns | numbers).items()})
     axes = plot("auto", table).axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "accuracy")
+    picture = plot("auto", table, y="loss")
+    assert picture.axes[0].get_ylabel() == "loss"
+
+
+def test_what_no_probe_declares_is_not_guessed() -> None:
+    table = TABLE.with_columns(role=pl.lit("first_hop"), loss=pl.col("accuracy") * 2)
+    with pytest.raises(DataError, match="give y, one of: accuracy, loss"):
+        plot("auto", table)
+    assert plot("auto", table.drop("loss")).axes[0].get_ylabel() == "accuracy"
+
+
+def test_a_table_of_several_measures_asks_for_one() -> None:
+    both = pl.concat(
+        [TABLE.select(pl.lit(name).alias("measure"), pl.all()) for name in ("one", "two")]
+    )
+    with pytest.raises(DataError, match="several measures: one, two; draw one"):
+        plot("auto", both)
+    assert plot("auto", both, where={"measure": "one"}).axes[0].get_ylabel() == "accuracy"
+
+
+def test_controls_are_grey_bands() -> None:
+    """They are neither lines nor panels, and named in the legend."""
+    rows = [
+        {"n": n, "control": control, "seed": seed, "accuracy": (control == "none") / 2 + seed / 20}
+        for n in (4, 8) for control in ("none", "untrained", "shuffled") for seed in range(6)
+    ]  # fmt: skip
+    for table in (pl.DataFrame(rows), pl.DataFrame(rows).with_columns(n=pl.format("w{}", "n"))):
+        picture = plot("auto", table)
+        (axes,) = [axes for axes in picture.axes if axes.get_visible()]
+        names = [text.get_text() for one in picture.legends for text in one.get_texts()]
+        assert [n for n in names if "control" in n] == ["control: untrained", "control: shuffled"]
+        assert axes.get_ylim()[0] < 0.01
+    kept = plot("lines", pl.DataFrame(rows), x="n", y="accuracy", series="control")
+    names = [text.get_text() for one in kept.legends for text in one.get_texts()]
+    assert names == ["none", "untrained", "shuffled"]
+
+
+def test_intervals_stay_within_what_can_be() -> None:
+    shares = pl.DataFrame({"n": [1] * 6, "seed": range(6), "hit": [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]})
+    assert tidy.spread(shares, "n", "hit").high > 1
+    assert tidy.spread(shares, "n", "hit", (0, 1)).high == 1
 
 
 @pytest.mark.parametrize(
@@ -156,3 +200,10 @@ def test_a_drawing_of_ones_own_is_in_the_house_style() -> None:
     assert axes.xaxis.label.get_window_extent().y0 >= 0  # not cut
     assert {tick.get_fontsize() for tick in axes.get_xticklabels()} == {style.SMALL}
     assert to_hex(axes.get_xticklabels()[0].get_color()) == style.INK
+
+
+def test_a_figure_of_a_run_says_why_it_is_not_drawn() -> None:
+    """A run is not lost because its probe declares no number."""
+    table = TABLE.with_columns(loss=pl.col("accuracy") * 2)
+    picture = draw(auto("table"), {"table": table})
+    assert "give y, one of: accuracy, loss" in picture.texts[0].get_text().replace("\n", " ")

@@ -15,7 +15,7 @@ from tests.theory.test_nuclear_norm import sampled
 from inweights.errors import ConfigError
 from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
 from inweights.theory.prediction import prediction
-from inweights.theory.prediction.margin_bounds import EVERY, lower_bound, prove
+from inweights.theory.prediction.lower_bound import EVERY, lower_bound, prove
 from inweights.theory.programs.program import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -10,7 +11,9 @@ from tests.theory.test_program import world
 
 from inweights.errors import ConfigError
 from inweights.theory import bridges, predict
-from inweights.worlds import TwoHop
+from inweights.theory.prediction.remedies import remedies
+from inweights.worlds import Reversal, TwoHop
+from inweights.worlds.world import Statements, Vocabulary, World
 
 
 def test_identity_decides_at_complexity_one() -> None:
@@ -35,7 +38,7 @@ def test_half_the_identities_help_half_the_queries() -> None:
     assert len(forecast.advice.mended) == 4
     assert not forecast.advice.open
     assert not forecast.advice.broken
-    assert forecast.advice.status == "certified"
+    assert (forecast.advice.status, forecast.advice.parts) == ("certified", 1)
 
 
 def test_advice_holds_when_it_is_followed() -> None:
@@ -106,3 +109,27 @@ def test_queries_of_one_form_have_one_pattern() -> None:
     made = predict(TwoHop(n=3, complexity=3, identity=True).build()).queries
     patterns = made["pattern"].value_counts(sort=True).rows()
     assert sorted(patterns) == [(f"subject r1_{i} r2 → object", 3) for i in (1, 2, 3)]
+
+
+def test_a_bridge_may_follow_from_one_token() -> None:
+    words = Vocabulary({"node": ["a", "b", "c"], "relation": ["r"]})
+    a, b, c, r = range(4)
+    facts = Statements.build({"edge": ([[a]], [[b]]), "second_hop": ([[b, r]], [[c]])})
+    queries = Statements.build({"composition": ([[a, r]], [[c]])})
+    world = World(name="mine", vocabulary=words, facts=facts, queries=queries)
+    assert bridges(world) == [(0, b)]
+
+
+def test_more_reversals_are_advised_only_where_more_follow() -> None:
+    """One reversal flips two of three others; two flip one of the two that are left."""
+    world = Reversal(n=4).build()
+    failing = pl.DataFrame({"query": range(4), "role": "reversal", "verdict": "fails"})
+
+    def forecast(more: World, what: str):
+        number = int(what.split()[1])
+        follows = {0: [], 1: [1, 2], 2: [2], 4: []}[number]
+        verdicts = pl.Series(["follows" if q in follows else "fails" for q in range(4)])
+        return SimpleNamespace(status="certified"), failing.with_columns(verdict=verdicts), ""
+
+    (remedy,) = remedies(world, failing, forecast, None)
+    assert (len(remedy.statements), remedy.flipped, remedy.of) == (1, 2, 3)

@@ -17,7 +17,7 @@ from inweights.theory.feature_resemblance import stage_two as module
 from inweights.theory.feature_resemblance.resemblance import weights_of
 from inweights.theory.feature_resemblance.stage_one import Learnt
 from inweights.theory.feature_resemblance.stage_two import stage_two
-from inweights.theory.programs.starts import deep_start, one_layer_start
+from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 from inweights.worlds import AnalogicalTwoHop, Analogy
 
 SA: list[dict[str, float]] = [{"category": 1.0, "similarity": 2.0}, {"attribution": 1.0}]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.world_case import WorldCase
+from tests.worlds import test_altered as altered
 from tests.worlds import test_analogy as analogies
 from tests.worlds import test_graph as graphs
 from tests.worlds import test_in_context as in_context
@@ -51,7 +52,7 @@ def test_every_world_has_a_case() -> None:
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
     cases += [*labels.TestLabels.configs, *own_path_star.TestOwnPathStar.configs]
     cases += [*kinds.TestHops.configs, *kinds.TestReversal.configs, *kinds.TestImplication.configs]
-    cases += [*kinds.TestRandomFacts.configs]
+    cases += [*kinds.TestRandomFacts.configs, *altered.TestAltered.configs]
     written = {
         value
         for found in pkgutil.iter_modules(worlds.__path__)
@@ -61,6 +62,7 @@ def test_every_world_has_a_case() -> None:
     assert written == {type(config) for config in cases}
     needed = {
         "triples": [f'path="{triples.FAMILY}"'],
+        "altered": ['of={kind="two-hop"}', "shuffled=true"],
         "own-path-star": ['paths=[["r","a","b"],["r","c","d"]]'],
     }
     configs = {

@@ -18,11 +18,18 @@ __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
 COLOURS = {
     "reproduced": "#00805f",
+    "consistent": "#4d9a86",
     "not reproduced": "#c2560a",
     "undecided": "#b58a00",
     "not judged": "#8a93a1",
 }
-_SIGNS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?", "not judged": "–"}
+_SIGNS = {
+    "reproduced": "✓",
+    "consistent": "≈",
+    "not reproduced": "✗",
+    "undecided": "?",
+    "not judged": "–",
+}
 
 
 def page(entry: Entry) -> str:
@@ -101,6 +108,8 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         verdict = f"**{_SIGNS[claim.verdict]} {claim.verdict}**"
         yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
         yield ""
+        if claim.quote:
+            yield from (f"> “{words(claim.quote)}”", "")
         if bar := interval_bar(claim):
             yield from ("```{raw} html", bar, "```", "")
         yield f"{_numbers(claim)}"
@@ -116,8 +125,19 @@ def _numbers(claim: ClaimResult) -> str:
     if claim.measured is not None:
         text = f"measured {claim.measured:.3g}"
         if claim.low is not None and claim.high is not None:
-            text += f" ({claim.low:.3g} to {claim.high:.3g}), {claim.replicates} seeds"
+            text += f" ({claim.low:.3g} to {claim.high:.3g})"
         parts.append(text)
+    if claim.met:
+        parts.append(f"met by {claim.met}")
+    if claim.rule != "typical":
+        parts.append(f"judged: {claim.rule}")
+    if claim.published:
+        parts.append(f"published: {claim.published}")
+    if claim.protocol:
+        parts.append(f"protocol: {claim.protocol}")
+    if claim.version > 1:
+        parts.append(f"version {claim.version}")
+        parts += claim.earlier
     parts.append(f"target {claim.target.text}")
     if claim.published:
         parts.append(f"published {words(claim.published)}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import cosine as cosine
     from inweights.lab.grammar.claim import number as number
     from inweights.lab.grammar.claim import share as share
+    from inweights.lab.grammar.controls import CONTROLS as CONTROLS
+    from inweights.lab.grammar.controls import with_controls as with_controls
     from inweights.lab.grammar.figure import Figure as Figure
     from inweights.lab.grammar.figure import atlas as atlas
     from inweights.lab.grammar.figure import auto as auto
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe as Recipe
     from inweights.lab.grammar.recipe import parse_seeds as parse_seeds
     from inweights.lab.grammar.recipe_file import read_recipe as read_recipe
+    from inweights.lab.grammar.shown import Shown as Shown
+    from inweights.lab.grammar.shown import shows as shows
     from inweights.lab.grammar.trial import Computation as Computation
     from inweights.lab.grammar.trial import Measure as Measure
     from inweights.lab.grammar.trial import Plan as Plan

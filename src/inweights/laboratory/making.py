@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import InweightsError
+from inweights.lab.grammar.verdict import is_open
 from inweights.laboratory.finished import add_page, find
+from inweights.laboratory.results import stated
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
 
@@ -22,7 +25,24 @@ if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
 
-__all__ = ["forecast", "run", "settle"]
+__all__ = ["Cost", "asked_for", "costs", "forecast", "run", "settle"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a recipe takes at scale ``cpu``.
+
+    Attributes:
+        recipe: Its name.
+        minutes: Of one processor of this machine, all seeds; ``None`` where it was never timed.
+        most: Whether it may be less, as trainings end when they have learnt.
+        done: Whether there is a finished run, so that none of it is left.
+    """
+
+    recipe: str
+    minutes: float | None
+    most: bool
+    done: bool
 
 
 def run(
@@ -71,7 +91,7 @@ def run(
     from inweights.lab.engine.engine import execute
 
     return execute(
-        get_recipe(recipe) if isinstance(recipe, str) else recipe,
+        asked_for(recipe, scale, seeds, overrides),
         scale,
         seeds=seeds,
         overrides=overrides,
@@ -90,6 +110,18 @@ def run(
         ),
         publish=add_page,
     )
+
+
+def asked_for(
+    recipe: str | Recipe,
+    scale: str,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> Recipe:
+    """Return a recipe; on the seeds of the ledger, unless seeds are chosen or settings changed."""
+    found = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    chosen = overrides or (seeds is not None and not isinstance(seeds, int))
+    return found if chosen else stated(found, scale)
 
 
 def forecast(
@@ -113,13 +145,40 @@ def forecast(
     from inweights.lab.studies.cost import forecast as look_ahead
 
     asked = Effort(**effort)  # rejects what this machine lacks
-    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    chosen = asked_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)
     plan.check()
     place = asked.open_store(RunStore(runs).root)
     return look_ahead(plan, numbers, place, asked, version=chosen.version)
+
+
+def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
+    """Return what the recipes of the results table take at scale ``cpu`` on this machine.
+
+    That is what each took when it was timed last, by a quick measure of this machine beside the
+    same of that one.
+
+    Args:
+        only: Recipes whose name contains this.
+        runs: Folder of all runs.
+
+    Raises:
+        ConfigError: No recipe has such a name.
+    """
+    from inweights.recipes.catalogue.minutes import pace, timings
+
+    here, known, store = pace(), timings(), RunStore(runs)
+    found = []
+    for name in recipes_like(only):
+        timing, done = known.get(name), False
+        if store.has(name):
+            with suppress(InweightsError):  # a damaged run is made again
+                done = find(name, "cpu", runs=runs) is not None
+        minutes = timing.here(here) if timing else None
+        found.append(Cost(name, minutes, bool(timing and timing.most), done))
+    return tuple(found)
 
 
 def settle(
@@ -153,7 +212,7 @@ def settle(
         with suppress(InweightsError):  # the board says what is wrong with a damaged run
             found.append(find(name, scale, runs=runs))
     for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
-        if any(claim.verdict == "undecided" for claim in outcome.claims):
+        if any(is_open(claim) for claim in outcome.claims):
             left = ends - time.monotonic()
             yield settle_one(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,

@@ -4,17 +4,13 @@ from inweights.probes.alignment import alignment, bridge_pairs
 from inweights.probes.film import render_frames, snapshot
 from inweights.probes.geometry.arrangement import agreement, arrange, arrangement
 from inweights.probes.geometry.cosines import cosines, graph_recall
+from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
 from inweights.probes.geometry.embedding import Embedding
 from inweights.probes.geometry.embedding_files import read_embedding
 from inweights.probes.geometry.hops import hop_correlation
 from inweights.probes.geometry.known_geometry import known_geometries, skew
 from inweights.probes.geometry.named import named_geometry
-from inweights.probes.geometry.spectrum import (
-    edge_margin,
-    geometric_margin,
-    spectral_energy,
-    zigzag,
-)
+from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.inside import attention, cka, logit_lens
 from inweights.probes.interchange import carries
 from inweights.probes.margins import margins

@@ -9,16 +9,16 @@ import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed, pack
+from inweights.probes.cosine_blocks import cosine_blocks
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Bool, Float, Int
 
 __all__ = ["alignment", "bridge_pairs"]
 
@@ -68,14 +68,9 @@ def alignment(
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]
         ours, theirs = (_states(model, [pair[side] for pair in pairs], layers) for side in (0, 1))
-        bridges = torch.from_numpy(np.stack([bridge for *_, bridge in pairs]))
-        same = (bridges.unsqueeze(2) == bridges.unsqueeze(1)).to(model.column.device)
+        bridges = np.stack([bridge for *_, bridge in pairs])
         for layer in ours:
-            cosines = F.normalize(ours[layer], dim=-1) @ F.normalize(theirs[layer], dim=-1).mT
-            own = cosines.diagonal(dim1=1, dim2=2)  # [R, m]
-            alien = cosines.masked_fill(same, torch.nan)
-            other = alien.nanmean(dim=(1, 2))
-            best = cosines.masked_fill(same, -torch.inf).amax(-1)
+            own, other, nearest = _compared(ours[layer], theirs[layer], bridges)
             for replica in range(model.replicas):
                 cosine, rest = float(own[replica].mean()), float(other[replica])
                 rows.append(
@@ -87,10 +82,24 @@ def alignment(
                         "cosine": cosine,
                         "other": rest,
                         "contrast": cosine - rest,
-                        "nearest": float((own[replica] > best[replica]).float().mean()),
+                        "nearest": float(nearest[replica].float().mean()),
                     }
                 )
     return pl.DataFrame(rows)
+
+
+def _compared(
+    ours: Float[Tensor, "R m D"], theirs: Float[Tensor, "R m D"], bridges: Int[Ids, "_ m"]
+) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Bool[Tensor, "R m"]]:
+    """Cosine with the own bridge, the mean with others, and whether the own one is the nearest."""
+    own, nearest = [], []
+    total, pairs = torch.zeros(2, len(ours), device=ours.device)
+    for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
+        own.append(cosines[:, :, rows].diagonal(dim1=1, dim2=2))
+        total = cosines.masked_fill(same, torch.nan).nansum((1, 2)) + total
+        pairs = (~same).sum((1, 2)) + pairs
+        nearest.append(own[-1] > cosines.masked_fill(same, -torch.inf).amax(-1))
+    return torch.cat(own, 1), total / pairs, torch.cat(nearest, 1)
 
 
 def bridge_pairs(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import torch
-from torch.nn import functional as F
+from numpy.typing import NDArray
+from torch import Tensor
 
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.cosine_blocks import cosine_blocks
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
-from inweights.worlds.world import World
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["label_cosines", "predicted_similarity_by_depth"]
 
@@ -54,30 +60,45 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
             )
         facts.append(world.facts.matrix(world.facts.with_role("category")))
     labels = np.stack([answers[:, 0] for _, answers in facts])
-    alike = labels[:, :, None] == labels[:, None]
-    pairs = alike & ~np.eye(labels.shape[1], dtype=bool)
-    if not pairs.any((1, 2)).all():
+    repeats = [np.unique(row, return_counts=True)[1].max() for row in labels]
+    if min(repeats) < 2:
         raise DataError("label_cosines needs labels that several inputs share; here no two do")
     prompts = [prompts for prompts, _ in facts]
     ids = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     states = model.hidden(pack([ids.to(model.column.device)]), layers=model.layer_names)
-    rows = []
+    rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
-        unit = F.normalize(states[name], dim=-1)
-        cosines = (unit @ unit.mT).double().cpu().numpy()
-        for replica, matrix in enumerate(cosines):
-            mine, near = pairs[replica % len(each)], alike[replica % len(each)]
-            rows.append(
-                {
-                    "replica": replica,
-                    "layer": name,
-                    "depth": depth,
-                    "same": float(matrix[mine].mean()),
-                    "other": float(matrix[~near].mean()),
-                    "other_size": float(np.abs(matrix[~near]).mean()),
-                }
-            )
+        found = _compared(states[name], labels)
+        rows.extend(
+            {
+                "replica": replica,
+                "layer": name,
+                "depth": depth,
+                "same": same,
+                "other": other,
+                "other_size": size,
+            }
+            for replica, (same, other, size) in enumerate(found.tolist())
+        )
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
+
+
+def _compared(
+    states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
+) -> Float[NDArray[np.float64], "R 3"]:
+    """Mean cosine within labels and between them, and the mean absolute one between them."""
+    total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
+    for rows, cosines, alike in cosine_blocks(states, states, labels):
+        near = alike.cpu().numpy()
+        same = near.copy()
+        same[:, np.arange(near.shape[1]), np.arange(near.shape[2])[rows]] = False
+        for replica, matrix in enumerate(cosines.double().cpu().numpy()):
+            world = replica % len(near)
+            others = matrix[~near[world]]
+            mine = matrix[same[world]]
+            total[replica] += mine.sum(), others.sum(), np.abs(others).sum()
+            pairs[replica] += len(mine), len(others), len(others)
+    return total / pairs
 
 
 def predicted_similarity_by_depth(

@@ -18,10 +18,11 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.recall import chosen_parts, slices
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
+    from jaxtyping import Float, Int
 
 __all__ = ["attention", "cka", "logit_lens"]
 
@@ -76,13 +77,7 @@ def logit_lens(
         columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
         states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
         for layer, state in states.items():
-            logits = model.decode(layer, state)  # one layer at a time: candidates may be many
-            own = logits.gather(-1, columns)
-            numbers = {
-                "accuracy": (logits.argmax(-1, keepdim=True) == columns).float().mean((1, 2)),
-                "probability": logits.log_softmax(-1).gather(-1, columns).exp().mean((1, 2)),
-                "rank": (logits > own).sum(-1).float().mean(1),
-            }
+            numbers = _decoded(model, layer, state, columns)
             rows.extend(
                 {
                     "replica": replica,
@@ -97,6 +92,21 @@ def logit_lens(
                 for replica in range(model.replicas)
             )
     return pl.DataFrame(rows)
+
+
+def _decoded(
+    model: Model, layer: str, state: Float[Tensor, "R m D"], columns: Int[Tensor, "R m 1"]
+) -> dict[str, Float[Tensor, " R"]]:
+    """What a layer's states say of the answers, with some logits at a time."""
+    parts: dict[str, list[Tensor]] = {"accuracy": [], "probability": [], "rank": []}
+    step = max(1, MOST_LOGITS // len(model.candidates))
+    for some, right in zip(state.split(step, dim=1), columns.split(step, dim=1), strict=True):
+        logits = model.decode(layer, some)
+        own = logits.gather(-1, right)
+        parts["accuracy"].append((logits.argmax(-1, keepdim=True) == right).float().squeeze(-1))
+        parts["rank"].append((logits > own).sum(-1).float())
+        parts["probability"].append(logits.log_softmax(-1).gather(-1, right).exp().squeeze(-1))
+    return {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
 
 
 @torch.no_grad()

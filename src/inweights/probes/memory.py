@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import torch
+from torch import Tensor
 
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import as_worlds
-from inweights.worlds.world import World
+from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
 
 __all__ = ["shared_memory"]
 
@@ -42,7 +48,7 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         ['subject', 'subject_relation']
     """
     each = as_worlds(worlds, model)
-    reach = torch.from_numpy(np.stack([_reach(world) for world in each]))
+    reached = [_reached(world) for world in each]
     device = model.column.device
     objects = torch.from_numpy(each[0].vocabulary["object"]).to(device)
     subjects = torch.from_numpy(each[0].vocabulary["subject"]).to(device)
@@ -53,29 +59,53 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     }
     rows: list[dict[str, object]] = []
     for prompt, tokens in asked.items():
-        batch = pack([tokens])
-        logits = model(batch, at=batch.last)[..., model.column[objects]]
-        repeats = len(tokens) // len(subjects)
-        mask = reach.to(device).repeat_interleave(repeats, dim=1).expand(model.replicas, -1, -1)
-        inside = logits.masked_fill(~mask, torch.nan).nanmean((1, 2))
-        outside = logits.masked_fill(mask, torch.nan).nanmean((1, 2))
-        hit = mask.gather(-1, logits.argmax(-1, keepdim=True)).float().mean((1, 2))
+        contrast, hits = _asked(model, tokens, objects, reached, len(tokens) // len(subjects))
         rows.extend(
             {
                 "replica": replica,
                 "prompt": prompt,
-                "contrast": float(inside[replica] - outside[replica]),
-                "reached": float(hit[replica]),
+                "contrast": float(contrast[replica]),
+                "reached": float(hits[replica]),
             }
             for replica in range(model.replicas)
         )
     return pl.DataFrame(rows)
 
 
-def _reach(world: World) -> np.ndarray:
-    """Which objects each subject reaches by the queries, ``[N, objects]``."""
+def _asked(
+    model: Model,
+    tokens: Int[Tensor, "P T"],
+    objects: Int[Tensor, " K"],
+    reached: Sequence[tuple[Ids, Ids]],
+    repeats: int,
+) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """Contrast of every replica, and how often the largest logit is reached, in blocks of prompts.
+
+    ``repeats`` prompts in a row are those of one subject.
+    """
+    step = max(1, MOST_LOGITS // len(model.candidates) // repeats) * repeats
+    sums: dict[bool, Any] = {True: 0.0, False: 0.0}
+    counts: dict[bool, Any] = {True: 0, False: 0}
+    hits: Any = 0.0
+    for start in range(0, len(tokens), step):
+        block = tokens[start : start + step]
+        batch = pack([block])
+        logits = model(batch, at=batch.last)[..., model.column[objects]]
+        mask = np.zeros((len(reached), len(block) // repeats, len(objects)), dtype=bool)
+        for own, (subject, place) in zip(mask, reached, strict=True):
+            here = (subject >= start // repeats) & (subject < start // repeats + len(own))
+            own[subject[here] - start // repeats, place[here]] = True
+        inside = torch.from_numpy(mask).to(tokens.device).repeat_interleave(repeats, dim=1)
+        inside = inside.expand(model.replicas, -1, -1)
+        for side, outside in ((True, ~inside), (False, inside)):
+            sums[side] = logits.masked_fill(outside, torch.nan).nansum((1, 2)) + sums[side]
+            counts[side] = (~outside).sum((1, 2)) + counts[side]
+        hits = inside.gather(-1, logits.argmax(-1, keepdim=True)).float().sum((1, 2)) + hits
+    return sums[True] / counts[True] - sums[False] / counts[False], hits / len(tokens)
+
+
+def _reached(world: World) -> tuple[Ids, Ids]:
+    """Subjects and the objects that they reach by the queries, each from 0."""
     prompts, answers = world.queries.matrix(world.queries.with_role("composition"))
     subjects, objects = world.vocabulary["subject"], world.vocabulary["object"]
-    reach = np.zeros((len(subjects), len(objects)), dtype=bool)
-    reach[prompts[:, 0] - subjects[0], answers[:, 0] - objects[0]] = True
-    return reach
+    return prompts[:, 0] - subjects[0], answers[:, 0] - objects[0]

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import polars as pl
 import torch
-from torch.nn import functional as F
+from torch import Tensor
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.one_layer import OneLayer
 from inweights.models.packing import pack
+from inweights.probes.cosine_blocks import cosine_blocks
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Int
+    from jaxtyping import Float, Int
 
 __all__ = ["Prompt", "entity_pairs", "resemblance"]
 
@@ -94,14 +95,11 @@ def resemblance(
         tokens = [pair[side] for pair in pairs]
         ids = torch.from_numpy(np.stack(tokens) if len(tokens) > 1 else tokens[0])
         sides.append(model.hidden(pack([ids.to(model.column.device)]), layers=wanted))
-    alike = torch.from_numpy(np.stack([same for *_, same in pairs])).to(model.column.device)
+    labels = np.stack([label for *_, label in pairs])
 
     tables = []
     for name in wanted:
-        one, two = (F.normalize(side[name], dim=-1) for side in sides)
-        cosines = one @ two.mT  # [R, P, P]
-        own = cosines.diagonal(dim1=1, dim2=2)
-        other = cosines.masked_fill(alike, torch.nan).nanmean(2)  # [R, P]
+        own, other = _compared(sides[0][name], sides[1][name], labels)
         for replica in range(model.replicas):
             world = each[replica % len(each)]
             names = world.vocabulary.names
@@ -122,6 +120,17 @@ def resemblance(
             contrast = (pl.col("cosine") - pl.col("other")).alias("contrast")
             tables.append(table.select(*lead, pl.all(), contrast))
     return pl.concat(tables)
+
+
+def _compared(
+    one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
+) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
+    """Cosine within every pair, and the mean with entities of other labels."""
+    own, other = [], []
+    for rows, cosines, alike in cosine_blocks(one, two, labels):
+        own.append(cosines[:, :, rows].diagonal(dim1=1, dim2=2))
+        other.append(cosines.masked_fill(alike, torch.nan).nanmean(2))
+    return torch.cat(own, 1), torch.cat(other, 1)
 
 
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
@@ -156,8 +165,8 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     )
 
 
-def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, np.ndarray]:
-    """Prompts of both entities of each pair, ``[P, T]``, and which pairs are alike, ``[P, P]``.
+def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
+    """Prompts of both entities of each pair, ``[P, T]``, and the label of each pair, ``[P]``.
 
     Where a world has several relations of a kind, the first is taken.
     """
@@ -165,12 +174,12 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, np.ndarray]:
     asked, answers = queries.matrix(queries.with_role("conclusion"))
     concluded = dict(reversed(list(zip(asked[:, 0].tolist(), answers[:, 0].tolist(), strict=True))))
     # A conclusion is asked of one entity of a pair: of b in an analogy, of a in two hops.
-    labels = np.array([concluded.get(a, concluded.get(b)) for a, b in pairs.tolist()])
+    labels = np.array([concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()])
     first = facts.prompt(int(facts.with_role(_shared(world))[0]))
     relation = {"entity": first[:0], "premise": first[1:], "query": asked[0, 1:]}[prompt]
     after = np.broadcast_to(relation, (len(pairs), len(relation)))
     one, two = (np.concatenate([pairs[:, [side]], after], axis=1) for side in (0, 1))
-    return one, two, labels[:, None] == labels[None]
+    return one, two, labels
 
 
 def _shared(world: World) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 
 from inweights.errors import unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.support.limits import check_memory
 from inweights.training.batches.worlds import as_worlds
+from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import Ids, World
 
 __all__ = ["templates", "winners"]
@@ -60,41 +62,46 @@ def templates(
     check_memory(
         f"a table of {cells:,} logits", _BYTES * cells, hint="ask for the rows of one role"
     )
-    batch = pack([shown.to(model.column.device)])
     outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
     columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
-    logits = model(batch, at=batch.last)
-    logits = logits.gather(-1, columns.unsqueeze(1).expand(-1, logits.shape[1], -1))
-    values = (logits - logits.mean(-1, keepdim=True)).cpu().numpy()
+    step = max(1, MOST_LOGITS // len(model.candidates))
+    tables: list[list[pl.DataFrame]] = [[] for _ in range(model.replicas)]
+    for start in range(0, shown.shape[-2], step):
+        batch = pack([shown[..., start : start + step, :].to(model.column.device)])
+        logits = model(batch, at=batch.last)
+        logits = logits.gather(-1, columns.unsqueeze(1).expand(-1, logits.shape[1], -1))
+        values = (logits - logits.mean(-1, keepdim=True)).cpu().numpy()
+        rows_of = slice(start, start + values.shape[1])
+        for replica, (own, parts) in enumerate(zip(values, tables, strict=True)):
+            k = replica % len(each)
+            parts.append(_cells(each[k], replica, prompts[k][rows_of], answers[k][rows_of], own))
+    return pl.concat([part for parts in tables for part in parts])
 
-    tables = []
-    for replica in range(model.replicas):
-        k = replica % len(each)
-        world, prompt, answer = each[k], prompts[k], answers[k]
-        groups = _groups(world)
-        height, width = values.shape[1:]
-        rows_of, columns_of = np.repeat(range(height), width), np.tile(range(width), height)
-        top = np.zeros((height, width), dtype=bool)
-        top[np.arange(height), values[replica].argmax(-1)] = True
-        names = [world.vocabulary.text(p) for p in prompt]
-        out_names = [world.vocabulary.names[i] for i in world.outputs]
-        tables.append(
-            pl.DataFrame(
-                {
-                    "replica": np.full(height * width, replica),
-                    "row": pl.Series(names).gather(rows_of),
-                    "row_group": pl.Series([groups[p[0]] for p in prompt]).gather(rows_of),
-                    "column": pl.Series(out_names).gather(columns_of),
-                    "column_group": pl.Series([groups[t] for t in world.outputs]).gather(
-                        columns_of
-                    ),
-                    "value": values[replica].ravel().astype(np.float64),
-                    "top": top.ravel(),
-                    "answer": (answer[:, None] == world.outputs[None]).ravel(),
-                }
-            )
-        )
-    return pl.concat(tables)
+
+def _cells(
+    world: World, replica: int, prompt: Ids, answer: Ids, values: NDArray[np.float32]
+) -> pl.DataFrame:
+    """Cells of some rows of one replica, ``values`` of shape ``[rows, outputs]``."""
+    groups = _groups(world)
+    height, width = values.shape
+    rows_of, columns_of = np.repeat(range(height), width), np.tile(range(width), height)
+    top = np.zeros((height, width), dtype=bool)
+    top[np.arange(height), values.argmax(-1)] = True
+    names = [world.vocabulary.text(p) for p in prompt]
+    out_names = [world.vocabulary.names[i] for i in world.outputs]
+    out_groups = pl.Series([groups[t] for t in world.outputs])
+    return pl.DataFrame(
+        {
+            "replica": np.full(height * width, replica),
+            "row": pl.Series(names).gather(rows_of),
+            "row_group": pl.Series([groups[p[0]] for p in prompt]).gather(rows_of),
+            "column": pl.Series(out_names).gather(columns_of),
+            "column_group": out_groups.gather(columns_of),
+            "value": values.ravel().astype(np.float64),
+            "top": top.ravel(),
+            "answer": (answer[:, None] == world.outputs[None]).ravel(),
+        }
+    )
 
 
 def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:

@@ -26,7 +26,8 @@ _FOLDERS = {
     "beyond": (
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
-        "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding"
+        "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
+        "where-the-bridge-is"
     ),
     "demo": "two-hop",
 }

@@ -27,13 +27,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from filelock import FileLock, Timeout
 
 from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
-from inweights.support.links import files_below, within
+from inweights.runs.manifest import MANIFEST, Manifest, files_of, is_whole, verify
+from inweights.support.links import within
 from inweights.support.publish import PARTIAL, publish_folder, remove
 
 if TYPE_CHECKING:
@@ -43,13 +43,6 @@ __all__ = ["CONFIG", "RunFolder"]
 
 #: Name of the config in a run folder.
 CONFIG = "config.json"
-_MANIFEST = "manifest.json"
-
-
-class _Manifest(msgspec.Struct):
-    """The files of a complete run, each with its hash."""
-
-    files: dict[str, str]
 
 
 class RunFolder:
@@ -72,7 +65,7 @@ class RunFolder:
     @property
     def complete(self) -> bool:
         """Whether the run is done."""
-        return (self.path / _MANIFEST).exists()
+        return (self.path / MANIFEST).exists()
 
     @property
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
@@ -80,7 +73,7 @@ class RunFolder:
         try:
             self._refuse_links()
             if self.complete:
-                read_json(self.path / _MANIFEST, _Manifest)
+                read_json(self.path / MANIFEST, Manifest)
         except FolderError:
             return "damaged"
         if digest(self.config) != self.path.name:
@@ -157,7 +150,7 @@ class RunFolder:
         """
         with self.held(), told(self.path):
             if not self.complete:
-                whole = next((p for p in (self.work, self.old) if _is_whole(p)), None)
+                whole = next((p for p in (self.work, self.old) if is_whole(p)), None)
                 if whole:
                     remove(self.path)
                     os.replace(whole, self.path)
@@ -167,11 +160,11 @@ class RunFolder:
                         remove(stale)
             else:
                 remove(self.old)
-                (self.work / _MANIFEST).unlink(missing_ok=True)
+                (self.work / MANIFEST).unlink(missing_ok=True)
 
     def settle(self) -> None:
         """Recover the run if a process was killed while it published it; else do nothing."""
-        if not self.complete and ((self.work / _MANIFEST).exists() or self.old.exists()):
+        if not self.complete and ((self.work / MANIFEST).exists() or self.old.exists()):
             self.recover()
 
     def begin(self) -> Path:
@@ -182,8 +175,8 @@ class RunFolder:
         """
         with told(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
-            _files(self.work)
-            (self.work / _MANIFEST).unlink(missing_ok=True)
+            files_of(self.work)
+            (self.work / MANIFEST).unlink(missing_ok=True)
             write_json(self.work / CONFIG, self.config)
             self._begun = _identity(self.work / CONFIG)
         return self.work
@@ -196,8 +189,8 @@ class RunFolder:
         """
         with told(self.work):
             remove(self.work)
-            _files(self.path)
-            shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(_MANIFEST))
+            files_of(self.path)
+            shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(MANIFEST))
             self._begun = _identity(self.work / CONFIG)
         return self.work
 
@@ -222,7 +215,7 @@ class RunFolder:
         with self.held(), told(self.path):
             remove(self.work)
             remove(self.old)
-            (self.path / _MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
+            (self.path / MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
             remove(self.path)
 
     def seal(self) -> None:
@@ -237,8 +230,8 @@ class RunFolder:
             self.check()
             for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
                 remove(unfinished)
-            hashes = {name: hash_of(self.work / name) for name in _files(self.work)}
-            write_json(self.work / _MANIFEST, {"files": hashes})
+            hashes = {name: hash_of(self.work / name) for name in files_of(self.work)}
+            write_json(self.work / MANIFEST, {"files": hashes})
             publish_folder(self.work, self.path, replace=True)
 
     def verify(self) -> None:
@@ -248,7 +241,7 @@ class RunFolder:
             FolderError: Names the file, and says how to run it again.
         """
         self._refuse_links()
-        _verify(self.path)
+        verify(self.path)
 
     def json(self, name: str) -> Any:
         """Read a JSON file of the complete run.
@@ -267,35 +260,6 @@ class RunFolder:
     def _refuse_links(self) -> None:
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
             within(self.root, place.relative_to(self.root).as_posix())
-
-
-def _verify(path: Path) -> None:
-    again = "run it again with --fresh"
-    there = _files(path)
-    try:
-        manifest = read_json(path / _MANIFEST, _Manifest)
-    except FolderError:
-        raise FolderError(f"{path} has no readable {_MANIFEST}; {again}") from None
-    for name in sorted({*there} - {*manifest.files}):
-        raise FolderError(f"{path} was edited: {name} was added; remove it, or {again}")
-    for name, expected in manifest.files.items():
-        if name not in there:  # nor is any name that leads out of the folder
-            raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
-        if hash_of(path / name) != expected:
-            raise FolderError(f"{path} was edited: {name} differs from what was written; {again}")
-
-
-def _files(path: Path) -> list[str]:
-    """Every file of a run folder but its manifest, by its path within; a link is an error."""
-    return sorted(name for name in files_below(path) if name != _MANIFEST)
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        _verify(path)
-    except (FolderError, OSError):
-        return False
-    return True
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

@@ -1,16 +1,19 @@
-"""What is wrong with the values of a config, in a line for people: path, value, nearest name."""
+"""Check the values of a config, and say in a line what is wrong: path, value, nearest name."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 from collections.abc import Iterable, Mapping
+from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["refusal"]
+__all__ = ["check_types", "refusal"]
 
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
@@ -101,3 +104,47 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
         yield hint
     for part in getattr(hint, "__args__", ()):
         yield from _candidates(part)
+
+
+def check_types(config: msgspec.Struct) -> None:
+    """Refuse values that do not fit their types, as reading from a file does.
+
+    Numbers of numpy become plain ones, and lists become tuples: so that a config can be hashed and
+    written.
+    """
+    for name, (kind, quick) in _types(type(config)).items():
+        value = getattr(config, name)
+        if type(value) in quick:
+            continue
+        plain = value.item() if getattr(value, "ndim", None) == 0 else value
+        try:
+            converted = msgspec.convert(plain, kind)
+        except msgspec.ValidationError as error:
+            where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
+            known = [str(one) for one in get_args(kind)]
+            if get_origin(kind) is Literal and isinstance(plain, str):
+                raise unknown_name("value of " + where, plain, known) from None
+            text = str(error).replace("`null`", "`None`")
+            raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None
+        listed = isinstance(value, list) and isinstance(converted, tuple)
+        if listed or plain is not value:
+            kept = tuple(value) if listed else plain
+            msgspec.structs.force_setattr(config, name, kept)
+
+
+@functools.cache
+def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]:
+    """Type of each field that can be checked, and which plain types fit without a closer look."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # of a name that only a type checker imports
+        return {}
+    checkable = {}
+    for name in kind.__struct_fields__:
+        hint = hints[name]
+        with contextlib.suppress(TypeError):  # such as a protocol, which is left alone
+            msgspec.json.Decoder(hint)
+            parts = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
+            plain = parts & {int, float, str, bool, type(None)}
+            checkable[name] = hint, frozenset(plain | ({int} if float in plain else set()))
+    return checkable

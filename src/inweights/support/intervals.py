@@ -1,17 +1,34 @@
-"""Student's intervals of means, in plain Python: verdicts are shown without a statistics library.
+"""Intervals of medians, shares and means, in plain Python: verdicts need no statistics library.
 
-For a whole number of degrees of freedom the distribution is a finite sum (Abramowitz and Stegun,
-26.7.3 and 26.7.4); for many of them its quantile is an expansion about the normal one (26.7.5).
+The interval of a median lies between two values of the ordered sample, that of a share is Clopper
+and Pearson's; both are exact whatever the distribution. That of a mean is Student's, for a bounded
+score with one made-up value at each bound. ``benchmarks/coverage.py`` measures what they cover.
+
+Student's distribution is a finite sum for a whole number of degrees of freedom (Abramowitz and
+Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an expansion about the normal one
+(26.7.5).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import Any
 
-__all__ = ["ALPHA", "alpha_of", "interval", "quantile"]
+__all__ = [
+    "ALPHA",
+    "alpha_of",
+    "bounded_interval",
+    "fewest_one_sided",
+    "interval",
+    "median_interval",
+    "quantile",
+    "share_interval",
+    "version_alpha",
+]
 
 #: Share of true means that an interval may miss.
 ALPHA = 0.05
@@ -53,19 +70,116 @@ def interval(
     return mean, low, high
 
 
-def alpha_of(seeds: int, stated: int) -> float:
-    """Error probability of an interval, for a number of seeds and the number stated.
+def bounded_interval(
+    values: Sequence[float], alpha: float, bounds: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return mean, low and high of an interval of a bounded mean that covers where seeds may fail.
 
-    More seeds are another look, which pays for being one: see :mod:`inweights.lab.studies.settle`.
+    It is Student's of the sample and one value at each bound: a sample without a failure has a
+    width, too. The mean is that of the sample.
+
+    Example:
+        >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0.0, 1.0))]
+        [1.0, 0.67, 1.0]
+    """
+    mean = math.fsum(values) / len(values)
+    _, low, high = interval([*values, *bounds], alpha, bounds)
+    return mean, min(low, mean), max(high, mean)
+
+
+def median_interval(values: Sequence[float], alpha: float = ALPHA) -> tuple[float, float, float]:
+    """Return median, low and high: two values of the ordered sample, exact for any distribution.
+
+    Fewer than ``k`` of ``n`` values lie below the true median with at most the probability that a
+    fair coin shows fewer than ``k`` heads; ``k`` is the largest for which that is at most
+    ``alpha / 2`` (Conover, *Practical nonparametric statistics*, 3.2). Infinite where even the
+    extremes miss it more often: a sample of fewer than six at 95%.
+
+    Example:
+        >>> median_interval([0.1, 0.7, 0.8, 0.8, 0.9, 1.0])
+        (0.8, 0.1, 1.0)
+        >>> median_interval([0.7, 0.8, 0.9])
+        (0.8, -inf, inf)
+    """
+    ordered, count = sorted(values), len(values)
+    outside = _outside_of(count, alpha)
+    if outside == 0:
+        return median(ordered), -math.inf, math.inf
+    return median(ordered), ordered[outside - 1], ordered[count - outside]
+
+
+@lru_cache(maxsize=4096)
+def _outside_of(count: int, alpha: float) -> int:
+    """How many values lie on each side of a median's interval, its end included."""
+    most = Fraction(alpha) * 2**count / 2
+    total, outside = 1, 0
+    while total <= most:
+        outside += 1
+        total += math.comb(count, outside)
+    return outside
+
+
+@lru_cache(maxsize=4096)
+def share_interval(hits: int, count: int, alpha: float = ALPHA) -> tuple[float, float, float]:
+    """Return share, low and high of the exact binomial interval (Clopper and Pearson, 1934).
+
+    Example:
+        >>> [round(end, 3) for end in share_interval(16, 16)]
+        [1.0, 0.794, 1.0]
+    """
+    low = 0.0 if hits == 0 else 1 - _most(count - hits, count, alpha / 2)
+    high = 1.0 if hits == count else _most(hits, count, alpha / 2)
+    return hits / count, low, high
+
+
+def fewest_one_sided(share: float, alpha: float) -> int:
+    """Return the fewest seeds that can show a share to be larger: if all of them are on one side.
+
+    Example:
+        >>> fewest_one_sided(0.5, 0.025), fewest_one_sided(0.75, 0.025)
+        (7, 16)
+    """
+    return math.ceil(math.log(alpha / 2) / math.log(share) - 1e-9)
+
+
+def _most(hits: int, count: int, tail: float) -> float:
+    """The share at which at most ``hits`` of ``count`` have the probability ``tail``."""
+    ways = [
+        math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+        for k in range(hits + 1)
+    ]
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        yes, no = math.log(middle), math.log1p(-middle)
+        at_most = math.fsum(math.exp(w + k * yes + (count - k) * no) for k, w in enumerate(ways))
+        low, high = (middle, high) if at_most > tail else (low, middle)
+    return (low + high) / 2
+
+
+def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
+    """Error probability of an interval, by its number of seeds and the version of its claim.
+
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. More seeds
+    than stated are another interim analysis, which takes its part of that: see
+    :mod:`inweights.lab.studies.settle`.
 
     Example:
         >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
-        [0.95, 0.9917, 0.9958]
+        [0.975, 0.9958, 0.9979]
+        >>> round(1 - alpha_of(8, stated=8, version=2), 4)
+        0.9917
     """
+    alpha = version_alpha(version)
     if seeds <= stated:
-        return ALPHA
+        return alpha
     look = 1 + math.ceil(math.log2(seeds / stated))
-    return ALPHA / (look * (look + 1))
+    return alpha / (look * (look + 1))
+
+
+def version_alpha(version: int) -> float:
+    """Return what a version of a claim may spend: with all others, .05."""
+    return ALPHA / (version * (version + 1))
 
 
 @lru_cache(maxsize=4096)

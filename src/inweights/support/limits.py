@@ -160,7 +160,7 @@ def check_memory(
 
 
 def check_name(name: str, where: str) -> None:
-    """Refuse a name that is too long to be one.
+    """Refuse a name that is too long.
 
     Raises:
         DataError: It is.

@@ -9,7 +9,9 @@ import re
 import tomllib
 from typing import Any
 
-__all__ = ["MAX_TEXT", "parse_toml"]
+import msgspec
+
+__all__ = ["MAX_TEXT", "parse_toml", "parse_value"]
 
 #: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
 MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
@@ -80,3 +82,20 @@ def _measure(text: str) -> None:
             depth, header = 0, False
         fresh = piece == "\n" or (fresh and kind == "space")
         line += piece.count("\n")
+
+
+def parse_value(text: str) -> Any:
+    """A value as TOML, as JSON, or a list whose quotes a shell took away; else the text itself."""
+    try:
+        parsed = parse_toml(f"value = {text}")
+    except ValueError:
+        parsed = {}
+    if set(parsed) == {"value"}:
+        return parsed["value"]
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else ""
+        if inner and not set(inner) & set("[]{}\"'"):
+            return [parse_value(part.strip()) for part in inner.split(",") if part.strip()]
+        return text

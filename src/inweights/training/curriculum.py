@@ -166,7 +166,7 @@ class Phase(Config):
         name: For tables and messages.
         roles: Facts that are trained, by role, with how often each counts (its multiplicity in the
             training multiset, as a weight of its loss). Empty: all facts, once.
-        steps: Number of updates.
+        steps: Number of updates; 0 leaves the model as it was.
         batch: Facts a step, taken from every prompt length in proportion; 0 is the full batch.
             Or facts a step of each role, as in ``{"path": 32}``, 0 meaning all of them; roles
             joined by ``+`` (``edge+reverse_edge``) are drawn together, and roles that are not
@@ -222,7 +222,7 @@ class Phase(Config):
     stop: Stop = Stop()
 
     def __post_init__(self) -> None:
-        check_size(f"phase '{self.name}': steps", self.steps, most=MAX_STEPS)
+        check_size(f"phase '{self.name}': steps", self.steps, least=0, most=MAX_STEPS)
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         for size in sizes.values():
             if size < 0:

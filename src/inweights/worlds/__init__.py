@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inweights.worlds.knowledge.wording import Wording as Wording
     from inweights.worlds.readers.edge_lists import EdgeList as EdgeList
     from inweights.worlds.readers.edge_lists import read_edges as read_edges
+    from inweights.worlds.registry import Altered as Altered
     from inweights.worlds.registry import WorldConfig as WorldConfig
     from inweights.worlds.registry import open_world as open_world
     from inweights.worlds.registry import register_world as register_world

@@ -1,16 +1,21 @@
-"""Worlds by name, for the command line; users' worlds can be registered."""
+"""Worlds by name, for files and the command line; users' worlds can be registered.
+
+The world that alters another one stands here, as it finds the other by its kind.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
-from inweights.config import apply_overrides
+from inweights.config import Config, apply_overrides, decode, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.seeds import WORLD, Streams
 from inweights.support.limits import missing_file
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 from inweights.worlds.families.graph import Graph
@@ -25,9 +30,9 @@ from inweights.worlds.families.storage import load_world
 from inweights.worlds.families.two_hop import TwoHop
 from inweights.worlds.knowledge.knowledge import is_source
 from inweights.worlds.knowledge.triples import Triples
-from inweights.worlds.world import World
+from inweights.worlds.world import Statements, World
 
-__all__ = ["WorldConfig", "open_world", "register_world", "world_kind", "world_names"]
+__all__ = ["Altered", "WorldConfig", "open_world", "register_world", "world_kind", "world_names"]
 
 
 class WorldConfig(Protocol):
@@ -86,6 +91,72 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
         raise ConfigError(f"a world '{name}' exists already; choose another tag")
     _KINDS[name] = kind
     return kind
+
+
+class Altered(Config, tag_field="kind", tag="altered"):
+    """A world whose facts are altered; its vocabulary and its queries stay.
+
+    Attributes:
+        of: Config of the world, or a table with its ``kind``.
+        shuffled: Whether the answers of the facts are permuted, within each role and length.
+        without: Roles whose facts are left out, joined by ``+``.
+
+    Raises:
+        ConfigError: ``of`` is no config of a world.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> Altered(of=TwoHop(n=4), without="identity").build().facts
+        Statements(8: 4 first_hop, 4 second_hop)
+    """
+
+    of: Any = None
+    shuffled: bool = False
+    without: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.of, Mapping):
+            values = dict(self.of)
+            if "kind" not in values:
+                raise ConfigError('altered: of needs a kind, such as of = { kind = "two-hop" }')
+            found = decode(world_kind(str(values["kind"])), values)
+            msgspec.structs.force_setattr(self, "of", found)
+        if self.of is not None and not hasattr(self.of, "build"):
+            raise ConfigError(f"altered: of must be the config of a world, got {self.of!r}")
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        """What the world reads from outside."""
+        return getattr(self.of, "contents", {})
+
+    def build(self, seed: int = 0) -> World:
+        """Make the world and alter it; the permutation depends on the seed.
+
+        Raises:
+            ConfigError: No world is given, or nothing is altered.
+            DataError: No fact has a role that is left out, or none remains.
+        """
+        if self.of is None or not (self.shuffled or self.without):
+            raise ConfigError("altered: set of, the config of a world, and shuffled or without")
+        world = cast(WorldConfig, self.of).build(seed)
+        facts = world.facts
+        without = self.without.split("+") if self.without else []
+        for role in without:
+            if role not in facts.role_names:
+                raise unknown_name("role", role, facts.role_names, error=DataError)
+        names = [name for name in facts.role_names if name not in without]
+        if not names:
+            raise DataError(f"no fact is left without the roles {', '.join(without)}")
+        rng = Streams(seed).numpy(WORLD, "altered")
+        kept = Statements.build({})
+        for name in names:
+            for _, prompts, answers in facts.by_shape(facts.with_role(name)):
+                order = rng.permutation(len(answers)) if self.shuffled else slice(None)
+                kept = kept.joined(Statements.build({name: (prompts, answers[order])}))
+        return replace(world, facts=kept, settings=to_dict(self))
+
+
+_KINDS["altered"] = Altered
 
 
 def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -> World:

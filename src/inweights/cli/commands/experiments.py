@@ -77,7 +77,7 @@ def outcome_of(
     command: Sequence[str] = (),
     **what: Any,
 ) -> Outcome | None:
-    """Run a recipe, or print what that would take where only that is asked for."""
+    """Run a recipe, or print its cost estimate where only that is asked for."""
     from inweights import laboratory
     from inweights.cli import console
 

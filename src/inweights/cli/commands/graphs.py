@@ -127,7 +127,7 @@ def _refuse_training(**given: object) -> None:
 
 
 def _graphs(given: Sequence[str]) -> dict[str, Graph]:
-    """Graphs by what they are called."""
+    """Graphs by their names."""
     from inweights.errors import ConfigError
 
     found: dict[str, Graph] = {}

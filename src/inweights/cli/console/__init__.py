@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from inweights.cli.console.base import written_page as written_page
     from inweights.cli.console.catalogue import ahead as ahead
     from inweights.cli.console.catalogue import cited as cited
+    from inweights.cli.console.catalogue import costs as costs
     from inweights.cli.console.catalogue import described as described
     from inweights.cli.console.catalogue import recipes as recipes
     from inweights.cli.console.claims import board as board
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from inweights.cli.console.language import evaluated as evaluated
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
+    from inweights.cli.console.ledger import history as history
+    from inweights.cli.console.ledger import markdown as markdown
+    from inweights.cli.console.ledger import recorded as recorded
     from inweights.cli.console.machines import status as status
     from inweights.cli.console.results import compared as compared
     from inweights.cli.console.results import exported as exported

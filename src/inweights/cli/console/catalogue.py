@@ -13,15 +13,16 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
-from inweights.support.progress import plural
+from inweights.support.progress import plural, roughly
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
+    from inweights.laboratory.making import Cost
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
-__all__ = ["ahead", "cited", "described", "recipes"]
+__all__ = ["ahead", "cited", "costs", "described", "recipes"]
 
 #: Settings that are listed one by one unless more is asked for.
 _ROWS = 24
@@ -220,6 +221,28 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
         return
     for part in str(forecast).split("; "):
         out.print(part)
+
+
+def costs(found: Sequence[Cost], *, json: bool) -> None:
+    """Print what the recipes of the results table take, and what of it is left."""
+    timed = [one for one in found if one.minutes is not None]
+    whole, left = (
+        sum(one.minutes or 0.0 for one in timed if not (one.done and rest))
+        for rest in (False, True)
+    )
+    if json:
+        print_json({"recipes": [asdict(one) for one in found], "minutes": whole, "left": left})
+        return
+    rows = table("recipe", "one core of this machine", "")
+    for one in found:
+        about = "not timed" if one.minutes is None else roughly(60 * one.minutes)
+        rows.add_row(one.recipe, f"at most {about}" if one.most else about, "✓" * one.done)
+    out.print(rows)
+    untimed = f"; {plural(len(found) - len(timed), 'recipe')} not timed" * (len(timed) < len(found))
+    out.print(
+        f"{plural(len(timed), 'recipe')}: {roughly(60 * whole)} of one core, of which "
+        f"{roughly(60 * left)} are left (✓: there is a finished run){untimed}"
+    )
 
 
 def cited(entries: Sequence[str], *, json: bool = False) -> None:

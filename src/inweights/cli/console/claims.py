@@ -17,16 +17,18 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
-__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "settled", "span"]
+__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled", "span"]
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
+    "consistent": "green",
     "not reproduced": "red",
     "undecided": "yellow",
     "not judged": "dim",
 }
 MARKS: dict[Verdict, str] = {
     "reproduced": "✓",
+    "consistent": "≈",
     "not reproduced": "✗",
     "undecided": "?",
     "not judged": "·",
@@ -40,7 +42,6 @@ def board(
     scale: str,
     *,
     json: bool = False,
-    markdown: bool = False,
     full: bool = False,
 ) -> None:
     """Print the board: of several recipes a line each, of one every claim.
@@ -49,12 +50,8 @@ def board(
         results: Claims with their verdicts.
         scale: Of the runs.
         json: Print one JSON object instead.
-        markdown: Print Markdown instead.
         full: Print every claim with all that is known of it.
     """
-    if markdown:
-        _markdown(results, scale)
-        return
     if json:
         print_json(
             {
@@ -82,7 +79,7 @@ def board(
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
-    hidden, waiting = _no_run(scale), 0
+    hidden, waiting = no_run(scale), 0
     for name, own in by_recipe.items():
         if all(claim.why == hidden for claim in own):
             waiting += 1
@@ -104,7 +101,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     out.print(line((f"{marks}; more: verify RECIPE", "dim")))
 
 
-def _no_run(scale: str) -> str:
+def no_run(scale: str) -> str:
+    """Why a claim is not judged whose recipe has not run."""
     return f"no run at scale '{scale}' yet"
 
 
@@ -198,51 +196,17 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
     return lines
 
 
-def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
-    hidden = _no_run(scale)
-    print("# The board\n")
-    print(
-        "Every claim of every recipe with its verdict, including claims that did not "
-        "reproduce.\nA verdict depends on where the whole 95% interval of the mean lies: in the "
-        "target, outside,\nor across its edge (undecided). Where seeds were added the interval "
-        "is wider."
-    )
-    print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
-    for counted in counts(results):
-        print(f"- {counted}")
-    recipe = ""
-    for claim in results:
-        home, _, name = claim.id.rpartition("/")
-        if home != recipe:
-            recipe = home
-            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, 95% interval | n |")
-            print("|---|---|---|---|---|")
-        measured = ""
-        if claim.measured is not None:
-            measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
-        kind = " *A check: it holds by construction.*" if claim.check else ""
-        kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
-        more = f" Condition: {claim.condition}." if claim.condition else ""
-        more += f" Deciding case: {claim.case}." if claim.case else ""
-        more += f" About {claim.needed} seeds would decide it." if claim.needed else ""
-        more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
-        print(
-            f"| {MARKS[claim.verdict]} {claim.verdict} "
-            f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
-            f"| {claim.target.text} | {measured} | {claim.replicates or ''} |"
-        )
-
-
 def _evidence(claim: ClaimResult) -> str:
     parts = [f"target {claim.target.text}"]
-    between = span(claim)
-    seeds = plural(claim.replicates, "seed")
-    if not between:
-        parts.append("computed")
-    elif claim.replicates > 1:
-        parts += [f"{100 * claim.level:.3g}% interval {between}", seeds]
-    else:
-        parts.append(seeds)
+    if between := span(claim):
+        parts.append(f"{100 * claim.level:.4g}% interval {between}")
+    parts.append(f"met by {claim.met}" if claim.met else "computed")
+    if claim.rule != "typical":
+        parts.append(f"judged: {claim.rule}")
+    if claim.published:
+        parts.append(f"published: {claim.published}")
+    if claim.protocol:
+        parts.append(f"protocol: {claim.protocol}")
     if claim.condition:
         parts.append(f"condition {claim.condition}")
     if claim.case:
@@ -251,6 +215,7 @@ def _evidence(claim: ClaimResult) -> str:
         parts.append(f"about {claim.needed} seeds would decide it")
     if claim.check:
         parts.append("holds by construction")
+    parts += claim.earlier
     return ", ".join(parts)
 
 

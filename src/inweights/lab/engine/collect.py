@@ -16,8 +16,8 @@ from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
 from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
+from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
-from inweights.lab.grammar.verdict import tell_divergence
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress

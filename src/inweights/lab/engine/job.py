@@ -35,8 +35,10 @@ __all__ = [
 ]
 
 _CONFIG, _FUNCTION = "$config", "$function"
+#: What is sent of a computation.
+_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "effort")
 #: The module of everything that a line names.
-_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
+_NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
 
 
 def installed_version() -> str:
@@ -106,33 +108,15 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 def to_wire(task: Task) -> dict[str, Any]:
     """Return a task as plain values."""
     if isinstance(task, ComputeTask):
-        one = task.computation
-        about = {"name": one.name, "labels": dict(one.labels), "effort": one.effort}
-        about |= {"compute": _plain(one.compute), "options": _plain(dict(one.options))}
-        about |= {"key": task.key, "seed": task.seed, "seeded": one.seeded}
-        return about | {"sources": dict(task.sources)}
+        about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
+        return about | _named(task.computation, _COMPUTATION)
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
     return {
-        "trials": [
-            {
-                "labels": dict(trial.labels),
-                "world": _plain(trial.world),
-                "model": _plain(trial.model),
-                "learner": _plain(trial.learner),
-            }
-            for trial in trials
-        ],
+        "trials": [_named(trial, ("labels", "world", "model", "learner")) for trial in trials],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
         "measures": [
-            m.name
-            if m in RECORDS.values()
-            else {
-                "name": m.name,
-                "probe": _plain(m.probe),
-                "options": _plain(dict(m.options)),
-                "every": m.every,
-            }
+            m.name if m in RECORDS.values() else _named(m, ("name", "probe", "options", "every"))
             for m in task.measures
         ],
         "parts": task.parts,
@@ -167,14 +151,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         return [read(one) for one in value] if isinstance(value, list) else value
 
     if "compute" in values:
-        computation = Computation(
-            name=values["name"],
-            labels=values["labels"],
-            compute=read(values["compute"]),
-            options=read(values["options"]),
-            seeded=values["seeded"],
-            effort=values["effort"],
-        )
+        computation = Computation(**{name: read(values[name]) for name in _COMPUTATION})
         return ComputeTask(values["key"], computation, values["seed"], values["sources"])
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
@@ -188,6 +165,10 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
     return LearnTask(runs, measures, parts, values["sources"])
+
+
+def _named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _plain(getattr(thing, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:

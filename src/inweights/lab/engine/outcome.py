@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inweights.config import decode, to_dict
-from inweights.errors import DataError, FolderError, InweightsError
-from inweights.lab.grammar.claim import Claim, Statement, Value
+from inweights.errors import FolderError, InweightsError
+from inweights.lab.grammar.claim import Claim, Value
+from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.verdict import ClaimResult, judge, tell_divergence, unjudged
+from inweights.lab.grammar.verdict import ClaimResult, first_seeds, judge, unjudged
 from inweights.runs import (
     RunFolder,
     read_json,
@@ -21,8 +22,7 @@ from inweights.runs import (
     write_json,
     write_tables,
 )
-from inweights.support.intervals import ALPHA, alpha_of
-from inweights.support.limits import check_file, read_bytes
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,13 +33,13 @@ __all__ = [
     "Outcome",
     "Publish",
     "judge_all",
-    "kept",
     "load",
-    "read_board",
     "refresh",
     "write_outcome",
 ]
 
+#: Why a claim is not judged that the ledger does not hold as it is.
+NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
 #: Adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 
@@ -178,63 +178,35 @@ def judge_all(
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; at ``smoke`` numbers are shown.
 
-    Seeds beyond those that the recipe states, counted on from its own, are a further look. Rows
-    that a claim asks for and that are not there leave it without a verdict, and say so: a long run
-    is not lost over a name. (The tests judge each claim strictly, at ``smoke``.)
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
+    interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
+    and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
+    ``smoke``.)
     """
-    targets = scale != "smoke"
-    more = tuple(seeds[:1]) == (recipe.first_seed,)
-    alpha = alpha_of(len(seeds), recipe.seeds[scale]) if more else ALPHA
-    return tuple(
-        judge(c, tables, alpha=alpha, targets=targets, strict=False) for c in recipe.claims
+    own = tuple(seeds[:1]) == (recipe.first_seed,)
+    return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
+
+
+def _judge(
+    recipe: Recipe,
+    claim: Claim,
+    tables: Mapping[str, pl.DataFrame],
+    scale: str,
+    seeds: int,
+    *,
+    own: bool,
+) -> ClaimResult:
+    version = 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+    alpha = version_alpha(version) if own and version else ALPHA
+    first = first_seeds(claim, recipe.seeds[scale], alpha)
+    result = judge(
+        claim,
+        tables,
+        alpha=alpha_of(seeds, first, version) if own and version else alpha,
+        minimum=first,
+        targets=scale != "smoke",
+        strict=False,
     )
-
-
-class _Board(msgspec.Struct):
-    """What ``inweights verify --json`` prints, as far as it is read again."""
-
-    scale: str
-    claims: list[ClaimResult]
-
-
-def read_board(file: str | Path, scale: str) -> dict[str, ClaimResult]:
-    """Return the verdicts of a stored board by the claims' names.
-
-    Args:
-        file: What ``inweights verify --json`` printed.
-        scale: Of its runs.
-
-    Raises:
-        DataError: There is no such file, it is no board, or one of another scale.
-    """
-    path = Path(file)
-    check_file(path)
-    try:
-        board = msgspec.json.decode(read_bytes(path), type=_Board)
-    except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
-        raise DataError(
-            f"{path} is not a results table written by 'verify --json': {error}"
-        ) from None
-    if board.scale != scale:
-        raise DataError(f"{path} is a results table of the scale '{board.scale}', not '{scale}'")
-    return {claim.id: claim for claim in board.claims}
-
-
-def kept(claim: Claim | Statement, why: str, board: Mapping[str, ClaimResult]) -> ClaimResult:
-    """Return the verdict of a board on a claim that still says the same; else it is not judged.
-
-    Args:
-        claim: The claim as it is stated now.
-        why: Why no run judges it.
-        board: Verdicts by the claims' names.
-    """
-    open_one = unjudged(claim, why)
-    known = board.get(claim.id)
-    if known is None or known.verdict == "not judged":
-        return open_one
-    # Earlier boards had no conditions.
-    known = msgspec.structs.replace(known, condition=known.condition or open_one.condition)
-    said = ("text", "target", "source", "condition", "check")
-    if any(getattr(known, name) != getattr(open_one, name) for name in said):
-        return unjudged(claim, "it says something else than on the board that is kept")
-    return known
+    if not version and result.verdict != "not judged":
+        return unjudged(claim, NOT_STATED)
+    return msgspec.structs.replace(result, version=version or 1)

@@ -125,19 +125,13 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
 
 
 def _shape(world: World) -> list[Any]:
+    """What worlds of runs that train together have in common: all but their tokens."""
+    columns = ("roles", "prompt_ends", "answer_ends", "out_of_distribution")
+    parts = (world.facts, world.queries)
     return [
         len(world.vocabulary),
-        digest(world.outputs.tolist()),
-        *(
-            [
-                part.role_names,
-                part.roles.tolist(),
-                part.prompt_ends.tolist(),
-                part.answer_ends.tolist(),
-                part.out_of_distribution.tolist(),
-            ]
-            for part in (world.facts, world.queries)
-        ),
+        world.outputs.tolist(),
+        *([part.role_names, *(getattr(part, c).tolist() for c in columns)] for part in parts),
     ]
 
 

@@ -60,13 +60,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
     columns = _columns([path for path, _, _ in points[0]])
     trials: list[Trial] = []
+    known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
-        parts = dict(whole)
-        for path, value, _ in point:
-            part, _, rest = path.partition(".")
-            if part not in parts:
-                raise _unknown(path, [p for n in parts for p in _below(parts[n], n)])
-            parts[part] = _replaced(parts[part], path, rest, value) if rest else value
+        parts = _parts(whole, point, known)
         for name in ("world", "model"):
             if parts[name] is not None and not hasattr(parts[name], "build"):
                 raise ConfigError(
@@ -87,6 +83,27 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
             raise ConfigError(f"two conditions have the name {where}; give each value once")
         seen.add(key)
     return trials
+
+
+def _parts(
+    whole: Mapping[str, Any], point: list[Change], known: dict[tuple[int | str, ...], Any]
+) -> dict[str, Any]:
+    """The three parts at a point. Points with the same changes of a part share one object of it."""
+    parts: dict[str, Any] = {}
+    for name, part in whole.items():
+        changes = [one for one in point if one[0].partition(".")[0] == name]
+        # Values live as long as the points, so that their addresses tell them apart.
+        key = (name, *(mark for path, value, _ in changes for mark in (path, id(value))))
+        if key not in known:
+            for path, value, _ in changes:
+                rest = path.partition(".")[2]
+                part = _replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
+            known[key] = part
+        parts[name] = known[key]
+    for path, _, _ in point:
+        if path.partition(".")[0] not in whole:
+            raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
+    return parts
 
 
 def _mapping(over: Any) -> Mapping[Any, Any]:

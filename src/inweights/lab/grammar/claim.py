@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -12,8 +13,11 @@ from inweights.config import Config
 from inweights.errors import ConfigError
 
 __all__ = [
+    "RELIABLE",
     "Claim",
     "Judged",
+    "Protocol",
+    "Rule",
     "Score",
     "Statement",
     "Stating",
@@ -27,6 +31,14 @@ __all__ = [
 
 #: A label of a trial, and what a column of labels is compared with.
 Value = str | float | bool
+#: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
+#: meet the target by themselves (*reliable*), or their mean.
+Rule = Literal["typical", "reliable", "mean"]
+#: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
+#: settings at a smaller size, or with another model, data or measure.
+Protocol = Literal["exact", "scaled", "substitute"]
+#: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
+RELIABLE = 0.75
 
 
 class Target(Config):
@@ -188,10 +200,14 @@ class Claim(Config):
         source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
         score: The numbers that are judged.
         target: Where they have to lie.
-        published: The number that the paper prints, if it prints one.
+        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
+        published: The number or relation that the paper prints; or that it prints none, or that
+            the text at hand lost it.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
         condition: Under which of its trials' conditions it is judged; none where there is one.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it is judged; none for claims of ours.
     """
 
     id: str
@@ -200,9 +216,23 @@ class Claim(Config):
     source: str
     score: Score
     target: Target
+    judged: Rule = "typical"
     published: str | None = None
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.score.bounds or (-math.inf, math.inf)
+        least, most = self.target.least, self.target.most
+        at_bound = (least is not None and least >= high) or (most is not None and most <= low)
+        if at_bound and not self.check:
+            raise ConfigError(
+                f"claim {self.id}: the target {self.target.text} is the bound of its score, which "
+                f"lies from {low:g} to {high:g}; state what the sentence means, such as "
+                f"{'>= 0.99' if least is not None else '<= 0.01'}"
+            )
 
     @property
     def ours(self) -> bool:
@@ -218,9 +248,12 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     place: str
     source: str
     target: Target
+    judged: Rule = "typical"
     published: str | None = None
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
 
 
 @dataclass(frozen=True)
@@ -253,9 +286,12 @@ class Stating:
         *,
         place: str = "",
         source: str = "",
+        rule: Rule = "typical",
         published: str | None = None,
         check: bool = False,
         condition: str | None = None,
+        quote: str = "",
+        protocol: Protocol | None = None,
     ) -> Claim:
         """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
@@ -265,9 +301,12 @@ class Stating:
             source=source or self.source,
             score=judged.score,
             target=judged.target,
+            judged=rule,
             published=published,
             check=check,
             condition=_condition(judged.score, self.condition if condition is None else condition),
+            quote=quote,
+            protocol=protocol,
         )
 
 

@@ -8,6 +8,7 @@ options of a drawing are the keyword arguments of its function in
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -65,11 +66,16 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
 
     def make(
         id: str,  # noqa: A002
-        tables: str | tuple[str, ...],
-        title: str,
-        caption: str,
+        tables: str | tuple[str, ...] = (),
+        title: str = "",
+        caption: str = "",
+        *more: str,
         **options: Any,
     ) -> Figure:
+        if more or "table" in options or "films" in options:
+            tables, title, caption = _as_in_0_1(tables, title, caption, more, options)
+        if isinstance(reference := options.get("reference"), tuple):
+            options["reference"] = dict(zip(("column", "label"), reference, strict=True))
         sources = (tables,) if isinstance(tables, str) else tables
         return _figure(kind, id, sources, title, caption, options)
 
@@ -92,6 +98,21 @@ heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour sc
 states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
 through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
 atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
+
+
+def _as_in_0_1(
+    tables: str | tuple[str, ...], title: str, caption: str, more: tuple[str, ...], options: Any
+) -> tuple[tuple[str, ...], str, str]:
+    """Tables, title and caption from the arguments of 0.1: one ``table``, or films and graphs."""
+    warnings.warn(
+        "figures take 'tables'; 'table', 'films' and 'graphs' work in this release only",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    if more:  # atlas(id, films, graphs, title, caption)
+        return (str(tables), title), caption, more[0]
+    names = [options.pop(name) for name in ("table", "films", "graphs") if name in options]
+    return tuple(names), title, caption
 
 
 def _figure(

@@ -6,6 +6,7 @@ A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engi
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
@@ -52,6 +53,7 @@ class Recipe:
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
         part: Last parts of its claims' names, if it is a part of a recipe.
+        versions: Version of each claim that a ledger holds as it is; none where none is kept.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Recipe:
     root_seeds: tuple[int, ...] = ()
     version: int = 1
     part: tuple[str, ...] = ()
+    versions: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
@@ -166,6 +169,7 @@ class Paper:
         source: Short name, the first part of its recipes' names.
         title: Full name.
         claims_of: Source of its claims, where that is another name.
+        ours: Said of every recipe; deprecated, say it of each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -176,6 +180,12 @@ class Paper:
     source: str
     title: str
     claims_of: str = ""
+    ours: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ours:
+            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
         """Return what makes the claims of a recipe."""
@@ -205,7 +215,7 @@ class Paper:
             summary=summary,
             claims=tuple(claims),
             figures=tuple(figures),
-            ours=tuple(ours),
+            ours=tuple(ours or self.ours),
             **about,
         )
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Judged
+from inweights.lab.grammar.claim import Claim, Judged, Protocol, Rule
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
-__all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
+__all__ = ["RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
 
-#: How near a claim is judged to the paper's own protocol.
-Protocol = Literal["exact", "scaled", "substitute"]
 C = TypeVar("C", bound=Config)
 
 
@@ -31,8 +29,12 @@ class StatedClaim(Config):
         place: Where in the paper; the recipe's ``cited`` if left out.
         source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
         quote: The paper's own words, short.
-        published: The number that the paper prints, or the relation (``> 1/C``).
-        protocol: How near to the paper's protocol it is judged.
+        published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
+            or ``lost in the text at hand``.
+        judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
+            share of seeds that meet the target by themselves, for a sentence that says *always*,
+            *never* or *fails*; ``mean``, where the paper prints a mean.
+        protocol: How near to the paper's protocol it is judged; the recipe's if left out.
         condition: Under which of its trials' conditions it is judged; the recipe's if left out.
         check: Whether it holds by construction.
     """
@@ -42,6 +44,7 @@ class StatedClaim(Config):
     source: str = ""
     quote: str = ""
     published: float | str | None = None
+    judged: Rule = "typical"
     protocol: Protocol | None = None
     condition: str | None = None
     check: bool = False
@@ -74,6 +77,7 @@ class RecipeFile(Config):
         cited: The same in short, the place of its claims; ``place`` if left out.
         summary: What is done, in a paragraph.
         condition: Under which condition its claims are judged, where their scores do not say so.
+        protocol: How near to the paper's protocol its claims are judged.
         ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         claims: What is judged, by id; each is a :class:`StatedClaim`.
@@ -85,6 +89,7 @@ class RecipeFile(Config):
     cited: str = ""
     summary: str = ""
     condition: str = ""
+    protocol: Protocol | None = None
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     claims: dict[str, dict[str, Any]] = {}
@@ -126,7 +131,9 @@ def read_recipe(
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        claims=tuple(_claim(state, id_, said, scores[id_]) for id_, said in claims.items()),
+        claims=tuple(
+            _claim(state, id_, said, scores[id_], file.protocol) for id_, said in claims.items()
+        ),
         figures=tuple(_figure(id_, said) for id_, said in figures.items()),
         ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
         **code,
@@ -156,17 +163,26 @@ def _check_ids(path: Path, said: Mapping[str, StatedClaim], scores: Mapping[str,
             )
 
 
-def _claim(state: Callable[..., Claim], id_: str, said: StatedClaim, judged: Judged) -> Claim:
-    published = said.published
+def _claim(
+    state: Callable[..., Claim],
+    id_: str,
+    said: StatedClaim,
+    judged: Judged,
+    protocol: Protocol | None,
+) -> Claim:
+    published, ours = said.published, said.source == "ours"
     return state(
         id_,
         _folded(said.says),
         judged,
         place=said.place,
         source=said.source,
+        rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
         check=said.check,
         condition=said.condition,
+        quote=_folded(said.quote),
+        protocol=said.protocol or (None if ours else protocol),
     )
 
 

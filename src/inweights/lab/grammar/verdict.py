@@ -1,20 +1,30 @@
 """Verdicts: what the interval of a score says of a claim.
 
-A claim is *reproduced* when the whole 95% interval of its score lies in the target, in every case;
-*not reproduced* when all of it lies outside, in one case; *undecided* when it crosses the edge.
+A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
+when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
+of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
+themselves (*reliable*), or the mean.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from statistics import NormalDist, fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from inweights.config import Config
-from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.claim import Claim, Score, Statement, Target
-from inweights.support.intervals import ALPHA, interval, quantile
+from inweights.errors import DataError
+from inweights.lab.grammar.claim import RELIABLE, Claim, Protocol, Rule, Statement, Target
+from inweights.lab.grammar.numbers import Numbers, numbers_of
+from inweights.support.intervals import (
+    ALPHA,
+    bounded_interval,
+    fewest_one_sided,
+    interval,
+    median_interval,
+    share_interval,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,34 +33,49 @@ __all__ = [
     "VERDICTS",
     "ClaimResult",
     "Verdict",
-    "diverged_runs",
+    "decide",
+    "first_seeds",
+    "is_open",
     "judge",
+    "span_of",
     "tally",
-    "tell_divergence",
     "unjudged",
 ]
 
-Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
+Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
-#: Fewer replicates than this give no verdict.
-MIN_REPLICATES = 3
-_MEASURED = ("phase", "step", "loss")
+#: Fewer seeds than this give no verdict.
+MIN_SEEDS = 8
+#: As many seeds, or more, are not proposed.
+_MANY = 10_000
 
 
 class ClaimResult(Config):
     """A claim with its verdict, as in the results table.
 
     Attributes:
-        measured: Mean over replicates; of the deciding case where the claim has several.
-        low: Lower end of the confidence interval of the mean; none for what is computed.
+        rule: What was judged over the seeds: ``typical``, ``reliable`` or ``mean``.
+        measured: Median of the seeds' numbers, or their mean; of the deciding case where the claim
+            has several.
+        low: Lower end of its confidence interval; none for what is computed, and for few seeds.
         high: Upper end.
         replicates: How many seeds were judged.
+        hits: How many of them meet the target by themselves.
+        share_low: Lower end of the confidence interval of the share of all seeds that would.
+        share_high: Upper end.
         case: Which case decided: the one that is farthest from reproducing.
         why: Why there is no verdict, where there is none.
-        needed: About how many seeds would decide an undecided claim, if mean and spread stay.
-        level: Confidence of the interval.
+        needed: About how many seeds would decide an open claim, if they are like those so far.
+        level: Confidence of the intervals.
         condition: Under which of its recipe's conditions it was judged, where there are several.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it was judged.
+        version: Of the claim, by the ledger.
+        earlier: What became of its earlier versions, in words.
+        p: The smallest error probability with which it would have this verdict, on the scale of
+            one analysis at .05.
+        together: Whether the verdict also holds with those of all papers' claims together (Holm).
     """
 
     id: str
@@ -60,16 +85,41 @@ class ClaimResult(Config):
     published: str | None
     target: Target
     verdict: Verdict
+    rule: Rule = "typical"
     measured: float | None = None
     low: float | None = None
     high: float | None = None
     replicates: int = 0
+    hits: int | None = None
+    share_low: float | None = None
+    share_high: float | None = None
     case: str = ""
     why: str = ""
     needed: int | None = None
     level: float = 1 - ALPHA
     check: bool = False
     condition: str = ""
+    quote: str = ""
+    protocol: Protocol | None = None
+    version: int = 1
+    earlier: tuple[str, ...] = ()
+    p: float | None = None
+    together: bool = False
+
+    @property
+    def met(self) -> str:
+        """How many seeds meet the target, with the interval of their share; "" for computed ones.
+
+        Example:
+            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}
+            >>> found = {"replicates": 16, "hits": 16, "share_low": 0.76, "share_high": 1.0}
+            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found).met
+            '16 of 16 seeds (76% to 100%)'
+        """
+        if self.hits is None or self.share_low is None or self.share_high is None:
+            return ""
+        between = f"{self.share_low:.0%} to {self.share_high:.0%}"
+        return f"{self.hits} of {self.replicates} seeds ({between})"
 
 
 def judge(
@@ -77,7 +127,7 @@ def judge(
     tables: Mapping[str, pl.DataFrame],
     *,
     alpha: float = ALPHA,
-    minimum: int = MIN_REPLICATES,
+    minimum: int = MIN_SEEDS,
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
@@ -86,8 +136,8 @@ def judge(
     Args:
         claim: What is claimed.
         tables: Measured and derived tables.
-        alpha: Share of true means that an interval may miss.
-        minimum: Replicates that a verdict needs.
+        alpha: Probability with which an interval may miss.
+        minimum: Seeds that a verdict needs.
         targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
         strict: Whether rows or columns that the claim asks for and that are not there are an
             error; else it is not judged, and says why. They may be missing where a setting was
@@ -97,38 +147,120 @@ def judge(
         DataError: The claim names a table, a column or a value that is not there.
     """
     try:
-        cases = _cases(claim, tables)
+        numbers = numbers_of(claim, tables)
     except DataError as error:
         if strict:
             raise
         return unjudged(claim, str(error))
-    if not cases:
-        return unjudged(claim, "no row of the table matches the claim")
-    exact = claim.score.exact
-    if diverged := _diverged(claim.score, tables):
-        return unjudged(claim, f"{diverged} of its runs diverged: their numbers mean nothing")
-    spans = {c: interval(v, alpha, claim.score.bounds) for c, v in cases.items()}
-    for case, (mean, _, _) in spans.items():
-        if math.isnan(mean):
-            return unjudged(claim, f"not a number for {case or 'it'}")
-    # The case that is farthest from reproducing: by its mean, and among equal means by its end.
-    target = claim.target
-    ranked = sorted(
-        spans, key=lambda c: (_RANK[_verdict(target, spans[c])], target.distance(spans[c][0]))
-    )
-    worst = ranked[0]
-    mean, low, high = spans[worst]
-    result = {"measured": mean, "replicates": len(cases[worst]), "case": worst, "level": 1 - alpha}
-    if not exact:
-        result |= {"low": low, "high": high}
-    fewest = min(len(values) for values in cases.values())
+    return decide(claim, numbers, alpha=alpha, minimum=minimum, targets=targets)
+
+
+def decide(
+    claim: Claim,
+    numbers: Numbers,
+    *,
+    alpha: float = ALPHA,
+    minimum: int = MIN_SEEDS,
+    targets: bool = True,
+) -> ClaimResult:
+    """Return the verdict on ``claim`` from its numbers; arguments as for :func:`judge`.
+
+    That all of several cases hold needs no correction: a wrong ``reproduced`` needs a wrong
+    interval in a case that does not hold. That one of ``k`` fails does: each has ``alpha / k``.
+    """
+    if numbers.why:
+        return unjudged(claim, numbers.why)
+    spans = {}
+    for case, of_seeds in numbers.cases.items():
+        span = _Span(claim, list(of_seeds.values()), alpha)
+        if span.verdict == "not reproduced" and len(numbers.cases) > 1:
+            strict = _Span(claim, span.values, alpha / len(numbers.cases))
+            if strict.verdict == "not reproduced":
+                span = strict
+            else:
+                span.verdict = "undecided"
+        spans[case] = span
+    worst, span = min(spans.items(), key=lambda item: item[1].rank)
+    result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
     if not targets:
         return unjudged(claim, "this scale is too small to judge", **result)
-    if fewest < minimum and not exact:
-        return unjudged(claim, f"{fewest} replicate(s); a verdict needs {minimum}", **result)
-    verdict = _verdict(target, spans[worst])
-    needed = _needed(target, cases[worst], alpha) if verdict == "undecided" else None
-    return _result(claim, verdict, needed=needed, **result)
+    if numbers.fewest < minimum and not claim.score.exact:
+        why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
+        return unjudged(claim, why, **result | {"needed": minimum})
+    needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
+    # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
+    agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
+    verdict: Verdict = "consistent" if agrees else span.verdict
+    return _result(claim, verdict, **result | {"needed": needed})
+
+
+class _Span:
+    """What is known of one case: its numbers, intervals and verdict."""
+
+    def __init__(self, claim: Claim, values: Sequence[float], alpha: float) -> None:
+        self.values, target, score = values, claim.target, claim.score
+        self.hits = sum(target.distance(value) >= 0 for value in values)
+        self.result: dict[str, Any] = {"level": 1 - alpha}
+        if score.exact:
+            self.middle = low = high = fmean(values)
+            self.result |= {"measured": self.middle}
+        else:
+            self.middle, low, high = span_of(claim, values, alpha)
+            _, share_low, share_high = share_interval(self.hits, len(values), alpha)
+            self.result |= {"measured": self.middle, "hits": self.hits}
+            self.result |= {"share_low": share_low, "share_high": share_high}
+            if math.isfinite(low) and math.isfinite(high):
+                self.result |= {"low": low, "high": high}
+        if claim.judged == "reliable" and not score.exact:
+            target, low, high = Target(least=RELIABLE), share_low, share_high
+        self.verdict = _verdict(target, low, high)
+        self.inside = (
+            self.hits / len(values) if claim.judged == "reliable" else 0.0,
+            claim.target.distance(self.middle),
+            min(target.distance(low), target.distance(high)),
+        )
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Less is farther from reproducing: by verdict, then middle, and among equals the end."""
+        return (_RANK[self.verdict], *self.inside)
+
+
+def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float, float, float]:
+    """Return the middle of the seeds' numbers with its interval, by the rule of the claim."""
+    if claim.judged != "mean":
+        return median_interval(values, alpha)
+    if claim.score.bounds:
+        return bounded_interval(values, alpha, claim.score.bounds)
+    return interval(values, alpha)
+
+
+def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
+    """Return how many seeds a first verdict takes: those stated, doubled until one is possible.
+
+    Before that nothing can be decided, so that no error is spent either.
+
+    Example:
+        >>> from inweights.lab import Stating, share
+        >>> state = Stating("mine/example", "ours", "an example")
+        >>> claim = state("never", "It never works.", share("t", "hit") <= 0.1, rule="reliable")
+        >>> first_seeds(claim, 8, 0.025)
+        16
+    """
+    least = {
+        "typical": fewest_one_sided(0.5, alpha),
+        "reliable": fewest_one_sided(RELIABLE, alpha),
+        "mean": MIN_SEEDS,
+    }[claim.judged]
+    seeds = max(stated, 1)
+    while seeds < max(least, MIN_SEEDS):
+        seeds *= 2
+    return seeds
+
+
+def is_open(claim: ClaimResult) -> bool:
+    """Whether more seeds may decide a claim."""
+    return claim.verdict == "undecided" or (claim.verdict == "not judged" and bool(claim.needed))
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
@@ -136,7 +268,7 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
     Example:
         >>> tally([])["papers"]
-        {'reproduced': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
+        {'reproduced': 0, 'consistent': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -150,48 +282,22 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return _result(claim, "not judged", why=why, **result)
 
 
-def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
-
-    Claims about them are not judged: see :func:`judge`.
-    """
-    runs = diverged_runs(tables)
-    if runs.is_empty():
-        return
-    whole = tables["losses"].n_unique(runs.columns)
-    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
-    warnings.warn(
-        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and "
-        f"their measurements are meaningless; lower the rate. The first: {first}",
-        stacklevel=3,
-    )
-
-
-def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return labels and seeds of the runs whose loss became infinite or not a number."""
-    import polars as pl
-
-    losses = tables.get("losses", pl.DataFrame())
-    if "loss" not in losses.columns:
-        return pl.DataFrame()
-    bad = losses.filter(~pl.col("loss").is_finite().fill_null(False))
-    return bad.drop(_MEASURED, strict=False).unique(maintain_order=True)
+_ABOUT = (
+    "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
+    "protocol",
+)  # fmt: skip
 
 
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    about = {
-        name: getattr(claim, name)
-        for name in ("id", "text", "place", "source", "published", "target", "check", "condition")
-    }
-    return ClaimResult(**about, verdict=verdict, **result)
+    about = {name: getattr(claim, name) for name in _ABOUT}
+    return ClaimResult(**about, rule=claim.judged, verdict=verdict, **result)
 
 
 #: Order in which cases decide: one failure fails the claim, one open case leaves it open.
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
-def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
-    _, low, high = span
+def _verdict(target: Target, low: float, high: float) -> Verdict:
     if target.distance(low) >= 0 and target.distance(high) >= 0:
         return "reproduced"
     below = target.least is not None and high < target.least
@@ -199,90 +305,22 @@ def _verdict(target: Target, span: tuple[float, float, float]) -> Verdict:
     return "not reproduced" if below or above else "undecided"
 
 
-def _needed(target: Target, values: Sequence[float], alpha: float) -> int | None:
-    """About how many seeds give an interval that ends at the target's edge, if all else stays."""
-    import numpy as np
-
-    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    edges = [edge for edge in (target.least, target.most) if edge is not None]
-    gap = min(abs(mean - edge) for edge in edges)
-    if gap == 0:
+def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
+    """About how many seeds decide, if further ones are like those so far (normal approximation)."""
+    z = -NormalDist().inv_cdf(alpha / 2)
+    target, count = claim.target, len(values)
+    inside = sum(target.distance(value) >= 0 for value in values) / count
+    fewest = count + 1
+    if claim.judged == "mean":
+        edges = [edge for edge in (target.least, target.most) if edge is not None]
+        gap, spread = min(abs(fmean(values) - edge) for edge in edges), stdev(values)
+    elif claim.judged == "reliable":
+        gap, spread = abs(inside - RELIABLE), math.sqrt(inside * (1 - inside))
+        fewest = max(fewest, first_seeds(claim, 1, alpha))
+    else:
+        below = sum(target.least is not None and value < target.least for value in values) / count
+        gap, spread = max(inside, below, 1 - inside - below) - 0.5, 0.5
+    if gap <= 0:
         return None
-    count = len(values)
-    while count < 10_000 and quantile(count - 1, alpha) * spread / math.sqrt(count) > gap:
-        count = max(count + 1, int(count * 1.05))
-    return count if count < 10_000 else None
-
-
-def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, list[float]]:
-    import polars as pl
-
-    score = claim.score
-    hint = f"Claim {claim.id}."
-    if score.table not in tables:
-        raise unknown_name("table", score.table, tables, error=DataError, hint=hint)
-    table = tables[score.table]
-    for column in score.columns - set(table.columns):
-        raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
-    judged = _per_seed(table, score, score.where, hint)
-    keys = [*score.each, "seed"]
-    if score.minus:
-        other = _per_seed(table, score, score.minus, hint)
-        judged = judged.join(
-            other.rename({score.column: "_other"}), on=keys, how="inner"
-        ).with_columns(pl.col(score.column) - pl.col("_other"))
-    groups: dict[str, list[float]] = {}
-    for row in judged.sort(keys).iter_rows(named=True):
-        case = ", ".join(f"{column} = {_plain(row[column])}" for column in score.each)
-        value = row[score.column]
-        groups.setdefault(case, []).append(math.nan if value is None else float(value))
-    return groups
-
-
-def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """How many of the runs that a score is about diverged, where its table tells runs apart."""
-    import polars as pl
-
-    runs, table = diverged_runs(tables), tables[score.table]
-    if runs.is_empty():
-        return 0
-    every = tables["losses"]
-    keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
-    if any(table.schema.get(name) != runs.schema[name] for name in keys):
-        return 0  # its rows are of many runs, or of none
-    found = [runs.clear()]
-    for where in (score.where, score.minus) if score.minus else (score.where,):
-        rows = table.filter(*(pl.col(column) == value for column, value in where.items()))
-        found.append(runs.join(rows, on=keys, how="semi", nulls_equal=True))
-    return pl.concat(found).n_unique()
-
-
-def _per_seed(
-    table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
-) -> pl.DataFrame:
-    import polars as pl
-
-    for column, value in where.items():
-        try:
-            left = table.filter(pl.col(column) == value)
-        except pl.exceptions.PolarsError:
-            kind = table.schema[column]
-            raise DataError(
-                f"{column} holds {kind}, and is compared with {value!r}. {hint}"
-            ) from None
-        if not len(left):
-            known = [_plain(one) for one in table[column].unique(maintain_order=True)]
-            raise unknown_name(
-                f"value of {column}", _plain(value), known, error=DataError, hint=hint
-            )
-        table = left
-    keys = [*score.each, "seed"]
-    return (
-        table.group_by(keys)
-        .agg(pl.col(score.column).cast(pl.Float64).mean())
-        .select([*keys, score.column])
-    )
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    needed = max(fewest, math.ceil((z * spread / gap) ** 2))
+    return needed if needed < _MANY else None

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from math import prod
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,10 @@ __all__ = ["Forecast", "forecast"]
 STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
 #: and of the others as many as so many processor seconds allow.
-SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 1.5
+SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4
+#: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
+#: long as its arithmetic, and so grows with the runs.
+NUMBERS = 2**20
 #: Seconds of a look that are no longer what it loads, so that it is tried once.
 LONG = 0.2
 #: Bytes of a process that has loaded torch.
@@ -145,8 +149,8 @@ def _tried(descents: Sequence[LearnTask], effort: Effort) -> tuple[float, int]:
     """Seconds of all of some trainings, and bytes of one, by trying a few of them."""
     if not descents:
         return 0.0, 0
-    sizes = {id(task): _size(task) for task in descents}
-    ordered = sorted(descents, key=lambda task: sizes[id(task)])
+    sizes = {id(task): _sizes(task) for task in descents}
+    ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
     places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
     tried: dict[int, tuple[float, int]] = {}
     began = time.process_time()
@@ -155,33 +159,38 @@ def _tried(descents: Sequence[LearnTask], effort: Effort) -> tuple[float, int]:
             break
         if effort.progress:
             effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
-        tried[place] = _try(ordered[place], effort.device)
+        tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], effort.device)
     known = sorted(tried)
     each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
-    by_size = [sizes[id(ordered[place])] for place in known]
-    a_step = np.interp([sizes[id(task)] for task in ordered], by_size, each)
+    by_size = [prod(sizes[id(task)]) for task in ordered]
+    a_step = np.interp(by_size, [by_size[place] for place in known], each)
     seconds = float(a_step @ [task.steps for task in ordered])
     return seconds, max(size for _, size in tried.values())
 
 
-def _size(task: LearnTask) -> int:
-    """How large a training is, beside others: parameters times facts."""
+def _sizes(task: LearnTask) -> tuple[int, int]:
+    """How large a training is, beside others: its parameters, and its facts."""
     from inweights.lab.engine.together import parameters_of
 
     run = task.runs[0]
     world = run.trial.world.build(run.seed)
-    return sum(p.numel() for p in parameters_of(run, world)) * len(world.facts)
+    return sum(p.numel() for p in parameters_of(run, world)), len(world.facts)
 
 
-def _try(task: LearnTask, device: str) -> tuple[float, int]:
-    """Return the seconds and bytes that a training would take, by a few steps of each phase."""
+def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
+    """Return the seconds and bytes that a training would take, by few of its runs and steps.
+
+    ``numbers`` is how many a run has. An accelerator is tried with all runs, as its time is that of
+    launching kernels.
+    """
     import torch
 
     from inweights.lab.engine.task import look, use_threads
-    from inweights.lab.engine.together import blocks_of, brief, build_model
+    from inweights.lab.engine.together import blocks_of, brief, build_model, capacity
     from inweights.training import train
 
-    members = next(blocks_of(task))
+    few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
+    members = next(blocks_of(task.part(range(min(few, len(task.runs))))))
     runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
     model = build_model(runs, worlds, device)
     whole = task.learner
@@ -215,19 +224,18 @@ def _try(task: LearnTask, device: str) -> tuple[float, int]:
             keep_diverged=True,
         )
         looking = 0.0
-        for measure in task.measures:
-            if measure in RECORDS.values():
-                continue
+        for measure in (one for one in task.measures if one not in RECORDS.values()):
             times = 1 + whole.steps // measure.every if measure.every else 1
             looking += times * _seconds(partial(look, measure, worlds, model), clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
-        own = steps[first : first + tried.steps]
+        own = steps[first : first + tried.steps] or [0.0]  # a phase may have no steps
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    return seconds * len(task.runs) / len(runs), state + most
+    together = min(len(task.runs), capacity(runs[0], worlds[0])) / len(runs)
+    return seconds * len(task.runs) / len(runs), round((state + most) * together)
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:

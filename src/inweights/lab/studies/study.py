@@ -21,8 +21,10 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
+from inweights.lab.grammar.shown import shown_by
 from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.sweep import Study
+from inweights.models.wrapping import wrap_named
 
 __all__ = ["StudyFile", "open_study", "study_recipe"]
 
@@ -103,7 +105,9 @@ class StudyFile(Config):
 
     Attributes:
         world: Table with the ``kind`` of the world and its settings.
-        model: The same of the model; a GPT sized to the largest world if left out.
+        model: The same of the model; a GPT sized to the largest world if left out. Or
+            ``wrap = "module:factory"`` of a plugin, with the factory's options
+            (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
@@ -112,7 +116,10 @@ class StudyFile(Config):
         summary: What is done, in a paragraph.
         figures: What is drawn; each measure, by what was varied, if left out.
         claims: What is judged.
+        controls: Names of controls, such as ``untrained``.
     """
+
+    later = {"controls": ()}
 
     world: dict[str, Any]
     model: dict[str, Any] | None = None
@@ -124,6 +131,7 @@ class StudyFile(Config):
     summary: str = ""
     figures: tuple[FigureEntry, ...] = ()
     claims: tuple[ClaimEntry, ...] = ()
+    controls: tuple[str, ...] = ()
 
     @property
     def study(self) -> Study:
@@ -138,7 +146,9 @@ class StudyFile(Config):
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
         measures = [_measure(entry) for entry in _entries(self)]
-        return Study(**configs, over=over, seeds=self.seeds, measures=measures)
+        return Study(
+            **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
+        )
 
 
 def open_study(path: str | Path) -> Recipe:
@@ -202,6 +212,8 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
     about = dict(values)
     kind = about.get("kind")
+    if part == "model" and isinstance(about.get("wrap"), str):
+        return wrap_named(about)
     if part == "learner":
         learners = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
         kind = about.pop("kind", "curriculum")
@@ -288,20 +300,32 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
     )
 
 
+def _captioned(name: str) -> str:
+    """How to read the figure of a probe, as the probe declares it."""
+    shown = shown_by(name)
+    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
+    return f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+
+
 def _figures(file: StudyFile) -> list[Figure]:
-    names = [entry.table for entry in _entries(file)]
+    captions = {entry.table: _captioned(entry.probe) for entry in _entries(file)}
+    captions["losses"] = auto("losses").caption
     if not file.figures:
-        return [auto(name, title=f"{name} by what was varied") for name in dict.fromkeys(names)]
+        return [
+            auto(name, title=f"{name} by what was varied", caption=caption)
+            for name, caption in captions.items()
+            if name != "losses"
+        ]
     figures = []
     for place, entry in enumerate(file.figures):
-        if entry.table not in (*names, "losses"):
-            raise unknown_name("table", entry.table, [*names, "losses"], hint="A figure draws it.")
+        if entry.table not in captions:
+            raise unknown_name("table", entry.table, captions, hint="A figure draws it.")
         figures.append(
             Figure(
                 id=f"{entry.table}-{place + 1}",
                 kind=entry.kind,
                 title=entry.title or entry.table,
-                caption=entry.caption or auto(entry.table).caption,
+                caption=entry.caption or captions[entry.table],
                 sources=(entry.table,),
                 options=entry.options,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,9 @@ from inweights.errors import ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
+from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
+from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
@@ -38,15 +40,16 @@ class Study:
     """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
-        world: Config of the world.
-        model: Config of the architecture; a GPT sized to the largest world if left out.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        world: Config of the world, or several of them, as a list or by name.
+        model: The same of the architecture; a GPT sized to the largest world if left out.
+        learner: The same of a curriculum (the default one if left out), a descent or an optimum.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
             :func:`~inweights.probes.accuracy`.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         place: Folder or address of the store, if that is not below ``runs``.
+        controls: Names of controls; see :func:`~inweights.lab.with_controls`.
 
     Example:
         >>> import inweights as iw
@@ -57,12 +60,13 @@ class Study:
 
     world: Any
     model: Any = None
-    learner: Learner | None = None
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
     over: Over = field(default_factory=dict)
     seeds: int | Sequence[int] = 3
     measures: Sequence[Probe | Measure] | None = None
     runs: str | Path | None = None
     place: str = ""
+    controls: Sequence[str] = ()
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -71,10 +75,16 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
         """
-        learner = self.learner or Curriculum()
-        if self.model is not None:
-            return grid(self.world, self.model, learner, self.over)
-        return sized(self.world, learner, self.over)
+        given = {"world": self.world, "model": self.model, "learner": self.learner}
+        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
+        first = {name: next(iter(parts.values())) for name, parts in several.items()}
+        over = with_parts(several, self.over)
+        world, model, learner = (given | first).values()
+        if model is not None:
+            trials = grid(world, model, learner or Curriculum(), over)
+        else:
+            trials = sized(world, learner or Curriculum(), over)
+        return with_controls(trials, self.controls)
 
     @cached_property
     def plan(self) -> Plan:
@@ -152,7 +162,7 @@ class Study:
 def sweep(
     world: Any,
     model: Any = None,
-    learner: Learner | None = None,
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None,
     *,
     over: Over | None = None,
     seeds: int | Sequence[int] = 3,
@@ -165,16 +175,17 @@ def sweep(
     keep_models: bool = False,
     on: str = "",
     store: str = "",
+    controls: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
     What was trained before, by this or any other sweep or recipe, is read back from the store.
 
     Args:
-        world: Config of the world.
-        model: Config of the architecture. Left out it is a GPT of two layers, as wide as the
+        world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
+        model: The same of the architecture. Left out it is a GPT of two layers, as wide as the
             largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        learner: The same of a curriculum (the default one if left out), a descent or an optimum.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
             Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
             values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
@@ -195,10 +206,12 @@ def sweep(
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
         store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
             ``s3://bucket/folder``.
+        controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
+            ``frozen``; see :func:`~inweights.lab.with_controls`. They are drawn as a grey band.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``seed``, the measure's own columns;
-        and ``measure``, its name, where there are several.
+        A row for each row of a measure: the varied settings, ``control`` where there are controls,
+        ``seed``, the measure's own columns; and ``measure``, its name, where there are several.
 
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
@@ -219,7 +232,7 @@ def sweep(
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    study = Study(world, model, learner, over or {}, seeds, measures, runs, store)
+    study = Study(world, model, learner, over or {}, seeds, measures, runs, store, controls)
     return study.run(
         device=device,
         jobs=jobs,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import adjacencies, node_vectors, prefix_of, random_vectors
+from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
 from inweights.seeds import EVALUATION, Streams
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
@@ -151,10 +151,10 @@ def agreement(
     vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
     kept = [_leading(one, dimensions) for one in vectors]
     far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
-    one, other = (random_vectors(draws, vectors, s) for s in (seed, seed + 1))
+    one, other = (random_blocks(draws, vectors.shape[1:], s, at_once=1) for s in (seed, seed + 1))
     chance = np.array(
         [
-            procrustes(_leading(x, dimensions), _leading(y, dimensions))
+            procrustes(_leading(x[0], dimensions), _leading(y[0], dimensions))
             for x, y in zip(one, other, strict=True)
         ]
     )
@@ -173,13 +173,15 @@ def agreement(
 
 def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
     """Number of nodes of the one graph of all replicas."""
-    graphs = adjacencies(model, worlds)
-    if any(not np.array_equal(a, graphs[0]) for a in graphs):
+    graphs = graph_edges(model, worlds)
+    edges = {id(graph): np.unique(np.stack(graph[1:]), axis=1) for graph in graphs}
+    count, first = graphs[0][0], next(iter(edges.values()))
+    if any(not np.array_equal(own, first) for own in edges.values()):
         raise DataError(
             "the replicas' graphs differ in their labels; build one world for all, or a Graph "
             "with shuffled=False"
         )
-    return len(graphs[0])
+    return count
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:

@@ -19,7 +19,7 @@ from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import check_memory
-from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hop_distances
+from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.families.graph import edge_prefix
@@ -37,7 +37,6 @@ __all__ = [
     "node_vectors",
     "prefix_of",
     "random_blocks",
-    "random_vectors",
     "top_hits",
     "unit",
 ]
@@ -62,7 +61,7 @@ def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Flo
 
 
 def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
-    """Return the nodes, and the ends of the edges, of every replica's world; as a matrix is large.
+    """Return the nodes, and the ends of the edges, of every replica's world: smaller than a matrix.
 
     Raises:
         DataError: As :func:`adjacencies`.
@@ -104,8 +103,8 @@ def node_vectors(
         prompts = _prompts(nodes, before, model)
         vectors = model.hidden(prompts, layers=[layer])[layer]
     else:
-        table = getattr(getattr(model, "tokens", None), "weight", None)
-        if not isinstance(table, torch.Tensor):
+        table = model.token_table
+        if table is None:
             raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()
@@ -122,19 +121,10 @@ def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tenso
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 
 
-def random_vectors(draws: int, like: Float[Floats, "*R N D"], seed: int) -> Float[Floats, "K N D"]:
-    """Return standard normal embeddings, shaped as ``like`` is.
-
-    Raises:
-        DataError: There are no draws.
-    """
-    return np.concatenate(list(random_blocks(draws, like.shape[-2:], seed)))
-
-
 def random_blocks(
     draws: int, shape: Sequence[int], seed: int, at_once: int = 0
 ) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield what :func:`random_vectors` returns some draws at a time, 32 MB unless told how many.
+    """Yield standard normal embeddings some draws at a time, 32 MB unless told how many.
 
     Raises:
         DataError: There are no draws.
@@ -261,27 +251,30 @@ def cosines(
         3
     """
     each = as_worlds(worlds, model)
-    graphs = adjacencies(model, worlds)
-    n = len(graphs[0])
+    graphs = graph_edges(model, worlds)
+    n = graphs[0][0]
     rows = model.replicas * n * n
     check_memory(f"a table of {rows:,} pairs of nodes", _BYTES * rows, error=DataError)
-    angles = cosine_matrix(node_vectors(model, n, layer, prefix_of(worlds)))
-    names = [world.vocabulary.names[:n] for world in each] * (model.replicas // len(each))
+    vectors = node_vectors(model, n, layer, prefix_of(worlds))
+    step = max(1, _AT_ONCE // n)
     frames = []
-    for replica, a in enumerate(graphs):
-        hops = hop_distances(a)
-        frames.append(
-            pl.DataFrame(
-                {
-                    "replica": [replica] * n * n,
-                    "source": np.repeat(names[replica], n),
-                    "target": np.tile(names[replica], n),
-                    "hops": [int(h) if np.isfinite(h) else None for h in hops.ravel()],
-                    "cosine": angles[replica].ravel(),
-                },
-                schema_overrides={"hops": pl.Int64},
+    for replica, (_, u, v) in enumerate(graphs):
+        names = pl.Series(each[replica % len(each)].vocabulary.names[:n])
+        ends = unit(vectors[replica])
+        for start in range(0, n, step):
+            some = np.arange(start, min(start + step, n))
+            hops = pl.Series(hops_from(n, u, v, some).ravel())
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "replica": np.full(len(hops), replica),
+                        "source": names.gather(np.repeat(some, n)),
+                        "target": names.gather(np.tile(np.arange(n), len(some))),
+                        "hops": hops.replace(np.inf, None).cast(pl.Int64),
+                        "cosine": (ends[start : start + step] @ ends.T).ravel(),
+                    }
+                )
             )
-        )
     return pl.concat(frames)
 
 

@@ -26,18 +26,26 @@ from inweights.probes.geometry.cosines import (
     unit,
 )
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import COSINE_TIE, hops_from
+from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Integer
 
-__all__ = ["Pairs", "cosine_ranks", "hop_correlation", "midranks", "spearman", "tie_groups"]
+__all__ = [
+    "Pairs",
+    "asked_pairs",
+    "cosine_ranks",
+    "hop_correlation",
+    "midranks",
+    "spearman",
+    "tie_groups",
+]
 
 Floats = NDArray[np.float64]
 
-#: Nodes of which all pairs are asked, and the number of pairs that are asked of more.
-EXACT, PAIRS = 2000, 100_000
+#: Pairs that are asked of more than :data:`EXACT` nodes.
+PAIRS = 100_000
 #: Targets of each source among them, and the groups of sources that tell the sampling error.
 _TARGETS, _GROUPS = 100, 10
 #: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
@@ -95,7 +103,7 @@ def hop_correlation(
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
     distinct = {id(graph): graph for graph in graphs}
-    each = {place: _asked(*graph, least, seed) for place, graph in distinct.items()}
+    each = {place: asked_pairs(*graph, least, seed) for place, graph in distinct.items()}
     chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
     null = dict(zip(each, chances, strict=True))
     rows = []
@@ -170,7 +178,7 @@ class Pairs:
         return float(np.std(parts, ddof=1) / np.sqrt(_GROUPS))
 
 
-def _asked(count: int, u: Ids, v: Ids, least: int, seed: int) -> Pairs:
+def asked_pairs(count: int, u: Ids, v: Ids, least: int, seed: int) -> Pairs:
     """The pairs of a graph that are asked: all, or so many to random targets of random sources."""
     if count <= EXACT:
         hops = hops_from(count, u, v)
@@ -178,7 +186,11 @@ def _asked(count: int, u: Ids, v: Ids, least: int, seed: int) -> Pairs:
     rng = Streams(seed).numpy(EVALUATION, "pairs")
     sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
     targets = rng.integers(count, size=(len(sources), _TARGETS))
-    near = np.take_along_axis(hops_from(count, u, v, sources), targets, axis=1).ravel()
+    blocks = [
+        np.take_along_axis(hops_from(count, u, v, some), to, axis=1)
+        for some, to in zip(*(np.array_split(x, _GROUPS) for x in (sources, targets)), strict=True)
+    ]
+    near = np.concatenate(blocks).ravel()
     kept = np.isfinite(near) & (near >= max(least, 1))
     return Pairs(
         np.repeat(sources, _TARGETS)[kept], targets.ravel()[kept], near[kept].astype(int), count

@@ -19,12 +19,14 @@ from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
     adjacencies,
     cosine_matrix,
+    graph_edges,
     node_vectors,
     prefix_of,
+    unit,
 )
-from inweights.probes.geometry.hops import Pairs, midranks, tie_groups
+from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, midranks, tie_groups
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import eigenspaces, hop_distances, operator
+from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
 
 __all__ = ["named_geometry"]
@@ -34,6 +36,9 @@ Floats = NDArray[np.float64]
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
 _NEGATIVE = -2.0 - 1e-9
+#: Edges of which it is asked whether they lead to a nearest node, in a graph of more than EXACT.
+_EDGES = 1000
+_EQUAL = "all connected nodes have the same distance, so that no geometry can be measured"
 
 
 def named_geometry(
@@ -63,7 +68,9 @@ def named_geometry(
         over pairs of two hops and more (both −1 at best; ``far`` is missing where all of them are
         equally far), ``neighbours`` (share of a node's neighbours among as many nodes with the
         largest cosine), and the shares of energy in the ``fiedler`` space and, as ``zigzag``,
-        where neighbours have opposite signs (high for what separates neighbours).
+        where neighbours have opposite signs (high for what separates neighbours). Of more than
+        2,000 nodes ``far`` and the energies are left out (:func:`inweights.probes.zigzag` has
+        them), pairs and edges are drawn by the seed, and ``error`` is the standard error.
 
     Raises:
         DataError: A world is no graph, all its nodes are equally far from one another, the names
@@ -79,13 +86,20 @@ def named_geometry(
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
-    graphs = adjacencies(model, worlds)
-    vectors = node_vectors(model, len(graphs[0]), layer, prefix_of(worlds))
+    edges = graph_edges(model, worlds)
+    count = edges[0][0]
+    vectors = node_vectors(model, count, layer, prefix_of(worlds))
     rng = Streams(seed).numpy(EVALUATION, "names")
-    count = len(graphs[0])
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
-    shapes = {id(a): _Shape(a) for a in {id(a): a for a in graphs}.values()}
-    found = [_measured(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
+    errors: list[dict[str, float]] = []
+    if count > EXACT:
+        drawn = {id(graph): _Sample(*graph, seed) for graph in edges}
+        found = [drawn[id(g)].measured(v, orders) for v, g in zip(vectors, edges, strict=True)]
+        errors = [drawn[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
+    else:
+        graphs = adjacencies(model, worlds)
+        shapes = {id(a): _Shape(a) for a in {id(a): a for a in graphs}.values()}
+        found = [_measured(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
     rows = []
     for replica, each in enumerate(found):
         for name, values in each.items():
@@ -105,8 +119,47 @@ def named_geometry(
                     # Equal but for rounding is as geometric: a symmetry of the graph, say.
                     "p": (1 + (rival >= sign * values[0] - 1e-9).sum()) / (1 + draws),
                 }
+                | ({"error": errors[replica][name]} if errors else {})
             )
     return pl.DataFrame(rows)
+
+
+class _Sample:
+    """Pairs and edges of a large graph, drawn by a seed."""
+
+    def __init__(self, count: int, u: Ids, v: Ids, seed: int) -> None:
+        self.pairs = asked_pairs(count, u, v, 1, seed)
+        if len(np.unique(self.pairs.hops)) < 2:
+            raise DataError(_EQUAL)
+        apart = u != v
+        both = np.concatenate([np.stack([u, v])[:, apart], np.stack([v, u])[:, apart]], axis=1)
+        one, other = np.unique(both, axis=1)
+        degree = np.bincount(one, minlength=count)
+        rng = Streams(seed).numpy(EVALUATION, "edges")
+        chosen = rng.choice(len(one), min(_EDGES, len(one)), replace=False)
+        self.one, self.other, self.within = one[chosen], other[chosen], degree[one[chosen]]
+
+    def measured(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
+        """The measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
+        ends = unit(vectors).astype(np.float32)
+        found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
+        rows = np.arange(len(self.one))
+        for order in orders:
+            angles = self.pairs.cosines(vectors[order])
+            found["spearman"].append(self.pairs.correlation(cosine_ranks(angles)))
+            close = ends[order[self.one]] @ ends.T
+            own = close[rows, order[self.other]]
+            close[rows, order[self.one]] = -np.inf
+            found["neighbours"].append(((close > own[:, None]).sum(1) < self.within).mean())
+        return {name: np.array(values) for name, values in found.items()}
+
+    def errors(self, vectors: Floats) -> dict[str, float]:
+        """Standard error of each measure from the draw of pairs and of edges."""
+        share = self.measured(vectors, np.arange(len(vectors))[None])["neighbours"].item()
+        return {
+            "spearman": self.pairs.error(self.pairs.cosines(vectors)),
+            "neighbours": float(np.sqrt(share * (1 - share) / len(self.one))),
+        }
 
 
 class _Shape:
@@ -118,9 +171,7 @@ class _Shape:
         hops = hop_distances(both)
         self.all = Pairs.all(hops)
         if len(np.unique(self.all.hops)) < 2:
-            raise DataError(
-                "all connected nodes have the same distance, so that no geometry can be measured"
-            )
+            raise DataError(_EQUAL)
         self.far = Pairs.all(np.where(hops >= 2, hops, np.inf))
         self.apart = len(np.unique(self.far.hops)) > 1
         self.spectrum = eigenspaces(operator(both))

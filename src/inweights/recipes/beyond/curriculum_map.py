@@ -123,7 +123,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
     plan=plan,
     derive=derive,

@@ -106,7 +106,7 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

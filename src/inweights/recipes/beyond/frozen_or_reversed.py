@@ -96,7 +96,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(n=100, width=512),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
     plan=plan,
     derive=derive,

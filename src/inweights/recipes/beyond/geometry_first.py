@@ -13,7 +13,7 @@ from inweights.lab import Measure, Plan, share
 from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import path_ends
+from inweights.recipes.shared.derived_paths import path_ends
 
 __all__ = ["RECIPE", "Settings", "Size", "measures"]
 
@@ -45,7 +45,7 @@ class Size(Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the course of the graph or of a control."""
+        """Return the curriculum of the graph or of a control."""
         if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(self.course, paths=self.controls, together=self.controls)
@@ -138,7 +138,7 @@ RECIPE = recipe(
         "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
         "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
     },
-    seeds={"smoke": 2, "cpu": 3, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

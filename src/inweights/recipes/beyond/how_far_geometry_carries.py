@@ -20,7 +20,8 @@ from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import linear_law, path_ends
+from inweights.recipes.shared.derived import linear_law
+from inweights.recipes.shared.derived_paths import path_ends
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -183,7 +184,7 @@ RECIPE = recipe(
             fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)
         ),
     },
-    seeds={"smoke": 2, "cpu": 4, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

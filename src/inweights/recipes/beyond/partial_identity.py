@@ -112,7 +112,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(fractions=tuple(i / 10 for i in range(11))),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
     plan=plan,
     derive=derive,

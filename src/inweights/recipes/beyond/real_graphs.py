@@ -124,7 +124,7 @@ def _check(name: str, graph: Graph) -> None:
 
 
 def _listed(world: Graph) -> pl.DataFrame:
-    """The edges as a table, a lone node without an end, so that the graph can be made again."""
+    """The edges as a table, isolated nodes without an end, to build the graph again."""
     pairs = [*((u, v) for u, v in world.links), *((label, None) for label in world.lone)]
     return pl.DataFrame(pairs, schema={"from": pl.String, "to": pl.String}, orient="row")
 

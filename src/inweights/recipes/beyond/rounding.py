@@ -10,7 +10,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, share
+from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
@@ -128,9 +128,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ends = ends.join(life, on=run).join(margins.select(*run, "margin"), on=run)
     panel = pl.format("width {}", "width")
     return {
-        "ends": ends.with_columns(
-            lost=pl.col("last") - pl.col("best"), kept=(pl.col("margin") > 0).cast(pl.Float64)
-        ),
+        "ends": ends.with_columns(lost=pl.col("last") - pl.col("best")),
         "order": order.with_columns(panel=panel),
     }
 
@@ -147,7 +145,7 @@ lost = cosine("ends", "lost")
 
 SCORES = {
     "fp32-loses-order": lost.at(change=FP32).over("width") >= 0.1,
-    "no-margin-is-lost": share("ends", "kept", change=FP32).over("width") >= 0.9,
+    "no-margin-is-lost": number("ends", "margin", change=FP32).over("width") >= 0.0,
     "bf16-keeps-more": more("bf16", 128) <= -0.05,
     "bf16-keeps-less-when-narrow": more("bf16", 64) >= 0.0,
     "noise-keeps-more": more("noise .1", 128) <= -0.05,

@@ -170,7 +170,7 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     scales=Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 1, "cpu": 5, "paper": 8},
+    seeds={"smoke": 1, "cpu": 8, "paper": 8},
     version=2,
     plan=plan,
     derive=derive,

@@ -24,11 +24,13 @@ from inweights.support.progress import roughly, shown
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
 
-__all__ = ["Timing", "cost_of", "estimate", "minutes_of", "timings"]
+__all__ = ["Timing", "cost_of", "estimate", "minutes_of", "pace", "timings"]
 
 _FILE = "minutes.json"
 #: Processor seconds that are spent on tasks of a recipe that are no training by gradients.
 _SPENT = 20.0
+#: How often the pace is tried, and how often a try does its work: some hundredths of a second.
+_PACES, _CALLS = 8, 20
 
 
 class Timing(msgspec.Struct, frozen=True):
@@ -38,11 +40,22 @@ class Timing(msgspec.Struct, frozen=True):
         version: That of the recipe that was tried.
         minutes: Of one processor, at scale ``cpu``.
         most: Whether it may be less, as trainings end when they have learnt.
+        pace: :func:`pace` of the machine at that time.
     """
 
     version: int
     minutes: float
     most: bool = False
+    pace: float = 0.0
+
+    def here(self, pace: float) -> float:
+        """Return the minutes on a machine of another pace.
+
+        Example:
+            >>> Timing(version=1, minutes=10.0, pace=2.0).here(3.0)
+            15.0
+        """
+        return self.minutes * pace / self.pace if self.pace else self.minutes
 
 
 @lru_cache(maxsize=1)
@@ -76,6 +89,28 @@ def cost_of(name: str) -> str:
     return f"{'at most' if known.most else 'about'} {roughly(60 * known.minutes)} on one core"
 
 
+def pace() -> float:
+    """Return how slow this machine is: processor milliseconds of fixed work, one thread.
+
+    The work is that of a small block in plain tensor operations, so that it changes with the
+    machine and not with this library; the least of some tries, as other work here only adds.
+    """
+    import torch
+
+    from inweights.lab.engine.task import use_threads
+
+    x, up = torch.full((24, 32, 64), 0.01), torch.full((24, 64, 256), 0.01)
+    down = up.mT.contiguous()
+    spent = []
+    with use_threads(1), torch.no_grad():
+        for _ in range(_PACES):
+            began = time.process_time()
+            for _ in range(_CALLS):
+                torch.nn.functional.gelu(x @ up) @ down + x
+            spent.append(time.process_time() - began)
+    return round(1000 * min(spent), 3)
+
+
 def estimate(recipe: Recipe) -> Timing:
     """Return about how many processor minutes a recipe takes at scale ``cpu``."""
     import numpy as np
@@ -88,6 +123,7 @@ def estimate(recipe: Recipe) -> Timing:
 
     settings, seeds, _ = recipe.resolve("cpu")
     plan = recipe.plan(settings)
+    before = pace()
     with TemporaryDirectory() as folder, use_threads(1):
         store = Store(folder)
         ahead = forecast(plan, seeds, store, version=recipe.version)
@@ -108,7 +144,8 @@ def estimate(recipe: Recipe) -> Timing:
             done += max(1, task.steps)
     share = sum(max(1, task.steps) for task in others) / max(1, done)
     minutes = (ahead.minutes or 0.0) + took * share / 60
-    return Timing(recipe.version, round(minutes, 3), ahead.stops)
+    around = round((before + pace()) / 2, 3)
+    return Timing(recipe.version, round(minutes, 3), ahead.stops, around)
 
 
 def _write(names: list[str]) -> None:

@@ -65,7 +65,7 @@ class Settings(Config):
 def plan(settings: Settings) -> lab.Plan:
     """Starts, stage 1 at several widths, and stage 2 step by step at two rates."""
     from inweights.theory.feature_resemblance.stage_two import stage_two
-    from inweights.theory.programs.starts import deep_start, one_layer_start
+    from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 
     how = settings.training
     made = partial(lab.Computation, seeded=True)
@@ -197,7 +197,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 16},
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -93,7 +93,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 8},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
     plan=plan,
     derive=derive,

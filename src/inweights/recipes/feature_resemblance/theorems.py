@@ -122,7 +122,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 16},
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
     version=fr.VERSION,
     plan=plan,
     derive=derive,

@@ -10,7 +10,8 @@ from inweights.lab import Plan, share
 from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, mean_recall, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import mean_recall, whole
 
 __all__ = ["RECIPE", "Search", "Settings"]
 
@@ -73,7 +74,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Ends of all runs, with what was memorised; curves; frozen ones and learnt ones apart."""
+    """Results at the end of all runs, what was memorised, and curves of frozen and trained ones."""
     runs = whole(tables["paths"])
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]
@@ -111,7 +112,7 @@ RECIPE = recipe(
             every=2000,
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -61,7 +61,7 @@ correlation = cosine("correlation", "spearman").over("graph")
 SCORES = {
     "associative-is-arbitrary": filming.size.at(architecture=gm.FROZEN) <= 0.2,
     "node2vec-is-the-graph": correlation.at(architecture=gm.NODE2VEC) <= -0.95,
-    "all-store-the-edges": share("stored", "edges").over("graph", "architecture") >= 1.0,
+    "all-store-the-edges": share("stored", "edges").over("graph", "architecture") >= 0.99,
 }
 for name in (gm.GPT, gm.SSM, gm.NN):
     short = name.lower()

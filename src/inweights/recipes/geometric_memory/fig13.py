@@ -12,7 +12,8 @@ from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, learnt, token_names
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.in_context import InContextStar
 
@@ -186,7 +187,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=_PAPER, hidden=_PAPER, every=1000),
     },
-    seeds={"smoke": 2, "cpu": 3, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=3,
     plan=plan,
     derive=derive,

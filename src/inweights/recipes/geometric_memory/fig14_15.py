@@ -14,7 +14,7 @@ from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared import derived
+from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -75,11 +75,11 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, when each token is learnt, and what the embeddings show."""
     taught_paths = pl.col("condition") != ways.ALONE
-    runs = derived.whole(tables["paths"]).filter(taught_paths)
+    runs = derived_paths.whole(tables["paths"]).filter(taught_paths)
     full = tables["paths"].filter(
         pl.col("part") == "queries", pl.col("taught") == ways.FULL, taught_paths
     )
-    arms = derived.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
+    arms = derived_paths.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
         pl.col("condition").is_in([ways.INTERLEAVED, ways.ALONE]),
@@ -92,8 +92,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             panel=pl.format("{}, {}", "graph", "block"),
         ),
         "final": derived.at_the_end(runs, KEYS),
-        "tokens": full.with_columns(derived.token_names(), panel=panel),
-        "order": derived.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
+        "tokens": full.with_columns(derived_paths.token_names(), panel=panel),
+        "order": derived_paths.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
         "geometry": arms,
         "matrix": matrix.with_columns(panel=panel),
         "correlation": tables["hops"],
@@ -136,7 +136,7 @@ RECIPE = recipe(
             stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)), every=500, arms=60
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

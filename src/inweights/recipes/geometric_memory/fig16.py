@@ -11,7 +11,8 @@ from inweights.config import Config
 from inweights.lab import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings", "Tree"]
@@ -119,7 +120,7 @@ RECIPE = recipe(
             trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -93,11 +93,11 @@ SCORES = {
         for name in (gm.GPT, gm.SSM, gm.NN)
     },
     "frozen-are-not": share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
-    "edges-are-stored": share("stored", "recall").over(*LABELS) >= 1.0,
+    "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
     "node2vec-stores-edges": share("recall", "recall_others", architecture=gm.NODE2VEC).over(
         "graph"
     )
-    >= 1.0,
+    >= 0.99,
 }
 
 

@@ -11,7 +11,8 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, hardest, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import hardest, whole
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
@@ -137,7 +138,7 @@ RECIPE = recipe(
             stars=ways.PAPER_STARS[:1], larger=ways.PAPER_STARS[1:], memorising=30_000, every=1000
         ),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -10,7 +10,8 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
 __all__ = ["RECIPE", "Settings"]
@@ -89,7 +90,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

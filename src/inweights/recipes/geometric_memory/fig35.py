@@ -9,7 +9,8 @@ from inweights.config import Config
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, first_step, whole
+from inweights.recipes.shared.derived import at_the_end, first_step
+from inweights.recipes.shared.derived_paths import whole
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -70,7 +71,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

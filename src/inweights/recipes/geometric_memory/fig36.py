@@ -9,7 +9,8 @@ from inweights.config import Config
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import at_the_end, mean_recall, whole
+from inweights.recipes.shared.derived import at_the_end
+from inweights.recipes.shared.derived_paths import mean_recall, whole
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -82,7 +83,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

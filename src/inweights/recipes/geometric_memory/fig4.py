@@ -9,7 +9,7 @@ from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import own_and_other_arms
+from inweights.recipes.shared.derived_paths import own_and_other_arms
 
 __all__ = ["RECIPE", "Settings"]
 
@@ -81,7 +81,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 3},
+    seeds={"smoke": 2, "cpu": 8, "paper": 8},
     plan=plan,
     derive=derive,
     scores=SCORES,

@@ -37,7 +37,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train on edges, each a sequence of two tokens, and look on the way."""
+    """Train on edges, each a sequence of two tokens, and measure during training."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
     measures, draws = [Measure(name="cosines", probe=iw.probes.cosines)], {"draws": settings.draws}
     for trial in made:
@@ -72,7 +72,7 @@ beyond_chance = number("last", "beyond_chance").over("graph")
 of_far_pairs = cosine("far", "far").over("graph")
 
 SCORES = {
-    "edges-are-stored": share("last", "recall").over(*LABELS) >= 1.0,
+    "edges-are-stored": share("last", "recall").over(*LABELS) >= 0.99,
     "a-list-knows-none": share("far", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     "geometry-comes-early": number("lost", "loss", architecture=gm.GPT).over("graph") >= 0.1,
 }

@@ -64,7 +64,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(groups=20, told=(1, 2, 3)),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 10},
+    seeds={"smoke": 2, "cpu": 8, "paper": 10},
     plan=plan,
     derive=partial(kinds.derive, labels=("told", "denied")),
     scores=SCORES,

@@ -97,7 +97,7 @@ RECIPE = recipe(
         "cpu": Settings(),
         "paper": Settings(told=(0, 2, 5, 10)),
     },
-    seeds={"smoke": 2, "cpu": 5, "paper": 10},
+    seeds={"smoke": 2, "cpu": 8, "paper": 10},
     plan=plan,
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
     scores=SCORES,

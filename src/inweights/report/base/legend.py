@@ -20,7 +20,11 @@ def text_of(name: str, labels: Mapping[str, str] | None) -> str:
 
 
 def handles(
-    names: Sequence[str], labels: Mapping[str, str] | None = None, *, reference: str = ""
+    names: Sequence[str],
+    labels: Mapping[str, str] | None = None,
+    *,
+    reference: str = "",
+    controls: Sequence[str] = (),
 ) -> list[Line2D]:
     """Return what a legend shows.
 
@@ -29,12 +33,18 @@ def handles(
             gave them their looks.
         labels: Text for a value.
         reference: Text of the dashed grey line, where there is one.
+        controls: Names of the controls, which are grey bands.
     """
     shown = [
         Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
                label=text_of(name, labels))
         for name, look in style.marks(names).items()
     ]  # fmt: skip
+    for place, name in enumerate(controls):
+        shown.append(
+            Line2D([], [], color=style.GREY, alpha=style.shade(place), linewidth=6,
+                   label=f"control: {name}")
+        )  # fmt: skip
     if reference:
         shown.append(Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference))
     return shown
@@ -46,9 +56,10 @@ def add_legend(
     labels: Mapping[str, str] | None = None,
     *,
     reference: str = "",
+    controls: Sequence[str] = (),
 ) -> None:
     """Name the series above the figure; see :func:`handles`."""
-    shown = handles(names, labels, reference=reference)
+    shown = handles(names, labels, reference=reference, controls=controls)
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))
     columns = columns_that_fit(texts, figure, 48, most=most)

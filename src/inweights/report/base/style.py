@@ -37,6 +37,7 @@ __all__ = [
     "on_a_phone",
     "panel_title",
     "plain_text",
+    "shade",
     "tint",
 ]
 
@@ -223,6 +224,11 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
             spare += 1
         used.add(looks[name].color)
     return looks
+
+
+def shade(place: int) -> float:
+    """Return how dark the grey band of a control is, by its place among the controls."""
+    return 0.22 + 0.16 * (place % 4)
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:

@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.verdict import MIN_REPLICATES
+from inweights.lab.grammar.controls import CONTROL, NO_CONTROL
 from inweights.support.intervals import interval
 
 __all__ = [
     "SEED",
     "Spread",
     "as_polars",
+    "controls_apart",
     "csv_text",
     "distinct",
     "in_order",
@@ -30,6 +31,8 @@ __all__ = [
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"
+#: Seeds from which on an interval is drawn; the interval of fewer is wider than what it is about.
+FEWEST = 5
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -209,12 +212,36 @@ def panels(
     ]
 
 
-def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
+def controls_apart(
+    table: pl.DataFrame, *used: str | None
+) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Return the rows of the conditions themselves, and those of each control by its name.
+
+    Args:
+        table: With or without a column ``control``; see :func:`inweights.lab.with_controls`.
+        used: Columns that a drawing uses; where ``control`` is one of them, nothing is set apart.
+    """
+    if CONTROL not in table.columns or CONTROL in used:
+        return table, {}
+    own = table.filter(pl.col(CONTROL) == NO_CONTROL)
+    names = [name for name in distinct(table, CONTROL) if name != NO_CONTROL]
+    return own, {str(name): table.filter(pl.col(CONTROL) == name) for name in names}
+
+
+def spread(
+    rows: pl.DataFrame, axis: str, value: str, bounds: Sequence[float] | None = None
+) -> Spread:
     """Return the replicates of ``value`` along ``axis``, with the interval of their mean.
 
     Several rows of one seed at one position are averaged first. Values that are missing or not
     finite are left out; a position without any keeps its place with NaN, so that a line breaks.
-    The interval of fewer seeds than a verdict needs says nothing, and is not given.
+    An interval needs five seeds: with fewer there is none, and the single values are shown.
+
+    Args:
+        rows: With a column ``seed``.
+        axis: Column of positions.
+        value: Column of numbers.
+        bounds: Least and largest value that the number can have; the interval is cut to them.
 
     Example:
         >>> table = pl.DataFrame({"seed": [0, 1], "C": [2, 2], "accuracy": [0.5, 0.7]})
@@ -225,10 +252,11 @@ def spread(rows: pl.DataFrame, axis: str, value: str) -> Spread:
     finite = pl.when(numbers.is_finite()).then(numbers)
     per_seed = rows.group_by([axis, SEED]).agg(finite.mean().alias("_value")).sort([axis, SEED])
     at, means, lows, highs, dots_at, dots = [], [], [], [], [], []
+    cut = None if bounds is None else (bounds[0], bounds[1])
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()
-        mean, low, high = interval(sample) if len(sample) else (math.nan,) * 3
-        if len(sample) < MIN_REPLICATES:
+        mean, low, high = interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
+        if len(sample) < FEWEST:
             low = high = mean
         at.append(place)
         means.append(mean)

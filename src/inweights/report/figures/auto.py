@@ -10,17 +10,25 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from inweights.errors import DataError
+from inweights.lab.grammar.controls import CONTROL
+from inweights.lab.grammar.shown import shown_in
 from inweights.report.base import tidy
 from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-__all__ = ["Auto"]
+__all__ = ["Auto", "UndeclaredError"]
 
 #: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
 _MOST = 12
 #: An axis is logarithmic from this ratio of its ends on, with three values at least.
 _LOG = 30.0
+#: Columns of numbers that tell rows apart.
+_KEYS = ("step", "replica")
+
+
+class UndeclaredError(DataError):
+    """Several columns could be drawn, and no probe says which one."""
 
 
 @drawing("auto")
@@ -29,13 +37,14 @@ class Auto:
     """A table of a sweep: what was varied on the axis, then as lines, then as panels.
 
     The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
-    the first of them with numbers; names stand side by side. The number drawn is the first one that
-    is no whole number. What else tells rows apart becomes lines, then panels; the rest is averaged.
+    the first of them with numbers; names stand side by side. The number drawn is the one that the
+    probe declares (:func:`inweights.lab.shows`), or the only one there is. What else tells rows
+    apart becomes lines, then panels; the rest is averaged.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
         x: Column of the axis, if not chosen.
-        y: Column of numbers, if not chosen.
+        y: Column of numbers; that of the probe's declaration if left out.
         series: Column that tells the lines apart, if not chosen.
         facet: Column that tells the panels apart, if not chosen.
         where: Values that columns have in the rows that are drawn.
@@ -47,6 +56,7 @@ class Auto:
 
     Raises:
         DataError: A column is missing, or the table has no rows or no numbers.
+        UndeclaredError: It has several numbers, and no probe declares which one to draw.
 
     Example:
         >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
@@ -71,23 +81,28 @@ class Auto:
     def draw(self) -> Figure:
         """Return the figure."""
         table = self._rows()
-        y = self.y or _numbers(table)
-        varied, keys = _varied(table, {y})
+        shown = shown_in(table.columns[table.columns.index(tidy.SEED) + 1 :])
+        y = self.y or (shown.value if shown else _only_number(table))
+        if shown is None or y != shown.value:
+            shown = None  # the declaration is about another number
+        varied, keys = _varied(table, {y, shown.chance} if shown else {y})
+        axes = {"y": shown.label, **shown.axes} if shown else {}
         x = self.x or ("step" if "step" in table.columns else None)
         x = x or next((name for name in varied if _numeric(table[name])), None)
         rest = [n for n in (*varied, *keys) if n not in (x, y, self.series, self.facet)]
-        limits = self.y_limits
+        limits = self.y_limits or (shown.limits if shown else None)
         if limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
             limits = (0.0, 1.0)
         if x is None or not _numeric(table[x]):
-            return self._side_by_side(table, x, y, limits, rest)
+            return self._side_by_side(table, x, y, limits, rest, axes.get("y"))
         series = self.series or (rest.pop(0) if rest else None)
         few = (name for name in rest if table[name].n_unique() <= _MOST)
         facet = self.facet if self.facet is not None else next(few, None)
         return Lines(
             table, x=x, y=y, series=series, facet=facet, y_limits=limits,
             labels={**_named(table, series, facet), **(self.labels or {})},
-            x_label=self.x_label, y_label=self.y_label,
+            reference=shown.reference if shown else None,
+            x_label=self.x_label or axes.get(x), y_label=self.y_label or axes.get("y"),
             x_log=_log(table[x]) if self.x_log is None else self.x_log,
         ).draw()  # fmt: skip
 
@@ -100,6 +115,14 @@ class Auto:
         for name, value in (self.where or {}).items():
             table = table.filter(pl.col(name) == pl.lit(value))
         tidy.require("auto", table, {})
+        if "measure" in table.columns:  # a sweep with several measures, of which one is drawn
+            if self.y is None and table["measure"].n_unique() > 1:
+                names = ", ".join(table["measure"].unique(maintain_order=True))
+                raise DataError(
+                    f'the table holds several measures: {names}; draw one, where={{"measure": …}}'
+                )
+            empty = [n for n in table.columns if table[n].null_count() == len(table)]
+            table = table.drop("measure", *empty)
         return table
 
     def _side_by_side(
@@ -109,6 +132,7 @@ class Auto:
         y: str,
         limits: Sequence[float] | None,
         rest: list[str],
+        label: str | None,
     ) -> Figure:
         """Names on the axis: those of ``x``, or the first that tell rows apart."""
         value = x or (rest.pop(0) if rest else next(iter(table.columns)))
@@ -118,19 +142,24 @@ class Auto:
             table = table.with_columns(pl.lit(value).alias(panel))
         series = self.series or (rest.pop(0) if rest else None)
         return Sweeps(
-            table, axis=panel, value=value, y=y, series=series, y_label=self.y_label,
+            table, axis=panel, value=value, y=y, series=series, y_label=self.y_label or label,
             y_limits=limits, labels={**_named(table, series, panel), **(self.labels or {})},
         ).draw()  # fmt: skip
 
 
-def _numbers(table: pl.DataFrame) -> str:
-    """The first column after ``seed`` with numbers that are not whole, or any numbers."""
+def _only_number(table: pl.DataFrame) -> str:
+    """The one column after ``seed`` that holds measured numbers; several are not chosen from."""
     after = table.columns[table.columns.index(tidy.SEED) + 1 :]
-    floats = [name for name in after if table[name].dtype.is_float()]
-    numbers = [name for name in after if table[name].dtype.is_numeric() and name != "step"]
-    if not (floats or numbers):
+    numbers = [n for n in after if table[n].dtype.is_numeric() and n not in _KEYS]
+    floats = [name for name in numbers if table[name].dtype.is_float()] or numbers
+    if not floats:
         raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
-    return (floats or numbers)[0]
+    if len(floats) > 1:
+        raise UndeclaredError(
+            f"the drawing 'auto' does not know which column to draw; give y, one of: "
+            f"{', '.join(floats)}. A probe of your own says it with @inweights.lab.shows"
+        )
+    return floats[0]
 
 
 def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
@@ -139,7 +168,7 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
     A column that another one decides (the part of a role) is left out.
     """
     split = table.columns.index(tidy.SEED)
-    varied = [name for name in table.columns[:split] if table[name].n_unique() > 1]
+    varied = [n for n in table.columns[:split] if n != CONTROL and table[n].n_unique() > 1]
     named, counted = [], []
     for name in table.columns[split + 1 :]:
         column = table[name]
@@ -151,7 +180,7 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
             counted.append(name)
     named.sort(key=lambda name: -table[name].n_unique())
     keys: list[str] = []
-    before = [*varied, tidy.SEED]
+    before = [*varied, *({CONTROL} & set(table.columns)), tidy.SEED]
     for name in (*named, *counted):
         cases = table.select(*before, *keys).n_unique() if before or keys else 1
         if table.select(*before, *keys, name).n_unique() > cases:

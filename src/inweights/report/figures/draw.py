@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError
 from inweights.report.base import style, tidy
+from inweights.report.base.paint import wrap
 from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find
 from inweights.report.base.save import show_inline
 
@@ -58,7 +59,19 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         >>> len(draw(figure, {"hits": table}).axes)
         1
     """
-    return _drawn(find(figure), figure, tables)
+    try:
+        return _drawn(find(figure), figure, tables)
+    except auto.UndeclaredError as error:  # a run is not lost because its probe says too little
+        return _message(str(error))
+
+
+def _message(text: str) -> Picture:
+    """A picture that says why there is none."""
+    with style.context():
+        picture = style.blank(style.full_width(), 0.9)
+        text = wrap(text, style.full_width() - 0.3, style.SMALL)
+        picture.text(0.02, 0.5, text, va="center", fontsize=style.SMALL, color=style.INK)
+    return show_inline(picture)
 
 
 def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture | None:

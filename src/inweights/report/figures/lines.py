@@ -41,6 +41,7 @@ class Panel:
     y_label: str | None = None
     x_log: bool = False
     order: Sequence[str] | None = None
+    y_limits: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         used = {"x": self.x, "y": self.y, "series": self.series, "seed": tidy.SEED}
@@ -57,7 +58,11 @@ class Panel:
         """Value of each series by its name; one line is called as what it shows."""
         if self.series is None:
             return {self.y: None}
-        return {tidy.plain(v): v for v in tidy.distinct(self.table, self.series, self.order)}
+        return {tidy.plain(v): v for v in tidy.distinct(self._apart[0], self.series, self.order)}
+
+    @cached_property
+    def _apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+        return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
         """Draw it into axes of one's own, whose frame and limits stay; return their figure."""
@@ -65,7 +70,9 @@ class Panel:
         axes.set_xlabel(self.x_label or self.x)
         axes.set_ylabel(self.y_label or self.y)
         if self.series is not None:
-            axes.legend(handles=handles(list(self.names), self.labels, reference=self._text))
+            controls = list(self._apart[1])
+            named = handles(list(self.names), self.labels, reference=self._text, controls=controls)
+            axes.legend(handles=named)
         figure = axes.get_figure(root=True)
         assert figure is not None
         return figure
@@ -77,6 +84,11 @@ class Panel:
     def _lines(self, axes: Axes, rows: pl.DataFrame) -> None:
         """All lines of one panel; the axis is that of the whole table."""
         places, names = self.table[self.x], self.names
+        rows, controls = tidy.controls_apart(rows, self.x, self.series)
+        for place, name in enumerate(self._apart[1]):
+            part = controls.get(name)
+            if part is not None and not part.is_empty():
+                _band(axes, tidy.spread(part, self.x, self.y, self.y_limits), style.shade(place))
         looks = style.marks(list(names))
         step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
         for place, (name, raw) in enumerate(names.items()):
@@ -85,7 +97,8 @@ class Panel:
             if self.series is not None:
                 part = rows.filter(pl.col(self.series).eq_missing(pl.lit(raw)))
             if not part.is_empty():
-                _line(axes, tidy.spread(part, self.x, self.y), looks[name], shift, dots=step > 0)
+                data = tidy.spread(part, self.x, self.y, self.y_limits)
+                _line(axes, data, looks[name], shift, dots=step > 0)
         if "column" in self.named:
             _reference(axes, rows, self.x, self.named["column"])
         _dress(axes, places, self.x_log)
@@ -96,8 +109,9 @@ class Panel:
 class Lines(Panel):
     """``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
 
-    A line is the mean over the seeds, the band its 95% interval, a faint dot a single seed. On an
-    axis of few positions the series stand slightly apart, so that equal ones are all seen.
+    A line is the mean over the seeds, the band its 95% interval where there are five seeds or
+    more, a faint dot a single seed. On an axis of few positions the series stand slightly apart, so
+    that equal ones are all seen. Controls (a column ``control``) are grey bands.
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
@@ -109,7 +123,7 @@ class Lines(Panel):
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
         x_label: Text of the axis; the column's name if left out.
         y_label: Text of the axis; the column's name if left out.
-        y_limits: Least and greatest value shown.
+        y_limits: Least and greatest value shown; intervals are cut to them.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
         columns: Panels side by side, at most.
@@ -125,7 +139,6 @@ class Lines(Panel):
 
     _: KW_ONLY
     facet: str | None = None
-    y_limits: Sequence[float] | None = None
     columns: int = 4
 
     def __post_init__(self) -> None:
@@ -154,8 +167,12 @@ class Lines(Panel):
                 low, high = self.y_limits
                 margin = 0.03 * (high - low)
                 panels[0].set_ylim(low - margin, high + margin)
-            if len(self.names) > 1 or next(iter(self.names)) != self.y:
-                add_legend(figure, list(self.names), self.labels, reference=self._text)
+            controls = list(self._apart[1])
+            if len(self.names) > 1 or next(iter(self.names)) != self.y or controls:
+                add_legend(
+                    figure, list(self.names), self.labels,
+                    reference=self._text, controls=controls,
+                )  # fmt: skip
         return figure
 
 
@@ -211,6 +228,13 @@ def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots
         markersize=4.6,
         markeredgecolor="white",
         markeredgewidth=0.6,
+    )
+
+
+def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
+    """A control: its interval, or its mean where there is none."""
+    axes.fill_between(
+        data.at, data.low, data.high, color=style.GREY, alpha=shade, linewidth=1.5, zorder=0
     )
 
 

@@ -27,8 +27,9 @@ _DODGE = 0.16  # of the distance between two values
 class Sweeps:
     """``y`` for the values of every swept setting, one panel a setting.
 
-    A mark is the mean over the seeds, its bar the 95% interval. Lines join values that are numbers;
-    between names there is nothing to join.
+    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the single seeds
+    are dots. Lines join values that are numbers; between names there is nothing to join. Controls
+    (a column ``control``) are grey bands.
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
@@ -39,7 +40,7 @@ class Sweeps:
         baseline: The value of each setting that the other panels keep; its tick is bold.
         labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
         y_label: Text of the shared axis; the column's name if left out.
-        y_limits: Least and greatest value shown.
+        y_limits: Least and greatest value shown; intervals are cut to them.
         columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
 
@@ -75,7 +76,13 @@ class Sweeps:
         """What the lines are called."""
         if self.series is None:
             return [self.y]
-        return [tidy.plain(v) for v in tidy.distinct(self.table, self.series, self.order)]
+        own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
+        return [tidy.plain(v) for v in tidy.distinct(own, self.series, self.order)]
+
+    @property
+    def controls(self) -> list[str]:
+        """Names of the controls."""
+        return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
         """Return the figure."""
@@ -95,8 +102,8 @@ class Sweeps:
             if self.y_limits is not None:
                 margin = 0.04 * (self.y_limits[1] - self.y_limits[0])
                 grid[0][0].set_ylim(self.y_limits[0] - margin, self.y_limits[1] + margin)
-            if self.series is not None:
-                add_legend(figure, self.names, self.labels)
+            if self.series is not None or self.controls:
+                add_legend(figure, self.names, self.labels, controls=self.controls)
         return figure
 
     def _panel(self, axes: Axes, setting: str, rows: pl.DataFrame, room: float) -> None:
@@ -105,12 +112,18 @@ class Sweeps:
         style.panel_title(axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL))
         values = [tidy.plain(v) for v in tidy.distinct(rows, self.value)]
         joined = all(_is_number(name) for name in values)
+        rows, controls = tidy.controls_apart(rows, self.axis, self.value, self.series)
+        for name, part in controls.items():
+            placed = _placed(part, self.value, values)
+            shade = style.shade(self.controls.index(name))
+            _band(axes, tidy.spread(placed, "_place", self.y, self.y_limits), shade)
         for place, (raw, part) in enumerate(tidy.panels(rows, self.series, self.order)):
             name = tidy.plain(raw) if self.series else self.y
             lean = names.index(name) if self.series else place
             shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
             placed = _placed(part, self.value, values)
-            _bars(axes, placed, self.y, looks[name], shift, joined=joined)
+            data = tidy.spread(placed, "_place", self.y, self.y_limits)
+            _bars(axes, data, looks[name], shift, joined=joined)
         _ticks(axes, values, (self.baseline or {}).get(setting), self.labels, room)
 
 
@@ -129,10 +142,17 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _bars(
-    axes: Axes, rows: pl.DataFrame, y: str, look: style.Mark, shift: float, *, joined: bool
-) -> None:
-    data = tidy.spread(rows, "_place", y)
+def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
+    """A control: its interval at each place, or its mean where there is none."""
+    axes.bar(
+        data.at, data.high - data.low, 0.8, data.low,
+        color=style.GREY, edgecolor=style.GREY, linewidth=1.5, alpha=shade, zorder=0,
+    )  # fmt: skip
+
+
+def _bars(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, joined: bool) -> None:
+    if (data.low == data.high).all():
+        axes.plot(data.dots_at + shift, data.dots, ".", color=look.color, alpha=0.4, markersize=4)
     axes.errorbar(
         data.at + shift,
         data.mean,

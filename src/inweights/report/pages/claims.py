@@ -7,25 +7,39 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inweights.lab.grammar.claim import RELIABLE
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
+    from inweights.lab.grammar.claim import Protocol, Rule
     from inweights.lab.grammar.verdict import ClaimResult, Verdict
 
 __all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
 
 _CLASS: dict[Verdict, str] = {
     "reproduced": "yes",
+    "consistent": "near",
     "not reproduced": "no",
     "undecided": "half",
     "not judged": "open",
 }
 _ICON: dict[Verdict, str] = {
     "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
+    "consistent": "M3.4 6.4 q2.3 -2.2 4.6 0 t4.6 0 M3.4 10.4 q2.3 -2.2 4.6 0 t4.6 0",
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
     "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
     "not judged": "M4 8 H12",
+}
+_JUDGED: dict[Rule, str] = {
+    "typical": "the typical seed: the interval of the median",
+    "reliable": f"reliability: at least {RELIABLE:.0%} of seeds meet the target",
+    "mean": "the interval of the mean",
+}
+_PROTOCOL: dict[Protocol, str] = {
+    "exact": "exact: the paper's settings and sizes",
+    "scaled": "scaled: the paper's settings, smaller",
+    "substitute": "substitute: another model, data or measure; consistent at most",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
@@ -48,9 +62,9 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
-    open_ones = sum(claim.verdict == "undecided" for claim in counted)
-    still = f", {open_ones} undecided" if open_ones else ""
-    return f"{good} of {stated} reproduced{still}"
+    others = Counter(claim.verdict for claim in counted)
+    still = [f"{others[v]} {v}" for v in ("consistent", "undecided") if others[v]]
+    return ", ".join([f"{good} of {stated} reproduced", *still])
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -95,6 +109,7 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     text = tag(
         "div",
         tag("p", prose(claim.text), class_="sentence"),
+        tag("p", f"“{escape(claim.quote)}”", class_="quote") if claim.quote else "",
         tag("p", escape(origin), " ", tag("code", escape(claim.id)), class_="place"),
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
@@ -110,19 +125,27 @@ def _facts(claim: ClaimResult) -> str:
         measured = _number(claim.measured)
         if claim.low is not None and claim.high is not None:
             measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
-        facts.append(("measured", measured))
+        facts.append(("mean" if claim.rule == "mean" else "median", measured))
     facts.append(("target", claim.target.text))
     if claim.published is not None:
         facts.append(("published", claim.published))
-    if claim.replicates:
-        sampled = claim.low is not None
-        facts.append(("replicates", str(claim.replicates)) if sampled else ("evidence", "computed"))
+    if claim.protocol:
+        facts.append(("protocol", _PROTOCOL[claim.protocol]))
+    if claim.met:
+        facts.append(("meet the target", claim.met))
+        facts.append(("judged by", _JUDGED[claim.rule]))
+        facts.append(("confidence", f"{100 * claim.level:.4g}%"))
+    elif claim.replicates:
+        facts.append(("evidence", "computed"))
     if claim.condition:
         facts.append(("condition", claim.condition))
     if claim.case:
         facts.append(("deciding case", claim.case))
     if claim.needed:
         facts.append(("would decide it", f"about {claim.needed} seeds"))
+    if claim.version > 1:
+        facts.append(("version", str(claim.version)))
+    facts += [("earlier", said) for said in claim.earlier]
     if claim.check:
         facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COSINE_TIE",
+    "EXACT",
     "OPERATORS",
     "Spectrum",
     "adjacency",
@@ -41,6 +42,9 @@ Operator = Literal["walk", "combinatorial", "normalised"]
 
 #: Cosines of single-precision vectors are exact to about so much.
 COSINE_TIE = 2.5e-7
+
+#: Nodes up to which all pairs are compared and the whole spectrum is computed.
+EXACT = 2000
 
 #: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")

@@ -1,14 +1,14 @@
 """What else to add so that a question comes out otherwise; each verified by solving again.
 
-- *Told reversals*, with identities on both ends, where a reversal fails.
-- *Counter-examples*: where the model asserts what nobody told it, the same said of some is denied.
+- *Reversals*, with identities on both ends, where a reversal fails.
+- *Counter-examples*: where the model asserts what no fact states, the same is denied of some.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,9 @@ from inweights.theory.prediction.advice import Forecast, in_time, stated_identit
 from inweights.theory.programs.program import in_words
 from inweights.worlds.world import Vocabulary, World
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["Remedy", "remedies"]
 
-#: Told reversals and counter-examples that are tried, one number after the other.
+#: Numbers of reversals and counter-examples that are tried, one number after the other.
 NUMBERS = (1, 2, 4, 8)
 
 #: The answer that counter-examples have.

@@ -18,18 +18,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from inweights.errors import ConfigError, SolverError
-from inweights.theory.programs.operators import operator_norm
-from inweights.theory.programs.program import Program, in_words
+from inweights.errors import SolverError
+from inweights.theory.programs.operators import few_threads, operator_norm
+from inweights.theory.programs.program import Program, check_limits, in_words
 from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.world import Ids, Statements, World
 
@@ -187,18 +184,6 @@ def _iterate(
     return run, step
 
 
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
-    """One thread below 512 a side: two gain little there, and lose a factor of 20 on busy cores."""
-    few = 1 if max(shape) < 512 else None
-    limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
-    return limited
-
-
 class _Iteration(Splitting):
     """The method with both bounds, and a penalty that is balanced."""
 
@@ -287,25 +272,3 @@ def _excluded(program: Program, run: _Iteration) -> str:
         f"their answers do not. Facts {', '.join(texts)}{more} exclude each other; drop one, or "
         "give prompts that mean different things tokens of their own"
     )
-
-
-def check_limits(
-    program: Program,
-    gap: float,
-    iterations: int,
-    seconds: float | None,
-    start: Float[Array, "P K"] | None,
-) -> None:
-    """Reject invalid limits of a solver.
-
-    Raises:
-        ConfigError: Says what.
-    """
-    if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
-    if iterations < 1:
-        raise ConfigError(f"iterations must be at least 1, got {iterations}")
-    if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds must be at least 0, got {seconds}")
-    if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")

@@ -5,17 +5,20 @@ Shapes: ``M`` prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from inweights.theory.programs.program import Program
 
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["MarginProjection", "operator_norm", "shrink"]
+__all__ = ["MarginProjection", "few_threads", "operator_norm", "shrink"]
 
 Array = NDArray[np.float64]
 
@@ -121,3 +124,15 @@ class MarginProjection:
         return np.where(
             right, np.maximum(logits, high[:, None]), np.minimum(logits, high[:, None] - 1.0)
         )
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
+    """One thread below 512 a side: two gain little there, and lose a factor of 20 on busy cores."""
+    few = 1 if max(shape) < 512 else None
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
+    return limited

@@ -240,3 +240,25 @@ def _check(world: World, row: Ids, right: NDArray[np.bool_], answers: Answers) -
         raise DataError(
             "every output is a right answer of every fact, so that there are no constraints"
         )
+
+
+def check_limits(
+    program: Program,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    start: Float[Array, "P K"] | None,
+) -> None:
+    """Reject invalid limits of a solver.
+
+    Raises:
+        ConfigError: Says what.
+    """
+    if not 1e-7 <= gap < 1:
+        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
+    if iterations < 1:
+        raise ConfigError(f"iterations must be at least 1, got {iterations}")
+    if seconds is not None and not seconds >= 0:
+        raise ConfigError(f"seconds must be at least 0, got {seconds}")
+    if start is not None and start.shape != program.shape:
+        raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")

@@ -70,7 +70,7 @@ def _write_errors() -> tuple[type[Exception], ...]:
 
 
 def _clear_left(parent: Path) -> None:
-    """Remove what killed processes left half-written: a living one holds the lock of its folder."""
+    """Remove what killed processes left: a running one holds the lock of its folder."""
     from filelock import FileLock
 
     for left in parent.glob(f"{_PREFIX}*"):

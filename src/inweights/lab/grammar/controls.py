@@ -1,0 +1,135 @@
+"""Controls: the same trials without what should matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.grammar.trial import Trial
+from inweights.training.learner import Curriculum
+from inweights.worlds.registry import Altered
+
+if TYPE_CHECKING:
+    from inweights.training.curriculum import Phase
+
+__all__ = ["CONTROL", "CONTROLS", "NO_CONTROL", "with_controls"]
+
+#: Column that names the control, and its value for the trials themselves.
+CONTROL, NO_CONTROL = "control", "none"
+#: Roles that carry what the papers' findings rest on, in the order in which they are looked for.
+_BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
+
+
+def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
+    """Return the trials, and each of them once more for every control.
+
+    - ``untrained``: the same architecture before its first update.
+    - ``shuffled``: the same prompts with their answers permuted, so that the number of facts stays
+      and their structure does not.
+    - ``no-bridge``: without the facts that should matter: identities, else similarities, else
+      edges.
+    - ``frozen``: token embeddings stay at their random start.
+
+    Args:
+        trials: The conditions of an experiment.
+        names: Names of controls; none leaves the trials as they are.
+
+    Returns:
+        Trials with a further label ``control``, which is ``none`` for the trials themselves.
+
+    Raises:
+        ConfigError: A control is unknown, or makes no sense for a trial.
+
+    Example:
+        >>> import inweights as iw
+        >>> trial = Trial(labels={}, world=iw.TwoHop(), learner=iw.Curriculum())
+        >>> [one.labels["control"] for one in with_controls([trial], ["untrained", "no-bridge"])]
+        ['none', 'untrained', 'no-bridge']
+    """
+    if not names:
+        return list(trials)
+    found: list[Trial] = []
+    for trial in trials:
+        if CONTROL in trial.labels:
+            raise ConfigError(f"the label '{CONTROL}' is taken; rename what is varied")
+        found.append(_labelled(trial, NO_CONTROL))
+        for name in dict.fromkeys(names):
+            if name not in CONTROLS:
+                raise unknown_name("control", name, CONTROLS)
+            found.append(_labelled(CONTROLS[name](trial), name))
+    return found
+
+
+def _labelled(trial: Trial, name: str) -> Trial:
+    return replace(trial, labels={**trial.labels, CONTROL: name})
+
+
+def _untrained(trial: Trial) -> Trial:
+    phase = _curriculum(trial, "untrained").phases[0]
+    return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
+
+
+def _shuffled(trial: Trial) -> Trial:
+    return replace(trial, world=Altered(of=trial.world, shuffled=True))
+
+
+def _no_bridge(trial: Trial) -> Trial:
+    roles = trial.world.build(0).facts.role_names
+    for bridge in _BRIDGES:
+        without = tuple(role for role in bridge if role in roles)
+        if without and set(roles) - set(without):
+            world = Altered(of=trial.world, without="+".join(without))
+            return replace(trial, world=world, learner=_without(trial, without))
+    bridges = ", ".join(role for bridge in _BRIDGES for role in bridge)
+    raise ConfigError(
+        f"the control 'no-bridge' leaves out facts of one of the roles {bridges}, and others must "
+        f"remain; the world has {', '.join(roles)}"
+    )
+
+
+def _frozen(trial: Trial) -> Trial:
+    def freeze(phase: Phase) -> Phase:
+        return structs.replace(phase, freezes=(*phase.freezes, "tokens.*"))
+
+    phases = tuple(freeze(phase) for phase in _curriculum(trial, "frozen").phases)
+    return replace(trial, learner=Curriculum(phases=phases))
+
+
+#: How each control changes a trial.
+CONTROLS: dict[str, Callable[[Trial], Trial]] = {
+    "untrained": _untrained,
+    "shuffled": _shuffled,
+    "no-bridge": _no_bridge,
+    "frozen": _frozen,
+}
+
+
+def _curriculum(trial: Trial, name: str) -> Curriculum:
+    if not isinstance(trial.learner, Curriculum):
+        raise ConfigError(
+            f"the control '{name}' needs a Curriculum, got {type(trial.learner).__name__}"
+        )
+    return trial.learner
+
+
+def _without(trial: Trial, roles: Sequence[str]) -> Any:
+    """The learner, with phases that do not name the roles."""
+    if not isinstance(trial.learner, Curriculum):
+        return trial.learner
+    phases = []
+    for phase in trial.learner.phases:
+        left = {role: weight for role, weight in phase.roles.items() if role not in roles}
+        if phase.roles and not left:
+            continue  # it trained nothing else
+        batch = phase.batch
+        if isinstance(batch, dict):
+            drawn = {key: [r for r in key.split("+") if r not in roles] for key in batch}
+            batch = {"+".join(drawn[key]): size for key, size in batch.items() if drawn[key]}
+        phases.append(structs.replace(phase, roles=left, batch=batch))
+    if not phases:
+        raise ConfigError("without its bridge the curriculum trains nothing")
+    return Curriculum(phases=tuple(phases))

@@ -1,0 +1,233 @@
+"""What geometry alone would say of the edges: margins of a stretched embedding (B.5 (4)).
+
+Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose margins are taken, ``D`` width, ``K``
+draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.tiny_nn import TinyNN
+from inweights.probes.geometry.cosines import graph_edges, node_vectors, random_blocks
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory.spectral import EXACT
+from inweights.worlds.world import Ids, World
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+__all__ = ["edge_margin", "geometric_margin"]
+
+Floats = NDArray[np.float64]
+#: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
+_SAMPLED, _AT_ONCE = 500, 2**23
+
+
+def geometric_margin(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    itself: bool = True,
+    draws: int = 200,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Margin on the edges if the middle layer only stretches the embeddings' axes (B.5 (4)).
+
+    ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the right singular vectors of the
+    embeddings, which leaves no connection between different directions; the bias stays. A node's
+    margin is its neighbours' logit less the largest of the other nodes': with the *largest*
+    neighbour's (``max``; a weak test) or the *smallest* one's (``min``: every edge is right).
+
+    The null distribution is associative storage: random embeddings of the same shape, with the
+    least-squares ``W`` that gives logit 1 on edges and 0 elsewhere. :func:`edge_margin` is the
+    margin as the paper's code takes it. Of a graph with more than 2,000 nodes the margins are
+    those of 500 nodes, drawn by the seed.
+
+    Args:
+        model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+        itself: Whether a node without a loop counts among the others, as in the softmax. With a
+            loop it is neither among them nor a neighbour of its own.
+        draws: Draws in the null distribution.
+        seed: Root seed of the null distribution.
+
+    Returns:
+        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over, margin`` (mean
+        over nodes), ``worst`` (its minimum), ``positive`` (share of nodes above 0), and
+        ``null_positive`` and ``null_worst`` (the same two in the null distribution, on average;
+        margins have the model's scale and do not compare), ``null_all`` (share of draws whose
+        mean margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least as
+        large as the replica's).
+
+    Raises:
+        DataError: The model is no TinyNN, or a world is no graph.
+    """
+    graphs = graph_edges(model, worlds)
+    w, count = _middle(model), graphs[0][0]
+    vectors = node_vectors(model, count)
+    assert isinstance(model, TinyNN)
+    assert model.middle.bias is not None
+    bias = model.middle.bias.detach().cpu().double().numpy()[:, None]
+    rows_of = {id(graph): _Rows.of(*graph, seed) for graph in graphs}
+    chance: dict[int, tuple[Floats, ...]] = {}
+    rows: list[dict[str, object]] = []
+    for replica, graph in enumerate(graphs):
+        asked = rows_of[id(graph)]
+        if id(graph) not in chance:
+            at_once = max(1, _AT_ONCE // asked.near.size)
+            parts = [
+                asked.margins(_associative(null, asked), itself=itself)
+                for null in random_blocks(draws, vectors.shape[1:], seed, at_once)
+            ]
+            chance[id(graph)] = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+        one = slice(replica, replica + 1)
+        logits = _geometric(vectors[one], w[one], bias[one], asked.nodes)
+        margins = asked.margins(logits, itself=itself)
+        for over, own, drawn in zip(("max", "min"), margins, chance[id(graph)], strict=True):
+            positive, share = (own[0] > 0).mean(), (drawn > 0).mean(1)
+            rows.append(
+                {
+                    "replica": replica,
+                    "over": over,
+                    "margin": own[0].mean(),
+                    "worst": own[0].min(),
+                    "positive": positive,
+                    "null_positive": share.mean(),
+                    "null_worst": drawn.min(1).mean(),
+                    "null_all": (drawn.mean(1) > 0).mean(),
+                    "p": (1 + (share >= positive).sum()) / (1 + draws),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+    """The geometric margin as the paper's code takes it: no bias, and never the node itself.
+
+    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes that
+    are neither neighbours nor the node itself (``nodes``), or these and the tokens that are no
+    nodes (``vocabulary``), whose rows then also take part in the singular vectors. Of
+    more than 2,000 rows 500 are drawn.
+
+    Args:
+        model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
+        worlds: Worlds of graphs: one, or one a replica.
+
+    Returns:
+        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max`` or
+        ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (its minimum),
+        ``positive`` (share of nodes above 0).
+
+    Raises:
+        DataError: The model is no TinyNN, or a world is no graph.
+
+    Example:
+        >>> from inweights.models import TinyNNConfig
+        >>> from inweights.worlds import Graph
+        >>> world = Graph(shape="cycle", idle_tokens=9).build()
+        >>> model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> edge_margin(model, world)["rivals"].to_list()
+        ['nodes', 'nodes', 'vocabulary', 'vocabulary']
+    """
+    graphs = graph_edges(model, worlds)
+    w, nodes = _middle(model), graphs[0][0]
+    table, rows = node_vectors(model, model.vocabulary), []
+    for replica, (_, u, v) in enumerate(graphs):
+        one = slice(replica, replica + 1)
+        for rivals, count in (("nodes", nodes), ("vocabulary", model.vocabulary)):
+            asked = _Rows.of(count, u, v, 0)
+            logits = _geometric(table[one, :count], w[one], np.zeros(1), asked.nodes)
+            margins = asked.margins(logits, itself=False)
+            for over, own in zip(("max", "min"), margins, strict=True):
+                row = {"margin": own.mean(), "worst": own.min(), "positive": (own > 0).mean()}
+                rows.append({"replica": replica, "rivals": rivals, "over": over} | row)
+    return pl.DataFrame(rows)
+
+
+def _middle(model: Model) -> Floats:
+    """``W`` of a TinyNN, ``[R, D, D]``."""
+    if not isinstance(model, TinyNN):
+        raise DataError("the geometric margin requires a TinyNN, whose middle layer it replaces")
+    return model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)
+
+
+def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> Floats:
+    """Logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
+    right = np.linalg.svd(vectors, full_matrices=False)[2]  # [K, min(N, D), D], rows v_i
+    scale = np.einsum("kid,kde,kie->ki", right, w, right, optimize=True)
+    middle = (vectors[:, rows] @ np.swapaxes(right, 1, 2) * scale[:, None]) @ right + bias
+    return middle @ np.swapaxes(vectors, 1, 2)
+
+
+def _associative(vectors: Floats, asked: _Rows) -> Floats:
+    """Logits of the geometric part of associative storage in random embeddings, ``[K, S, N]``.
+
+    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A u_i / σ_i²``,
+    so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is ever made.
+    """
+    left = np.linalg.svd(vectors, full_matrices=False)[0]
+    if isinstance(asked.nodes, slice):
+        a = asked.near.astype(np.float64)
+        scale = np.einsum("kni,nm,kmi->ki", left, a, left, optimize=True)
+    else:
+        scale = np.stack([np.einsum("ed,ed->d", one[asked.u], one[asked.v]) for one in left])
+    return (left[:, asked.nodes] * scale[:, None]) @ np.swapaxes(left, 1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The nodes whose margins are taken: all of a small graph.
+
+    Attributes:
+        nodes: Which.
+        near: Whether an edge leads from each of them to each node.
+        own: Place of the node itself in its row.
+        u: Where all edges start.
+        v: Where they end.
+    """
+
+    nodes: slice | Int[Ids, " S"]
+    near: Bool[NDArray[np.bool_], "S N"]
+    own: Int[Ids, " S"]
+    u: Int[Ids, " E"]
+    v: Int[Ids, " E"]
+
+    @classmethod
+    def of(cls, count: int, u: Ids, v: Ids, seed: int) -> _Rows:
+        """Choose among ``count`` nodes."""
+        u, v = np.unique(np.stack([u, v]), axis=1)
+        places = np.arange(count)
+        nodes: slice | Ids = slice(None)
+        if count > EXACT:
+            rng = Streams(seed).numpy(EVALUATION, "margins")
+            places = nodes = np.sort(rng.choice(count, _SAMPLED, replace=False))
+        row = np.full(count, -1)
+        row[places] = np.arange(len(places))
+        kept = row[u] >= 0
+        near = np.zeros((len(places), count), dtype=bool)
+        near[row[u[kept]], v[kept]] = True
+        return cls(nodes, near, places, u, v)
+
+    def margins(self, logits: Float[Floats, "K S N"], *, itself: bool) -> tuple[Floats, Floats]:
+        """Margins of the nodes with neighbours and others, with max and with min, ``[K, n]``."""
+        own = np.zeros_like(self.near)
+        own[np.arange(len(own)), self.own] = True
+        edge = self.near & ~own
+        others = ~self.near if itself else ~edge & ~own
+        nodes = edge.any(1) & others.any(1)
+        if not nodes.any():
+            raise DataError("the graph is complete, so that there is no margin")
+        logits, edge, others = logits[:, nodes], edge[nodes], others[nodes]
+        rest = np.where(others, logits, -np.inf).max(-1)
+        best = np.where(edge, logits, -np.inf).max(-1)
+        least = np.where(edge, logits, np.inf).min(-1)
+        return best - rest, least - rest

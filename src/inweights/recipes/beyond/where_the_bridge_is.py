@@ -1,0 +1,127 @@
+"""Ours: which hidden state carries the bridge, by interchange interventions with controls."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.lab import Measure, Plan, Trial, number, share, with_controls
+from inweights.models.configs import GPTConfig
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import memorised
+from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
+from inweights.worlds.families.two_hop import TwoHop
+
+__all__ = ["RECIPE", "Settings"]
+
+LABELS = ("head", "control")
+#: What an answer after the intervention shows.
+CARRIED = ("bridge", "relation", "answer")
+
+
+class Settings(Config):
+    """Settings of the experiment.
+
+    Attributes:
+        world: Each bridge has two objects, by two last relations.
+        heads: ``untied``, ``tied`` or both.
+        gpt: The GPT; the head is set by ``heads``.
+        phase: Its training.
+        controls: What it is compared with.
+    """
+
+    world: TwoHop = TwoHop(
+        n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"
+    )
+    heads: tuple[str, ...] = ("untied", "tied")
+    gpt: GPTConfig = GPTConfig(layers=4, width=64)
+    phase: Phase = Phase(
+        steps=280,
+        random_offset=True,
+        schedule=Schedule(kind="cosine"),
+        optimizer=Optimizer(rate=2e-3),
+    )
+    controls: tuple[str, ...] = ("no-bridge", "untrained")
+
+
+def plan(settings: Settings) -> Plan:
+    """Each head with its controls; what every state carries, and what patching says of it."""
+    trials = [
+        Trial(
+            labels={"head": head},
+            world=settings.world,
+            model=iw.config.replace_at(settings.gpt, {"tied": head == "tied"}),
+            learner=Curriculum(phases=(settings.phase,)),
+        )
+        for head in settings.heads
+    ]
+    return Plan(
+        trials=with_controls(trials, settings.controls),
+        measures=[iw.probes.accuracy, iw.probes.carries, patching()],
+    )
+
+
+def patching() -> Measure:
+    """The effect of activation patching, for comparison."""
+    return Measure(name="patching", probe=iw.probes.activation_patching)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Shares at the last position, their largest over places, and effects beside controls."""
+    carries, keys = tables["carries"], [*LABELS, "seed"]
+    last = carries.filter(position=carries["position"].max())
+    after = carries.filter(pl.col("depth") > 1)
+    effects = tables["patching"].filter(
+        role="composition", layer="block.2", position=carries["position"].max()
+    )
+    with_bridge = effects.filter(control="none").select("head", "seed", whole="effect")
+    return {
+        "shares": last.unpivot(
+            CARRIED, index=[*keys, "depth"], variable_name="carried", value_name="share"
+        ),
+        "places": carries.filter(control="none"),
+        "after": after.group_by(keys, maintain_order=True).agg(pl.col(CARRIED).max()),
+        "largest": carries.group_by(keys, maintain_order=True).agg(
+            either=pl.max_horizontal(pl.col("bridge").max(), pl.col("answer").max())
+        ),
+        "compositions": tables["accuracy"].filter(role="composition"),
+        "memorised": memorised(tables["accuracy"], LABELS),
+        "influence": effects.filter(control="no-bridge")
+        .join(with_bridge, on=["head", "seed"])
+        .with_columns(part=pl.col("effect") / pl.col("whole")),
+    }
+
+
+first = share("carries", "bridge", control="none", place="embedding", position=0)
+end = share("carries", "answer", control="none", place="block.2", position=2)
+largest = share("largest", "either").over("head")
+
+SCORES = {
+    "composes": share("compositions", "accuracy", control="none", head="untied") >= 0.5,
+    "facts-known": share("memorised", "accuracy", control="none").over("head") >= 0.95,
+    "subject-decides": first.at(head="untied") >= 0.4,
+    "not-alone": share("after", "bridge", control="none").over("head") <= 0.25,
+    "answer-at-the-end": end.at(head="untied") >= 0.4,
+    "without-a-bridge": largest.at(control="no-bridge") <= 0.25,
+    "untrained": largest.at(control="untrained") <= 0.1,
+    "influence-is-no-evidence": number("influence", "part").over("head") >= 0.5,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(
+            world=TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
+            gpt=GPTConfig(layers=3, width=16),
+            phase=Phase(steps=4, random_offset=True),
+        ),
+        "cpu": Settings(),
+        "paper": Settings(gpt=GPTConfig(layers=8, width=128)),
+    },
+    seeds={"smoke": 2, "cpu": 16, "paper": 32},
+    plan=plan,
+    derive=derive,
+    scores=SCORES,
+)

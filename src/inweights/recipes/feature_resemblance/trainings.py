@@ -1,0 +1,241 @@
+"""The training tasks of Feature Resemblance, and how each model is trained on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from inweights import lab
+from inweights.config import Config
+from inweights.errors import ConfigError, unknown_name
+from inweights.models.configs import GPTConfig, Init, OneLayerConfig
+from inweights.training.curriculum import Optimizer, Phase, Stop
+
+__all__ = [
+    "BRIEF",
+    "BRIEF_GPT",
+    "GPT",
+    "ONE_LAYER",
+    "SUCCEEDS",
+    "EndToEndTraining",
+    "GPTTraining",
+    "OneLayerTraining",
+    "phase_roles",
+]
+
+ONE_LAYER, GPT = "one-layer", "GPT"
+
+#: Every training task of Table 1, and whether the paper says that the conclusion follows.
+SUCCEEDS = {
+    "joint": True,
+    "SA": True,
+    "AS": False,
+    "two-hop": True,
+    "two-hop without identity": False,
+}
+
+_PHASES = ("first phase", "second phase")
+
+#: Training loss at which each phase of a GPT stops: near those of Table 1.
+LOSSES: dict[str, tuple[float, ...]] = {
+    "joint": (0.0077,),
+    "SA": (0.008, 0.08),
+    "AS": (0.008, 0.0085),
+    "two-hop": (0.09,),
+    "two-hop without identity": (0.1,),
+}
+
+
+def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
+    """Return what each phase of a task trains: roles, with how often each counts (§4 to §6).
+
+    A count is a weight of the loss; weights are normalised, so that a full batch is that of the
+    multiset of ``ρ`` copies.
+
+    Raises:
+        ConfigError: The course is unknown, or ``ρ`` is below 1.
+
+    Example:
+        >>> phase_roles("joint", rho=3.0)
+        ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
+        >>> phase_roles("AS")
+        ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
+    """
+    if not rho >= 1:
+        raise ConfigError(
+            f"rho, the number of copies of the similarity premise, must be at least 1, got {rho}"
+        )
+    courses: dict[str, tuple[dict[str, float], ...]] = {
+        "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),
+        "SA": ({"category": 1.0, "similarity": 1.0}, {"attribution": 1.0}),
+        "AS": ({"category": 1.0, "attribution": 1.0}, {"similarity": 1.0}),
+        "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
+        "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
+    }
+    if course not in courses:
+        raise unknown_name("course", course, courses)
+    return courses[course]
+
+
+def _check(courses: Iterable[str]) -> None:
+    for course in courses:
+        if course not in SUCCEEDS:
+            raise unknown_name("course", course, SUCCEEDS)
+
+
+class OneLayerTraining(Config):
+    """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
+
+    Attributes:
+        model: Architecture.
+        rate: ``η``.
+        attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and ``W_V``.
+        mlp: Steps ``T2`` of stage 2, which moves the MLP.
+        late: Steps of the second phase, which moves the MLP alone, by course; ``mlp`` where a
+            course is not named.
+    """
+
+    model: OneLayerConfig = OneLayerConfig(mlp="folded")
+    rate: float = 0.47
+    attention: int = 50
+    mlp: int = 500
+    late: dict[str, int] = msgspec.field(default_factory=lambda: {"AS": 2000})
+
+    def __post_init__(self) -> None:
+        _check(self.late)
+
+    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
+        """The phases of a task: both stages of its first facts, then the MLP on the second."""
+        return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
+
+    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> lab.Curriculum:
+        """The same of any facts."""
+        first, *rest = parts
+        moving = [
+            ("attention", "attention.*", self.attention, first),
+            ("mlp", "mlp.*", self.mlp, first),
+            *(("second phase", "mlp.*", late, part) for part in rest),
+        ]
+        optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
+        return lab.Curriculum(
+            phases=tuple(
+                Phase(
+                    name=name, moves=(moves,), steps=steps, roles=dict(roles), optimizer=optimizer
+                )
+                for name, moves, steps, roles in moving
+            )
+        )
+
+    def stage_one(self, world: lab.WorldConfig, roles: Mapping[str, float]) -> dict[str, Any]:
+        """Options of what is computed of stage 1 on facts, each as often as it counts."""
+        learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
+        return {"world": world, "roles": roles, **learnt}
+
+    def foretold(
+        self,
+        labels: Mapping[str, lab.Value],
+        world: lab.WorldConfig,
+        roles: Mapping[str, float],
+        **options: Any,
+    ) -> lab.Computation:
+        """The table ``foretold``: the similarity that follows from the facts of stage 1.
+
+        Args:
+            labels: Columns beside ``model``.
+            world: An analogy, or two hops as one.
+            roles: Facts of stage 1, with how often each counts.
+            options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
+        """
+        from inweights.probes.predicted_similarity import predicted_similarity
+
+        return lab.Computation(
+            name="foretold",
+            labels={"model": ONE_LAYER, **labels},
+            compute=predicted_similarity,
+            options={**self.stage_one(world, roles), **options},
+            seeded=True,
+            effort=20,
+        )
+
+
+class EndToEndTraining(Config):
+    """Full-batch gradient descent of all of a one-layer transformer at once (appendix A).
+
+    Attributes:
+        model: Architecture.
+        rate: Learning rate.
+        loss: Training loss at which a phase stops.
+        steps: Most updates of a phase.
+    """
+
+    model: OneLayerConfig = OneLayerConfig(mlp="relu", init=Init(std=2.5e-3))
+    rate: float = 0.1
+    loss: float = 0.015
+    steps: int = 600
+
+    def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> lab.Curriculum:
+        """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
+        late = ("attention.key_query", "mlp.*") if frozen else ("*",)
+        parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
+        return lab.Curriculum(
+            phases=tuple(
+                Phase(
+                    name=name,
+                    roles=roles,
+                    moves=moves,
+                    steps=self.steps,
+                    optimizer=Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
+                    stop=Stop(loss_below=self.loss, every=5),
+                )
+                for name, roles, moves in parts
+            )
+        )
+
+
+class GPTTraining(Config):
+    """A GPT, trained end to end until a training loss.
+
+    Attributes:
+        model: Architecture.
+        rate: Peak rate of AdamW; weight decay 0.01.
+        losses: Training loss at which each phase of a course stops.
+        steps: Most updates of a phase.
+    """
+
+    model: GPTConfig = GPTConfig(layers=3, width=96, heads=4, tied=False)
+    rate: float = 1e-3
+    losses: dict[str, tuple[float, ...]] = msgspec.field(default_factory=lambda: dict(LOSSES))
+    steps: int = 1500
+
+    def __post_init__(self) -> None:
+        _check(self.losses)
+
+    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
+        """The phases of a task; everything is trained."""
+        return self.phases(phase_roles(course, rho), self.losses[course])
+
+    def phases(
+        self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
+    ) -> lab.Curriculum:
+        """The same of any facts."""
+        return lab.Curriculum(
+            phases=tuple(
+                Phase(
+                    name=name,
+                    roles=dict(roles),
+                    steps=self.steps,
+                    optimizer=Optimizer(rate=self.rate, decayed="all"),
+                    stop=Stop(loss_below=loss),
+                )
+                for name, roles, loss in zip(_PHASES, parts, losses, strict=False)
+            )
+        )
+
+
+#: A few steps of small models, for tests.
+BRIEF = OneLayerTraining(
+    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
+)
+BRIEF_GPT = GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10)

@@ -1,0 +1,112 @@
+"""Tables of paths and edges, derived from measured tables, shared by recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+__all__ = [
+    "hardest",
+    "learnt",
+    "mean_recall",
+    "own_and_other_arms",
+    "path_ends",
+    "token_names",
+    "whole",
+]
+
+
+def hardest(paths: pl.DataFrame) -> pl.DataFrame:
+    """Rows of the hardest token on held-out leaves."""
+    return paths.filter(pl.col("part") == "queries", pl.col("hardest"))
+
+
+def whole(paths: pl.DataFrame) -> pl.DataFrame:
+    """A row a run: what is known of held-out leaves and of trained ones.
+
+    Returns:
+        The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of held-out
+        leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last`` (the last token of
+        held-out leaves), ``trained`` (whole answers of trained leaves).
+    """
+    about = ("part", "place", "hardest", "accuracy", "loss", "exact", "statements", "chance")
+    keys = [name for name in paths.columns if name not in about]
+    held, told = (pl.col("part") == part for part in ("queries", "facts"))
+    return paths.group_by(keys, maintain_order=True).agg(
+        hardest=pl.col("accuracy").filter(held & pl.col("hardest")).mean(),
+        exact=pl.col("exact").filter(held).mean(),
+        easiest_last=pl.col("accuracy").filter(held).last(),
+        trained=pl.col("exact").filter(told).mean(),
+        chance=pl.col("chance").filter(held & pl.col("hardest")).mean(),
+    )
+
+
+def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
+    """When each token of held-out paths is learnt: the first step at which its accuracy is half.
+
+    One step beyond the last where it never is. The root, place 0, is left out: it is the same for
+    all leaves. Adds ``order``: the rank correlation of that step with the place over a run's
+    tokens, −1 for a reverse cascade (the last token first) and 1 for one from the root; not a
+    number where all come at once.
+    """
+    held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
+    reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
+    when = held.group_by([*keys, "place"], maintain_order=True).agg(
+        step=reached.fill_null(pl.col("step").max() + 1).cast(pl.Float64)
+    )
+    order = pl.corr("place", "step", method="spearman")
+    span = when.group_by(list(keys), maintain_order=True).agg(
+        order=order,
+        hardest=pl.col("step").filter(pl.col("place") == 1).first(),
+        last=pl.col("step").filter(pl.col("place") == pl.col("place").max()).first(),
+    )
+    return when.join(span.with_columns(lead=pl.col("last") - pl.col("hardest")), on=list(keys))
+
+
+def token_names() -> pl.Expr:
+    """The name of a token of a path, ``token``, by its ``place`` from the root."""
+    ranks = {0: "root", 1: "hardest (1st node)"}
+    place, others = pl.col("place"), pl.format("node {}", "place")
+    return place.replace_strict(ranks, default=others, return_dtype=pl.String).alias("token")
+
+
+def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Recall of the edges of each run, ``recall``: the mean over both directions."""
+    return edges.group_by(list(keys), maintain_order=True).agg(pl.col("recall").mean())
+
+
+def own_and_other_arms(
+    cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
+) -> pl.DataFrame:
+    """How close a leaf is to the first node of its path: ``own``, ``others``, and their ``gap``.
+
+    With how often that node is the ``nearest`` of all, and found by a ``ridge`` map.
+    """
+    own, cosine = pl.col("own"), pl.col("cosine")
+    first = navigation.filter(pl.col("depth") == 1)
+    return (
+        cosines.group_by(list(keys), maintain_order=True)
+        .agg(own=cosine.filter(own).mean(), others=cosine.filter(~own).mean())
+        .with_columns(gap=pl.col("own") - pl.col("others"))
+        .join(first.select(*keys, "nearest", "ridge"), on=list(keys))
+    )
+
+
+def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
+    """What each run ends with, of the tables ``places`` (stepwise) and ``navigation``.
+
+    A row a run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the hardest token on
+    trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and ``chance`` (of the first node).
+    """
+    places = tables["places"]
+    paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)
+    asked = paths.filter(pl.col("part") == "queries").select(*keys, "exact", hardest="accuracy")
+    told = paths.filter(pl.col("part") == "facts").select(*keys, trained="accuracy")
+    edges = places.filter(pl.col("role") != "path").group_by(list(keys), maintain_order=True)
+    first = tables["navigation"].filter(pl.col("depth") == 1)
+    return (
+        asked.join(told, on=list(keys))
+        .join(edges.agg(edges=pl.col("recall").min()), on=list(keys))
+        .join(first.select(*keys, "nearest", "ridge", "chance"), on=list(keys))
+    )

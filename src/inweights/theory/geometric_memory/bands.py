@@ -1,0 +1,182 @@
+"""Energy of embeddings by bands of eigenvalues, for graphs whose spectrum is too large to compute.
+
+Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral measure
+``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no eigenvector is needed, and how
+often an eigenvalue occurs does not matter. Shapes: ``N`` nodes, ``D`` width, ``B`` bands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory.spectral import OPERATORS, Operator
+from inweights.worlds.world import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+__all__ = ["BANDS", "Bands"]
+
+Floats = NDArray[np.float64]
+#: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
+BANDS = 32
+#: Lanczos iterations, and columns of embeddings that are iterated at once.
+_STEPS, _COLUMNS = 160, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """A negative Laplacian, and the bands of its eigenvalues.
+
+    Attributes:
+        matrix: The operator, sparse, ``[N, N]``.
+        top: Degenerate vector of every component, each on its own nodes.
+        component: Component of every node.
+        edges: Limits of the bands, from the largest eigenvalue down.
+    """
+
+    matrix: Any
+    top: Float[Floats, " N"]
+    component: Int[Ids, " N"]
+    edges: Float[Floats, " B1"]
+
+    @classmethod
+    def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
+        """Return the bands of a graph with edges from ``u`` to ``v``.
+
+        Raises:
+            DataError: No edge joins two nodes.
+        """
+        from scipy.sparse.csgraph import connected_components
+
+        matrix = _operator(count, u, v, kind)
+        parts, component = connected_components(matrix, directed=False)
+        if parts == count:
+            raise DataError("the graph has no edge between two nodes, and therefore no spectrum")
+        top, low, high = np.zeros(count), 0.0, -np.inf
+        order = np.argsort(component, kind="stable")
+        for nodes in np.split(order, np.cumsum(np.bincount(component))[:-1]):
+            own, values = _ends(matrix[nodes][:, nodes])
+            top[nodes] = own
+            low, high = min(low, values[0]), max(high, values[1])
+        turn = np.pi * np.arange(BANDS + 1) / BANDS
+        edges = (high + low) / 2 + (high - low) / 2 * np.cos(turn)
+        return cls(matrix, top, component, edges)
+
+    def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
+        """Return the part of the embeddings in the degenerate vector of each component."""
+        found = np.zeros((self.component.max() + 1, vectors.shape[1]))
+        np.add.at(found, self.component, self.top[:, None] * vectors)
+        return found
+
+    def sizes(self, seed: int, cut: float | None = None) -> Float[Floats, " B"]:
+        """Estimate the number of eigenvalues in every band, by the energy of random vectors."""
+        drawn = Streams(seed).numpy(EVALUATION, "bands").normal(size=(len(self.top), _COLUMNS))
+        shares, _ = self.energy(drawn, cut)
+        found: Floats = shares * (len(self.top) - self.component.max() - 1)
+        return found
+
+    def energy(
+        self, vectors: Float[Floats, "N D"], cut: float | None = None
+    ) -> tuple[Float[Floats, " B"], float]:
+        """Return the share of energy in every band, and the most that a limit may be wrong.
+
+        Args:
+            vectors: Embeddings; what lies in the degenerate vectors is left out.
+            cut: One limit in place of those of the bands: the shares above and below it.
+
+        Returns:
+            Shares that sum to 1, from the largest eigenvalues down; and the largest half weight
+            of the two quadrature nodes beside a limit.
+        """
+        limits = self.edges[1:-1] if cut is None else np.array([cut])
+        values, weights = self._measure(vectors)
+        total = weights.sum()
+        if not total > 0:
+            return np.full(len(limits) + 1, np.nan), np.nan
+        band = np.searchsorted(-limits, -values)
+        shares = np.bincount(band.ravel(), weights.ravel(), len(limits) + 1) / total
+        rows, error = np.arange(len(values)), 0.0
+        for limit in limits:
+            after = np.minimum((values < limit).sum(1), values.shape[1] - 1)
+            near = weights[rows, after] + weights[rows, np.maximum(after - 1, 0)]
+            error = max(error, float(near.sum() / 2 / total))
+        return shares, error
+
+    def _measure(self, vectors: Floats) -> tuple[Floats, Floats]:
+        """Quadrature nodes of every column and their weights, ``[D, m]``."""
+        rest = vectors - self.top[:, None] * self.degenerate(vectors)[self.component]
+        parts = [
+            _lanczos(self.matrix, rest[:, start : start + _COLUMNS])
+            for start in range(0, rest.shape[1], _COLUMNS)
+        ]
+        values, weights = zip(*parts, strict=True)
+        return np.concatenate(values), np.concatenate(weights)
+
+
+def _operator(count: int, u: Ids, v: Ids, kind: Operator) -> Any:
+    """What :func:`~inweights.theory.geometric_memory.spectral.operator` returns, sparse."""
+    from scipy import sparse
+
+    a = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+    a.data[:] = 1.0  # parallel edges count once
+    if kind == OPERATORS[0]:
+        degree = np.asarray(a.sum(1)).ravel()
+        half = sparse.diags_array(1.0 / np.maximum(degree, 1.0)) @ a
+        half = half - sparse.diags_array((degree > 0).astype(float))
+        return (half + half.T).tocsr()
+    both = a.maximum(a.T)
+    degree = np.asarray(both.sum(1)).ravel()
+    if kind == "combinatorial":
+        return (both - sparse.diags_array(degree)).tocsr()
+    root = sparse.diags_array(np.where(degree > 0, 1.0 / np.sqrt(np.maximum(degree, 1.0)), 0.0))
+    return (root @ both @ root - sparse.diags_array((degree > 0).astype(float))).tocsr()
+
+
+def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
+    """The top eigenvector of a component, and its least and its second largest eigenvalue."""
+    count = matrix.shape[0]
+    if count == 1:
+        return np.ones(1), (np.inf, -np.inf)
+    if count <= 400:
+        values, vectors = np.linalg.eigh(matrix.toarray())
+        return vectors[:, -1], (float(values[0]), float(values[-2]))
+    from scipy.sparse.linalg import eigsh
+
+    start = np.random.Generator(np.random.PCG64(0)).normal(size=count)
+    values, vectors = eigsh(matrix, k=4, which="LA", v0=start, ncv=80, tol=1e-9)
+    (low,) = eigsh(matrix, k=1, which="SA", v0=start, ncv=40, tol=1e-4, return_eigenvectors=False)
+    return vectors[:, values.argmax()], (float(low), float(np.sort(values)[-2]))
+
+
+def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
+    """Quadrature of every column's spectral measure: nodes in ascending order, and weights."""
+    from scipy.linalg import eigh_tridiagonal
+
+    energy = np.square(start).sum(0)
+    size = np.sqrt(energy)
+    now = np.divide(start, size, out=np.zeros_like(start), where=size > 0)
+    before, beta = np.zeros_like(now), np.zeros(len(size))
+    diagonal, off = [], []
+    for _ in range(min(_STEPS, len(start))):
+        ahead = matrix @ now - beta * before
+        alpha = np.einsum("nd,nd->d", now, ahead)
+        ahead -= alpha * now
+        beta = np.linalg.norm(ahead, axis=0)
+        beta = np.where(beta > 1e-10, beta, 0.0)  # the column's space is exhausted
+        before, now = now, np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0)
+        diagonal.append(alpha)
+        off.append(beta)
+    found = [
+        eigh_tridiagonal(d, e)
+        for d, e in zip(np.array(diagonal).T, np.array(off)[:-1].T, strict=True)
+    ]
+    values = np.stack([value for value, _ in found])
+    weights = np.stack([np.square(vectors[0]) for _, vectors in found]) * energy[:, None]
+    return values, weights

@@ -1,0 +1,167 @@
+"""What a certified gap says of a single margin: an interval that holds for every optimum.
+
+A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be feasible with
+norm ``ν``; every optimum is then in the set of feasible matrices of norm at most ``ν``. A logit
+difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for a prompt ``x``, an answer ``y`` and
+a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of the facts every matrix of that set has
+
+    ``⟨C, W⟩ ≥ Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``,
+
+since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op ‖W‖_*``. An
+upper bound is minus the lower one of ``-C``. So an interval is proved by its multipliers alone,
+however they were found: here by solving program (2) with a small extra term ``ε ⟨C, W⟩``.
+
+Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import ConfigError
+from inweights.theory.prediction.advice import in_time
+from inweights.theory.programs.nuclear_norm import Solution
+from inweights.theory.programs.operators import operator_norm
+from inweights.theory.programs.program import Program
+from inweights.theory.programs.splitting import Splitting, multipliers
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["Bound", "lower_bound", "prove"]
+
+Array = NDArray[np.float64]
+
+#: Iterations between two looks at a bound, and how many are made at most for one size of the term.
+EVERY, ITERATIONS = 20, 400
+#: Sizes of the term that are tried, one from where the other ended, relative to the first.
+SIZES = (1.0, 4.0, 0.25)
+#: A size is left where a look gains less than this share of what the bound still loses.
+STALLED = 0.02
+#: Least and largest size of the term.
+LEAST, MOST = 1e-4, 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A lower bound on ``⟨C, W⟩`` over all feasible ``W`` of norm at most ``ν``.
+
+    Attributes:
+        value: The bound.
+        dual: ``U(Λ)`` that proves it; :func:`prove` computes the bound from it.
+        iterations: Iterations made to find it.
+    """
+
+    value: float
+    dual: Float[Array, "M K"]
+    iterations: int
+
+
+def prove(
+    program: Program, norm: float, functional: Float[Array, "P K"], dual: Float[Array, "M K"]
+) -> float:
+    """Return ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, a lower bound on ``⟨C, W⟩`` for any multipliers.
+
+    Args:
+        program: The constraints.
+        norm: ``ν``, the norm of some feasible matrix.
+        functional: ``C``.
+        dual: ``U(Λ)``: in each row minus the multipliers of the wrong answers, those
+            of the right ones, and a sum of 0.
+
+    Raises:
+        ConfigError: A sign is wrong, or a row does not sum to 0.
+    """
+    wrong = np.where(program.right, -dual, dual).max() > 0
+    if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
+        raise ConfigError(
+            "invalid multipliers: they must be at least 0 for right answers, at most 0 for "
+            "others, and each row must sum to 0"
+        )
+    residual = program.counts.T @ dual - functional
+    return float(dual[program.right].sum()) - norm * operator_norm(residual)
+
+
+def lower_bound(
+    solution: Solution,
+    functional: Float[Array, "P K"],
+    *,
+    goal: float = np.inf,
+    iterations: int = ITERATIONS,
+    late: float | None = None,
+    inverse: Float[Array, "P P"] | None = None,
+) -> Bound:
+    """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
+
+    Args:
+        solution: A feasible matrix and multipliers; the smaller its gap, the closer the bound: it
+            loses about the root of twice the absolute gap.
+        functional: ``C``.
+        goal: A bound that is enough.
+        iterations: How many are made for each of three sizes of the extra term.
+        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf`` where
+            there is none yet.
+        inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
+
+    Example:
+        >>> from inweights.theory import solve
+        >>> from inweights.worlds import TwoHop
+        >>> solution = solve(TwoHop(n=3).build(), gap=1e-6)
+        >>> c = np.zeros(solution.program.shape)
+        >>> c[[0, 6], 0], c[[0, 6], 1] = 1, -1  # logit of b1 minus that of b2, after (a1, r1)
+        >>> bound = lower_bound(solution, c)
+        >>> 0.98 < bound.value <= 1, prove(solution.program, solution.optimum, c, bound.dual) > 0.98
+        (True, True)
+    """
+    program = solution.program
+    here = float((functional * solution.templates).sum())
+    spare = max(solution.optimum - solution.bound, 1e-12)
+    # A term of size ε loses about γ/ε + ε/2: no smaller than the gap asks, no larger than the goal.
+    first = max(np.sqrt(2 * spare), (here - goal) / 2 if np.isfinite(goal) else 0.0)
+    sizes = np.clip(first * np.array(SIZES), LEAST, MOST)
+    run = _Tilted(solution, inverse, functional)
+    best = Bound(-np.inf, solution.dual, 0)
+    steps = 0
+    for size in sizes:
+        run.size, former = float(size), -np.inf
+        for step in range(1, iterations + 1):
+            run.advance()
+            if step % EVERY:
+                continue
+            dual = run.dual() / run.size
+            value = prove(program, solution.optimum, functional, dual)
+            if value > best.value:
+                best = Bound(value, dual, steps + step)
+            stalled = abs(value - former) < STALLED * max(here - value, 1e-3)
+            if best.value >= goal or stalled or not in_time(late):
+                break
+            former = value
+        steps += step
+        if best.value >= goal or not in_time(late):
+            break
+    return Bound(best.value, best.dual, steps)
+
+
+class _Tilted(Splitting):
+    """Program (2) with the term ``size ⟨T, W⟩`` in its objective, from its solution without it."""
+
+    def __init__(self, solution: Solution, inverse: Array | None, tilt: Array) -> None:
+        super().__init__(solution.program, inverse)
+        self._tilt, self.size = tilt, 0.0
+        w, dual = solution.templates, solution.dual
+        price = self.x_turned @ dual
+        self.penalty = float(np.linalg.norm(price) / np.linalg.norm(w))
+        above = w + price / self.penalty
+        below = self.x_counts @ w - dual / (self.coupling * self.penalty)
+        self.x = np.concatenate([above, below])
+        self.split()
+
+    def shrunk(self, above: Array) -> tuple[Array, Array]:
+        return super().shrunk(above - (self.size / self.penalty) * self._tilt)
+
+    def dual(self) -> Array:
+        return multipliers(-self.coupling * self.penalty * self.s_price, self.program.right)

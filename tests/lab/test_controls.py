@@ -1,0 +1,103 @@
+"""Controls: the same conditions without what should matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import inweights as iw
+from inweights.errors import ConfigError
+from inweights.lab import Trial, with_controls
+from inweights.training import Curriculum, Optimum
+
+MODEL = iw.GPTConfig(layers=1, width=16, context=8)
+SHORT = iw.Curriculum(phases=(iw.Phase(steps=3),))
+
+
+def test_each_condition_is_there_once_more(tmp_path: Path) -> None:
+    table = iw.sweep(
+        iw.TwoHop(n=3), MODEL, SHORT, over={"world.n": [3, 4]}, seeds=2, runs=tmp_path,
+        controls=["untrained", "shuffled", "no-bridge", "frozen"], progress=False,
+    )  # fmt: skip
+    assert table.columns[:3] == ["n", "control", "seed"]
+    assert table["control"].unique(maintain_order=True).to_list() == [
+        "none", "untrained", "shuffled", "no-bridge", "frozen",
+    ]  # fmt: skip
+    roles = table.filter(control="no-bridge")["role"].unique().to_list()
+    assert "identity" not in roles
+
+
+def test_untrained_is_the_start(tmp_path: Path) -> None:
+    """What is measured before the first update, at the end and on the way, is the fresh model."""
+    measures = [
+        iw.lab.Measure(name="end", probe=iw.probes.accuracy),
+        iw.lab.Measure(name="way", probe=iw.probes.accuracy, every=2),
+    ]
+    table = iw.sweep(
+        iw.TwoHop(n=3), MODEL, SHORT, seeds=1, runs=tmp_path, measures=measures,
+        controls=["untrained"], progress=False,
+    ).filter(control="untrained")  # fmt: skip
+    world = iw.TwoHop(n=3).build()
+    fresh = iw.probes.accuracy(MODEL.build(vocabulary=len(world.vocabulary), seeds=[0]), world)
+    losses = fresh["loss"].to_list()
+    assert table.filter(measure="end")["loss"].to_list() == losses
+    assert table.filter(measure="way")["loss"].to_list() == losses
+    assert table.filter(measure="way")["step"].unique().to_list() == [0]
+
+
+def test_what_takes_no_steps_has_a_cost_estimate(tmp_path: Path) -> None:
+    study = iw.lab.Study(iw.TwoHop(n=3), MODEL, SHORT, runs=tmp_path, controls=("untrained",))
+    assert study.forecast().minutes is not None
+
+
+def test_frozen_embeddings_stay(tmp_path: Path) -> None:
+    trial = Trial(labels={}, world=iw.TwoHop(n=3), model=MODEL, learner=SHORT)
+    _, frozen = with_controls([trial], ["frozen"])
+    world = iw.TwoHop(n=3).build()
+    model = MODEL.build(vocabulary=len(world.vocabulary), seeds=[0])
+    assert isinstance(frozen.learner, Curriculum)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    iw.train(model, world, frozen.learner, seeds=[0])
+    moved = {n for n, p in model.named_parameters() if not p.equal(before[n])}
+    assert "tokens.weight" not in moved
+    assert moved
+
+
+def test_phases_do_not_name_what_is_left_out() -> None:
+    learner = iw.Curriculum(
+        phases=(
+            iw.Phase(roles={"first_hop": 1.0, "identity": 2.0}, batch={"first_hop+identity": 4}),
+            iw.Phase(name="identities", roles={"identity": 1.0}),
+        )
+    )
+    trial = Trial(labels={}, world=iw.TwoHop(n=3), model=MODEL, learner=learner)
+    _, control = with_controls([trial], ["no-bridge"])
+    (phase,) = control.learner.phases
+    assert (phase.roles, phase.batch) == ({"first_hop": 1.0}, {"first_hop": 4})
+
+
+def test_in_a_study_file(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'controls = ["untrained"]\nseeds = 1\n[world]\nkind = "two-hop"\nn = 3\n'
+        '[model]\nkind = "emb-mlp"\nwidth = 8\n[[learner.phases]]\nsteps = 2\n'
+    )
+    outcome = iw.run(iw.lab.open_study(file), runs=tmp_path)
+    accuracy: pl.DataFrame = outcome.tables["accuracy"]
+    assert accuracy["control"].unique(maintain_order=True).to_list() == ["none", "untrained"]
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    trial = Trial(labels={"control": 1}, world=iw.TwoHop(), model=MODEL, learner=SHORT)
+    with pytest.raises(ConfigError, match="label 'control' is taken"):
+        with_controls([trial], ["untrained"])
+    trial = Trial(labels={}, world=iw.TwoHop(), learner=Optimum())
+    with pytest.raises(ConfigError, match=r"unknown control 'untrain'; did you mean 'untrained'"):
+        with_controls([trial], ["untrain"])
+    with pytest.raises(ConfigError, match="'untrained' needs a Curriculum, got Optimum"):
+        with_controls([trial], ["untrained"])
+    trial = Trial(labels={}, world=iw.worlds.Graph(shape="cycle"), model=MODEL, learner=SHORT)
+    with pytest.raises(ConfigError, match="and others must remain; the world has edge"):
+        with_controls([trial], ["no-bridge"])
