@@ -58,7 +58,7 @@ gc.disable()
 
 # No test cuts the power, and a kill loses nothing that was written: what is published waits for no
 # disk here, which takes milliseconds a file. That it otherwise does is tested (test_publish.py).
-os.fsync = lambda file: None
+os.fsync = lambda fd: None
 
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
 
