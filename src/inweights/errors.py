@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "CautionWarning",
     "ConfigError",
     "DataError",
     "FolderError",
@@ -16,6 +17,10 @@ __all__ = [
     "nearest",
     "unknown_name",
 ]
+
+
+class CautionWarning(UserWarning):
+    """A study has run, and its numbers do not say what they seem to say."""
 
 
 class InweightsError(Exception):

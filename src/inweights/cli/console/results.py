@@ -102,13 +102,15 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
             }
         )
         return
-    out.print(line((done.recipe.title, "bold")))
+    out.print(line((done.heading, "bold")))
     seeds = plural(len(done.seeds), "seed")
     words = f"{done.recipe.name}, {done.scale} scale, {seeds}, {done.seconds:.0f} s"
     out.print(line((f"{words}{', read back' if done.cached else ''}\n", "dim")))
     if done.claims:
         claims(done.claims, full=full)
         out.print()
+    for text in done.cautions:
+        out.print(line((f"Caution: {text}\n", "yellow")))
     out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel
 
 __all__ = [
+    "IN_QUESTION",
     "Outcome",
     "Publish",
     "judge_all",
@@ -40,6 +41,8 @@ __all__ = [
 
 #: Why a claim is not judged that the ledger does not hold as it is.
 NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
+#: What precedes a title whose claims are not all reproduced.
+IN_QUESTION = "In question: "
 #: Adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 
@@ -67,6 +70,24 @@ class Outcome:
     command: tuple[str, ...] = ()
     store: str = ""
 
+    @property
+    def heading(self) -> str:
+        """The recipe's title; in question until every claim that counts is reproduced."""
+        title = self.recipe.title
+        counted = [claim for claim in self.claims if not claim.check] or self.claims
+        shown = all(claim.verdict in ("reproduced", "consistent") for claim in counted)
+        return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """What a reader has to know of the numbers, in sentences."""
+        said = self.recipe.cautions
+        return said(self._settings, dict(self.tables)) if said else ()
+
+    @property
+    def _settings(self) -> Any:
+        return decode(type(self.recipe.scales[self.scale]), self.settings)
+
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the trained models of a run that kept them, each with its world and labels.
 
@@ -80,8 +101,7 @@ class Outcome:
         from inweights.lab.engine.collect import kept_models
         from inweights.runs.tables.store import Store, store_below
 
-        settings = decode(type(self.recipe.scales[self.scale]), self.settings)
-        trials = self.recipe.plan(settings).trials
+        trials = self.recipe.plan(self._settings).trials
         store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 

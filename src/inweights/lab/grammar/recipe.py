@@ -54,6 +54,7 @@ class Recipe:
         version: Raised by hand when the recipe's results change; part of a run's identity.
         part: Last parts of its claims' names, if it is a part of a recipe.
         versions: Version of each claim that a ledger holds as it is; none where none is kept.
+        cautions: What a reader has to know of the tables, given the settings.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Recipe:
     version: int = 1
     part: tuple[str, ...] = ()
     versions: Mapping[str, int] | None = None
+    cautions: Callable[[Any, Tables], Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):

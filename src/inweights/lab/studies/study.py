@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -23,8 +23,12 @@ from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
 from inweights.lab.grammar.shown import shown_by
 from inweights.lab.grammar.trial import Measure, Plan, Probe
+from inweights.lab.studies.cautions import cautions
 from inweights.lab.studies.sweep import Study
 from inweights.models.wrapping import wrap_named
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["StudyFile", "open_study", "study_recipe"]
 
@@ -200,7 +204,12 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         root_seeds=chosen,
         # Without a learner a study was once trained by a plain curriculum.
         version=2 if file.learner is None else 1,
+        cautions=_cautions,
     )
+
+
+def _cautions(file: StudyFile, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    return cautions(file.study.trials, tables)
 
 
 def _plan(file: StudyFile) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.errors import ConfigError
+from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
 from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
@@ -19,6 +20,7 @@ from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
+from inweights.lab.studies.cautions import cautions
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.models.configs import GPTConfig, Node2VecConfig
 from inweights.runs import default_root
@@ -136,6 +138,8 @@ class Study:
                 keep_models=keep_models,
             )
             tables = collect(self.plan, seeds, self.store, effort)
+        for text in cautions(self.trials, tables):
+            warnings.warn(text, CautionWarning, stacklevel=3)
         names = list(dict.fromkeys(look.name for look in self.plan.measures))
         if len(names) == 1:
             return tables[names[0]]
@@ -222,6 +226,10 @@ def sweep(
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
         RunError: A training failed.
+
+    Warns:
+        CautionWarning: Facts are not known, seeds cannot separate the conditions, or the learner
+            differs from the named one in a setting that decides.
 
     Example:
         >>> import tempfile

@@ -21,7 +21,7 @@ class PageContent:
     """What a page shows.
 
     Attributes:
-        title: What the recipe shows.
+        title: What the recipe shows, or that it is in question.
         paper: Full name of the paper.
         place: Where in the paper.
         summary: What is done, in a paragraph.
@@ -39,6 +39,8 @@ class PageContent:
         command: How to run it again.
         cite: BibTeX entries of the paper and of the project.
         part: Names of its claims, if the run is a part of a recipe.
+        cautions: What a reader has to know of the numbers.
+        open_: Whether claims are undecided, so that captions may say more than was found.
     """
 
     title: str
@@ -59,3 +61,5 @@ class PageContent:
     command: str
     cite: Sequence[str] = ()
     part: tuple[str, ...] = ()
+    cautions: Sequence[str] = ()
+    open_: bool = False

@@ -34,10 +34,13 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         DataError: A figure names a table or column that is not there.
     """
     drawn = stills or _stills(content.figures, content.tables)
-    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
+    figures, moving = sections.figures_section(
+        content.figures, content.tables, drawn, open_=content.open_
+    )
     body = tag(
         "main",
         sections.header(content),
+        sections.cautions_section(content.cautions),
         claims_section(content.claims),
         figures,
         sections.numbers_section(content.tables),

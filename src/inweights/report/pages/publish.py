@@ -23,7 +23,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
     figures.mkdir(exist_ok=True)
     stills = write_figures(recipe.figures, outcome.tables, figures)
     content = PageContent(
-        title=recipe.title,
+        title=outcome.heading,
         paper=recipe.paper,
         place=recipe.place,
         summary=recipe.summary,
@@ -41,6 +41,8 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         command=command_of(outcome),
         cite=cite,
         part=recipe.part,
+        cautions=outcome.cautions,
+        open_=outcome.heading != recipe.title,
     )
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 

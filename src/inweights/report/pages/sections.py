@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "again_section",
+    "cautions_section",
     "cite_section",
     "figures_section",
     "header",
     "numbers_section",
     "settings_section",
 ]
+
+
+#: Said of figures while claims are undecided or not reproduced.
+_EXPECTED = (
+    "Titles and captions say what is expected. Not every claim is reproduced by this run: the "
+    "verdicts above say which."
+)
 
 
 def header(content: PageContent) -> str:
@@ -56,6 +64,14 @@ def header(content: PageContent) -> str:
     )
 
 
+def cautions_section(cautions: Sequence[str]) -> str:
+    """Return what a reader has to know before comparing the numbers; nothing without any."""
+    if not cautions:
+        return ""
+    told = (tag("li", escape(text)) for text in cautions)
+    return tag("section", tag("h2", "Before you conclude"), tag("ul", *told), id="cautions")
+
+
 def duration(seconds: float) -> str:
     """Return a time in words.
 
@@ -67,9 +83,16 @@ def duration(seconds: float) -> str:
 
 
 def figures_section(
-    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
+    figures: Sequence[Figure],
+    tables: Mapping[str, pl.DataFrame],
+    stills: Mapping[str, Still],
+    *,
+    open_: bool = False,
 ) -> tuple[str, bool]:
-    """Return the figures, and whether one of them plays through time, which takes plotly."""
+    """Return the figures, and whether one of them plays through time, which takes plotly.
+
+    Where claims are ``open_`` a note says that captions are expectations.
+    """
     if not figures:
         return "", False
     moving = False
@@ -98,7 +121,8 @@ def figures_section(
                 id=f"figure-{figure.id}",
             )
         )
-    return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
+    note = tag("p", escape(_EXPECTED), class_="note") if open_ else ""
+    return tag("section", tag("h2", "Figures"), note, *drawn, id="figures"), moving
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:

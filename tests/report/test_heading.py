@@ -1,0 +1,41 @@
+"""The title of a page is in question until its claims are reproduced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as changed
+from tests.lab.small import TRAININGS
+
+import inweights as iw
+from inweights.lab import Stating, share
+from inweights.lab.engine.outcome import IN_QUESTION
+from inweights.lab.grammar.figure import auto
+
+_STATE = Stating("tests/trainings", source="ours", place="tests")
+CLAIM = _STATE("some", "Some.", share("accuracy", "accuracy", part="facts") >= 0.5)
+ASKS = replace(TRAININGS, claims=(CLAIM,), figures=(auto("accuracy"),))
+
+
+def test_a_smoke_run_asks(tmp_path) -> None:
+    done = iw.run(ASKS, "smoke", runs=tmp_path)
+    assert [claim.verdict for claim in done.claims] == ["not judged"] * len(done.claims)
+    assert done.heading == IN_QUESTION + ASKS.title
+    page = (done.folder.path / "page.html").read_text()
+    assert f"<h1>{IN_QUESTION}{ASKS.title}</h1>" in page
+    assert "Titles and captions say what is expected" in page
+
+
+@pytest.mark.parametrize(
+    ("verdict", "stated"),
+    [("reproduced", True), ("consistent", True), ("undecided", False), ("not reproduced", False)],
+)
+def test_the_verdicts_decide(tmp_path, verdict, stated) -> None:
+    done = iw.run(ASKS, "smoke", runs=tmp_path)
+    claims = tuple(changed(claim, verdict=verdict) for claim in done.claims)
+    judged = replace(done, claims=claims)
+    assert (judged.heading == ASKS.title) is stated
+    question = replace(judged, recipe=replace(ASKS, title="Does it?"))
+    assert question.heading == "Does it?"
+    assert replace(judged, claims=()).heading == ASKS.title
