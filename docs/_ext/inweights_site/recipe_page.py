@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness
 from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.recipes.catalogue.citations import citations
@@ -16,13 +18,22 @@ from inweights_site.text import code, table, words
 
 __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
+#: Replies of authors, a page for each paper, below the names of their claims.
+REPLIES = Path(__file__).parents[2] / "replies"
 COLOURS = {
     "reproduced": "#00805f",
+    "consistent": "#3f7f8f",
     "not reproduced": "#c2560a",
     "undecided": "#b58a00",
     "not judged": "#8a93a1",
 }
-_SIGNS = {"reproduced": "✓", "not reproduced": "✗", "undecided": "?", "not judged": "–"}
+_SIGNS = {
+    "reproduced": "✓",
+    "consistent": "≈",
+    "not reproduced": "✗",
+    "undecided": "?",
+    "not judged": "–",
+}
 
 
 def page(entry: Entry) -> str:
@@ -101,6 +112,8 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         verdict = f"**{_SIGNS[claim.verdict]} {claim.verdict}**"
         yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
         yield ""
+        if claim.quote:
+            yield from (f"{_quoted(claim)}", "")
         if bar := interval_bar(claim):
             yield from ("```{raw} html", bar, "```", "")
         yield f"{_numbers(claim)}"
@@ -109,6 +122,22 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         links = f'<a href="{address}.json">JSON</a> · <a href="{address}.svg">badge</a>'
         yield f'<a href="#{short}">{short}</a> · {words(claim.place)}{own}{check} · {links}'
         yield from ("::::", "")
+
+
+def _quoted(claim: ClaimResult) -> str:
+    """The paper's words, and that no reply of its authors is in ``docs/replies``."""
+    if claim.quote in (NO_WORDS, NO_TEXT):
+        said = f"The paper's words: {claim.quote}"
+    else:
+        said = f"The paper: “{words(claim.quote)}”"
+    return f"{said} · authors: {_reply(claim)}"
+
+
+def _reply(claim: ClaimResult) -> str:
+    file = REPLIES / f"{claim.source}.md"
+    if file.exists() and f"\n## {claim.id}\n" in file.read_text("utf-8"):
+        return f"{{doc}}`a reply </replies/{claim.source}>`"
+    return "no reply yet"
 
 
 def _numbers(claim: ClaimResult) -> str:
@@ -120,7 +149,11 @@ def _numbers(claim: ClaimResult) -> str:
         parts.append(text)
     parts.append(f"target {claim.target.text}")
     if claim.published:
-        parts.append(f"published {words(claim.published)}")
+        parts.append(f"published: {words(claim.published)}")
+    if size := closeness(claim):
+        parts.append(f"size {size.text}")
+    if claim.protocol:
+        parts.append(f"protocol {SIGNS[claim.protocol]} {claim.protocol}")
     if claim.condition:
         parts.append(f"condition {code(claim.condition)}")
     if claim.case:

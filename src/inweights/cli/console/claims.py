@@ -10,6 +10,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.config import to_dict
+from inweights.lab.grammar.published import SIGNS, closeness
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
@@ -21,12 +22,14 @@ __all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "settled", "span"]
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
+    "consistent": "green",
     "not reproduced": "red",
     "undecided": "yellow",
     "not judged": "dim",
 }
 MARKS: dict[Verdict, str] = {
     "reproduced": "✓",
+    "consistent": "≈",
     "not reproduced": "✗",
     "undecided": "?",
     "not judged": "·",
@@ -205,7 +208,10 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         "Every claim of every recipe with its verdict, including claims that did not "
         "reproduce.\nA verdict depends on where a whole interval lies: in the target, outside, or "
         "across its\nedge (undecided). It is that of the median over seeds, where not said "
-        "otherwise that of the share\nof seeds that meet the target (reliable), or of the mean."
+        "otherwise that of the share\nof seeds that meet the target (reliable), or of the mean.\n"
+        "A paper's claim is judged by its protocol: = exact, < scaled down, ~ a substitute (it "
+        "is then\nat best consistent, ≈). With a one-sided target and a published number the size "
+        "is judged, too."
     )
     print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
     for counted in counts(results):
@@ -223,6 +229,7 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         kind = " *A check: it holds by construction.*" if claim.check else ""
         kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
         more = f" Judged: {claim.rule}." if claim.rule != "typical" else ""
+        more += _of_paper(claim)
         more += f" Condition: {claim.condition}." if claim.condition else ""
         more += f" Deciding case: {claim.case}." if claim.case else ""
         more += f" About {claim.needed} seeds would decide it." if claim.needed else ""
@@ -234,6 +241,15 @@ def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
         )
 
 
+def _of_paper(claim: ClaimResult) -> str:
+    """Protocol, published number and size of a paper's claim; "" for one of our own."""
+    if not claim.protocol:
+        return ""
+    told = f" {SIGNS[claim.protocol]} {claim.protocol}; published: {claim.published}"
+    size = closeness(claim)
+    return f"{told}; size {size.text}." if size else f"{told}."
+
+
 def _evidence(claim: ClaimResult) -> str:
     parts = [f"target {claim.target.text}"]
     if between := span(claim):
@@ -241,6 +257,8 @@ def _evidence(claim: ClaimResult) -> str:
     parts.append(f"met by {claim.met}" if claim.met else "computed")
     if claim.rule != "typical":
         parts.append(f"judged: {claim.rule}")
+    if paper := _of_paper(claim):
+        parts.append(paper.strip(" ."))
     if claim.condition:
         parts.append(f"condition {claim.condition}")
     if claim.case:

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.lab.grammar.published import Protocol
 
 __all__ = [
     "RELIABLE",
@@ -198,6 +199,9 @@ class Claim(Config):
         target: Where they have to lie.
         judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
         published: The number that the paper prints, if it prints one.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it is judged.
+        close: Smallest and largest number that has the published size.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
         condition: Under which of its trials' conditions it is judged; none where there is one.
@@ -211,6 +215,9 @@ class Claim(Config):
     target: Target
     judged: Rule = "typical"
     published: str | None = None
+    quote: str = ""
+    protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
     check: bool = False
     condition: str = ""
 
@@ -241,6 +248,9 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     target: Target
     judged: Rule = "typical"
     published: str | None = None
+    quote: str = ""
+    protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
     check: bool = False
     condition: str = ""
 
@@ -277,6 +287,9 @@ class Stating:
         source: str = "",
         rule: Rule = "typical",
         published: str | None = None,
+        quote: str = "",
+        protocol: Protocol | None = None,
+        close: tuple[float, float] | None = None,
         check: bool = False,
         condition: str | None = None,
     ) -> Claim:
@@ -290,6 +303,9 @@ class Stating:
             target=judged.target,
             judged=rule,
             published=published,
+            quote=quote,
+            protocol=protocol,
+            close=close,
             check=check,
             condition=_condition(judged.score, self.condition if condition is None else condition),
         )

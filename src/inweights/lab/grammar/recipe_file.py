@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Judged, Rule
 from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.published import Protocol
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
 __all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
 
-#: How near a claim is judged to the paper's own protocol.
-Protocol = Literal["exact", "scaled", "substitute"]
 C = TypeVar("C", bound=Config)
 
 
@@ -30,12 +29,15 @@ class StatedClaim(Config):
         says: The sentence.
         place: Where in the paper; the recipe's ``cited`` if left out.
         source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
-        quote: The paper's own words, short.
-        published: The number that the paper prints, or the relation (``> 1/C``).
+        quote: The paper's own words, 25 at most, or ``none in words``.
+        published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
+            or ``lost in the text at hand``.
+        close: Smallest and largest number that has the published size; within a factor of 1.5 of it
+            if left out.
         judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
             share of seeds that meet the target by themselves, for a sentence that says *always*,
             *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged.
+        protocol: How near to the paper's protocol it is judged; that of the file if left out.
         condition: Under which of its trials' conditions it is judged; the recipe's if left out.
         check: Whether it holds by construction.
     """
@@ -45,6 +47,7 @@ class StatedClaim(Config):
     source: str = ""
     quote: str = ""
     published: float | str | None = None
+    close: tuple[float, float] | None = None
     judged: Rule = "typical"
     protocol: Protocol | None = None
     condition: str | None = None
@@ -77,6 +80,7 @@ class RecipeFile(Config):
         place: Where in the paper.
         cited: The same in short, the place of its claims; ``place`` if left out.
         summary: What is done, in a paragraph.
+        protocol: How near to the paper's protocol its claims are judged, where they do not say so.
         condition: Under which condition its claims are judged, where their scores do not say so.
         ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
@@ -88,6 +92,7 @@ class RecipeFile(Config):
     place: str = ""
     cited: str = ""
     summary: str = ""
+    protocol: Protocol | None = None
     condition: str = ""
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -130,7 +135,9 @@ def read_recipe(
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        claims=tuple(_claim(state, id_, said, scores[id_]) for id_, said in claims.items()),
+        claims=tuple(
+            _claim(state, id_, said, scores[id_], file.protocol) for id_, said in claims.items()
+        ),
         figures=tuple(_figure(id_, said) for id_, said in figures.items()),
         ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
         **code,
@@ -160,7 +167,13 @@ def _check_ids(path: Path, said: Mapping[str, StatedClaim], scores: Mapping[str,
             )
 
 
-def _claim(state: Callable[..., Claim], id_: str, said: StatedClaim, judged: Judged) -> Claim:
+def _claim(
+    state: Callable[..., Claim],
+    id_: str,
+    said: StatedClaim,
+    judged: Judged,
+    protocol: Protocol | None,
+) -> Claim:
     published = said.published
     return state(
         id_,
@@ -170,6 +183,9 @@ def _claim(state: Callable[..., Claim], id_: str, said: StatedClaim, judged: Jud
         source=said.source,
         rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
+        quote=_folded(said.quote),
+        protocol=said.protocol or (None if said.source == "ours" else protocol),
+        close=said.close,
         check=said.check,
         condition=said.condition,
     )

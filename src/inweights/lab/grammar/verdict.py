@@ -3,7 +3,8 @@
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
 when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
 of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
-themselves (*reliable*), or the mean.
+themselves (*reliable*), or the mean. What is judged by a substitute of the paper's protocol is at
+best *consistent*.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from inweights.config import Config
 from inweights.errors import DataError
 from inweights.lab.grammar.claim import RELIABLE, Claim, Rule, Statement, Target
 from inweights.lab.grammar.numbers import Numbers, numbers_of
+from inweights.lab.grammar.published import Protocol
 from inweights.support.intervals import (
     ALPHA,
     bounded_interval,
@@ -41,8 +43,14 @@ __all__ = [
     "unjudged",
 ]
 
-Verdict = Literal["reproduced", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "undecided", "not judged")
+Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
+VERDICTS: tuple[Verdict, ...] = (
+    "reproduced",
+    "consistent",
+    "not reproduced",
+    "undecided",
+    "not judged",
+)
 
 #: Fewer seeds than this give no verdict.
 MIN_SEEDS = 8
@@ -69,6 +77,9 @@ class ClaimResult(Config):
         level: Confidence of the intervals.
         condition: Under which of its recipe's conditions it was judged, where there are several.
         version: Of the claim, by the ledger.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it was judged.
+        close: Smallest and largest number that has the published size.
     """
 
     id: str
@@ -93,6 +104,9 @@ class ClaimResult(Config):
     check: bool = False
     condition: str = ""
     version: int = 1
+    quote: str = ""
+    protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
 
     @property
     def met(self) -> str:
@@ -176,7 +190,7 @@ def decide(
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
     needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
-    return _result(claim, span.verdict, **result | {"needed": needed})
+    return _result(claim, _named(claim, span.verdict), **result | {"needed": needed})
 
 
 class _Span:
@@ -253,7 +267,7 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
     Example:
         >>> tally([])["papers"]
-        {'reproduced': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
+        {'reproduced': 0, 'consistent': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -267,11 +281,21 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return _result(claim, "not judged", why=why, **result)
 
 
+#: What a result has of its claim.
+_SAID = (
+    "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
+    "protocol", "close",
+)  # fmt: skip
+
+
+def _named(claim: Claim, verdict: Verdict) -> Verdict:
+    """The verdict by its name: what is judged by another protocol is at best consistent."""
+    found = verdict == "reproduced" and claim.protocol == "substitute"
+    return "consistent" if found else verdict
+
+
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    about = {
-        name: getattr(claim, name)
-        for name in ("id", "text", "place", "source", "published", "target", "check", "condition")
-    }
+    about = {name: getattr(claim, name) for name in _SAID}
     return ClaimResult(**about, rule=claim.judged, verdict=verdict, **result)
 
 

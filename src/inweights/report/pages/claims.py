@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inweights.lab.grammar.claim import RELIABLE
+from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
@@ -19,12 +19,14 @@ __all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
 
 _CLASS: dict[Verdict, str] = {
     "reproduced": "yes",
+    "consistent": "yes",
     "not reproduced": "no",
     "undecided": "half",
     "not judged": "open",
 }
 _ICON: dict[Verdict, str] = {
     "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
+    "consistent": "M3 9.5 q2.5 -4 5 -1.5 t5 -1.5",
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
     "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
     "not judged": "M4 8 H12",
@@ -35,7 +37,6 @@ _JUDGED: dict[Rule, str] = {
     "mean": "the interval of the mean",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
-_NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
@@ -49,15 +50,17 @@ def headline(claims: Sequence[ClaimResult]) -> str:
         return "No claim is stated"
     counted = [claim for claim in claims if not claim.check]
     if not counted:
-        good = sum(claim.verdict == "reproduced" for claim in claims)
+        good = sum(claim.verdict in ("reproduced", "consistent") for claim in claims)
         return f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
     stated = plural(len(counted), "claim")
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
+    like = sum(claim.verdict == "consistent" for claim in counted)
     open_ones = sum(claim.verdict == "undecided" for claim in counted)
     still = f", {open_ones} undecided" if open_ones else ""
-    return f"{good} of {stated} reproduced{still}"
+    consistent = f", {like} consistent" if like else ""
+    return f"{good} of {stated} reproduced{consistent}{still}"
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -99,10 +102,12 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     if claim.id.startswith(f"{source}/"):
         source = ""
     origin = " · ".join(part for part in (claim.place, source) if part)
+    quoted = claim.quote not in ("", NO_WORDS, NO_TEXT)
     text = tag(
         "div",
         tag("p", prose(claim.text), class_="sentence"),
         tag("p", escape(origin), " ", tag("code", escape(claim.id)), class_="place"),
+        tag("p", escape(f"“{claim.quote}”"), class_="place") if quoted else "",
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
     )
@@ -121,6 +126,10 @@ def _facts(claim: ClaimResult) -> str:
     facts.append(("target", claim.target.text))
     if claim.published is not None:
         facts.append(("published", claim.published))
+    if size := closeness(claim):
+        facts.append(("size", size.text))
+    if claim.protocol:
+        facts.append(("protocol", f"{SIGNS[claim.protocol]} {claim.protocol}"))
     if claim.met:
         facts.append(("meet the target", claim.met))
         facts.append(("judged by", _JUDGED[claim.rule]))
@@ -142,7 +151,7 @@ def _facts(claim: ClaimResult) -> str:
 def interval_bar(claim: ClaimResult) -> str:
     """Return the interval of a claim against the band of its target, as an SVG element."""
     least, most = claim.target.least, claim.target.most
-    printed = _published(claim.published)
+    printed = printed_number(claim.published)
     marks = [claim.measured, claim.low, claim.high, least, most, printed]
     numbers = [m for m in marks if m is not None]
     if claim.measured is None or not numbers:
@@ -188,14 +197,6 @@ def _domain(numbers: Sequence[float]) -> tuple[float, float]:
         return -1.0, 1.0
     margin = 0.12 * (high - low) or abs(high) or 1.0
     return (min(0.0, low) if low >= 0 else low - margin), high + margin
-
-
-def _published(text: str | None) -> float | None:
-    """The published number where it is one: ``0.9``, ``93%``."""
-    found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
-    if found is None:
-        return None
-    return float(found[1]) / (100 if found[2] else 1)
 
 
 def _number(value: float) -> str:
