@@ -133,11 +133,8 @@ docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an e
 test-docs: docs $(VENV)/.stamp ## open every page of the site in a browser
 	@INWEIGHTS_SITE=docs/_build/html $(BIN)/python -m pytest -p no:xdist tests/docs/test_site.py
 
-board: $(VENV)/.base ## bring the runs on this disk, and their pictures, to the board in docs/ and results/
-	@mkdir -p results
-	@$(BIN)/inweights verify --onto results/board-cpu.json --json > results/board-cpu.json.partial
-	@mv results/board-cpu.json.partial results/board-cpu.json
-	@$(BIN)/inweights verify --onto results/board-cpu.json --markdown > docs/board.md.partial
+board: $(VENV)/.base ## add the scores of the runs on this disk to results/, and write docs/board.md
+	@$(BIN)/inweights verify --into results --markdown > docs/board.md.partial
 	@mv docs/board.md.partial docs/board.md
 	@$(BIN)/python docs/_ext/pictures.py
 

@@ -31,7 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import inweights as iw
 from inweights.models.base import Model
 from inweights.training.batches.plans import Batch, Batches
-from inweights.training.loop import _update
+from inweights.training.loop import _losses, _update
 from inweights.training.steps.captured import CapturedUpdate
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
@@ -110,7 +110,8 @@ def update_of(
     of = [rates[r * len(rates) // model.replicas] for r in range(model.replicas)]
     settings = [iw.Optimizer(kind=phase.optimizer.kind, rate=rate) for rate in of]
     optimizer = build_optimizer(flat, settings, moving)
-    return partial(_update, loss, flat, moving, optimizer, None, None), optimizer, loss
+    losses = partial(_losses, loss, flat, moving)
+    return partial(_update, losses, flat, optimizer, None, None), optimizer, loss
 
 
 def kernels(

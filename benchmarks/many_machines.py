@@ -1,27 +1,75 @@
-"""What a cluster costs where none is needed: a sweep on Ray against one in local processes.
+"""What a plan costs a task, as it grows; and what a cluster costs where none is needed.
 
-``python benchmarks/many_machines.py [SECONDS] [ROUNDS]`` runs one sweep of about SECONDS (60) in
-two local processes and on a Ray cluster of two CPUs on this machine, turn and turn about, so that
-what else runs here falls on both, and prints the ratio of their times; and the time in which 10,000
-trials are planned.
+``python benchmarks/many_machines.py`` plans 1,000, 10,000 and 100,000 tasks of simulated work, has
+one worker do them under leases, lists how far the plan is, and merges the tables, all in a
+temporary folder; it prints the processor microseconds of each step by task, and memory. With
+``--ray`` it also runs one sweep of about ``--seconds`` in two local processes and on a Ray cluster
+of two CPUs on this machine, turn and turn about, so that what else runs here falls on both.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import json
+import resource
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 import inweights as iw
+from inweights.lab import Computation
 from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.engine.plan_files import write_plan
+from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.grammar.trial import Measure, Plan
 from inweights.lab.studies.sweep import grid
+from inweights.runs import environment
 from inweights.runs.tables.store import Store
 
+SIZES = (1_000, 10_000, 100_000)
+#: This file, as workers import it.
+MODULE = Path(__file__).stem
 
-def plan(steps: int, kinds: int = 12) -> Plan:
+
+def simulated(seed: int) -> pl.DataFrame:
+    """A table as a task would make it, in no time."""
+    return pl.DataFrame({"value": [seed % 7]})
+
+
+def simulation() -> Plan:
+    """A task for each seed; workers find the function in this file, by its module's name."""
+    found = importlib.import_module(MODULE).simulated
+    return Plan(computations=[Computation(name="value", labels={}, compute=found, seeded=True)])
+
+
+def costs(tasks: int) -> dict[str, Any]:
+    """Processor microseconds of each step by task, one after another in a folder."""
+    spent: dict[str, Any] = {"tasks": tasks}
+
+    def timed(name: str, step: Callable[[], Any]) -> Any:
+        before = time.process_time()
+        made = step()
+        spent[name] = round(1e6 * (time.process_time() - before) / tasks, 1)
+        return made
+
+    with tempfile.TemporaryDirectory() as folder:
+        place, plan, seeds = f"{folder}/plan", simulation(), range(tasks)
+        made: Planned = timed("planned", lambda: write_plan(plan, seeds, place, plugins=[MODULE]))
+        timed("leased and done", lambda: work(made))
+        status = timed("listed", made.status)
+        tables = timed("merged", lambda: collect(plan, seeds, made.store))
+        assert status.done == tasks == len(tables["value"])
+    spent["MiB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return spent
+
+
+def trainings(steps: int, kinds: int = 12) -> Plan:
     """Trials of different sizes: as many tasks, none of which can join another."""
     descent = iw.Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
     learner = iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=descent),))
@@ -34,23 +82,15 @@ def plan(steps: int, kinds: int = 12) -> Plan:
 def seconds(on: str, steps: int) -> float:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        collect(plan(steps), range(8), Store(folder), Effort(jobs=2, on=on))
+        collect(trainings(steps), range(8), Store(folder), Effort(jobs=2, on=on))
     return time.monotonic() - started
 
 
-def main(wanted: float = 60.0, rounds: float = 2) -> None:
-    for kinds, seeds in ((1, 10_000), (10_000, 1)):
-        first, before = time.monotonic(), time.process_time()
-        with tempfile.TemporaryDirectory() as folder:
-            made = write_plan(plan(100, kinds), range(seeds), str(Path(folder) / "plan"))
-            tasks, spent = len(made.index()), time.monotonic() - first
-        busy = time.process_time() - before
-        about = f"{kinds} trials of {seeds} seeds: {tasks} tasks"
-        print(f"{about} in {spent:.1f} s, {busy:.1f} s of the processor", flush=True)
+def against_ray(wanted: float, rounds: int) -> None:
     start, probe = seconds("", 1), seconds("", 1000)
     steps = max(1000, round(1000 * (wanted - start) / max(0.1, probe - start)))
     times: dict[str, list[float]] = {"": [], "ray": []}
-    for turn in range(int(rounds)):
+    for turn in range(rounds):
         for on in ("ray", "") if turn % 2 else ("", "ray"):
             times[on].append(seconds(on, steps))
         local, ray = times[""][-1], times["ray"][-1]
@@ -59,5 +99,32 @@ def main(wanted: float = 60.0, rounds: float = 2) -> None:
     print(f"all rounds: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--rounds", type=int, default=2)
+    given = parser.parse_args()
+    if given.ray:
+        against_ray(given.seconds, given.rounds)
+        return
+    if len(given.tasks) == 1:
+        results = [costs(given.tasks[0])]
+    else:  # a process for each, so that the memory is its own
+        command = [sys.executable, __file__, "--json", "--tasks"]
+        results = [
+            json.loads(subprocess.check_output([*command, str(tasks)]))["sizes"][0]  # noqa: S603
+            for tasks in given.tasks
+        ]
+    if given.json:
+        print(json.dumps({"environment": environment(), "sizes": results}, indent=2))
+        return
+    print("processor microseconds a task")
+    for one in results:
+        print("  ".join(f"{name} {value:,}" for name, value in one.items()))
+
+
 if __name__ == "__main__":
-    main(*map(float, sys.argv[1:]))
+    main()

@@ -35,7 +35,8 @@ def fix_environment() -> Path:
     for name in [n for n in os.environ if n.startswith(CLEARED) and n not in FOR_TESTS]:
         del os.environ[name]
     home = Path(tempfile.mkdtemp(prefix="inweights-home-"))
-    os.environ |= FIXED | {"HOME": str(home)}
+    # The ledger of this checkout gives seeds to its recipes; tests name a ledger if they mean one.
+    os.environ |= FIXED | {"HOME": str(home), "INWEIGHTS_RESULTS": str(home / "results")}
     if hasattr(time, "tzset"):
         time.tzset()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job

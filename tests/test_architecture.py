@@ -43,7 +43,7 @@ ROOMS = {
     "training": ("batches", "steps"),
     "probes": ("geometry",),
     "lm": ("model", "exams", "tuning"),
-    "lab": ("grammar", "engine", "studies"),
+    "lab": ("grammar", "engine", "ledger", "studies"),
     "report": ("base", "figures", "living", "pages"),
     "runs": ("tables",),
     "cli": ("console", "commands"),
@@ -126,6 +126,10 @@ def test_what_is_heavy_is_loaded_late(module: str, absent: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+#: Modules of others draw their start from global generators, which are seeded and put back there.
+LENT = ("models/modules.py",)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_no_pickle_and_no_global_seed(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -134,8 +138,9 @@ def test_no_pickle_and_no_global_seed(path: Path) -> None:
             assert not names & {"pickle", "dill", "cloudpickle", "joblib"}
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            assert called not in {"torch.load", "torch.save", "np.random.seed", "random.seed"}
-            assert called != "torch.manual_seed"
+            assert called not in {"torch.load", "torch.save"}
+            seeds = called in {"np.random.seed", "random.seed", "torch.manual_seed"}
+            assert not seeds or path.relative_to(SOURCE).as_posix() in LENT
             assert called not in {"eval", "exec"}
 
 

@@ -99,28 +99,6 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 
-def test_a_board_is_brought_up_to_date(runs, capsys, tmp_path) -> None:
-    """Verdicts whose runs are on another disk stay, unless the claim says something else now."""
-    words = ("verify", "demo", "--json")
-    call(capsys, "run", "demo/two-hop", "--scale", "smoke")
-    board = json.loads(call(capsys, *words)[1])
-    for place, claim in enumerate(board["claims"]):
-        claim |= {"verdict": "undecided", "measured": 0.5, "low": 0.2, "high": 1, "replicates": 5}
-        claim["text"] += "!" * place
-    file = tmp_path / "board.json"
-    file.write_text(json.dumps(board | {"note": "of another disk"}))
-    code, out, _ = call(capsys, *words, "--onto", str(file))
-    first, second = json.loads(out)["claims"]
-    assert (code, first) == (0, board["claims"][0] | {"high": 1.0})
-    assert (second["verdict"], second["measured"]) == ("not judged", None)
-    assert "something else" in second["why"]
-    of_smoke = call(capsys, *words, "--onto", str(file), "--scale", "smoke")
-    assert of_smoke[0] == 2
-    assert "a results table of the scale 'cpu', not 'smoke'" in of_smoke[2]
-    file.write_text("[]")
-    assert "is not a results table" in call(capsys, *words, "--onto", str(file))[2]
-
-
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
     file = tmp_path / "small.toml"
     file.write_text('n = 3\n[gpt.phase]\nsteps = 2\n[gpt.phase.schedule]\nkind = "cosine"\n')
@@ -308,7 +286,7 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
         target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
         verdict="not reproduced",
     )  # fmt: skip
-    monkeypatch.setattr(laboratory, "board", lambda scale, **_: (failed,))
+    monkeypatch.setattr(laboratory, "verdicts", lambda scale, **_: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
 

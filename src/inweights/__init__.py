@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from inweights.models import Model as Model
     from inweights.models import load_model as load_model
     from inweights.models import save_model as save_model
+    from inweights.models import wrap as wrap
     from inweights.report.figures.draw import plot as plot
     from inweights.theory import Prediction as Prediction
     from inweights.theory import Solution as Solution

@@ -101,5 +101,7 @@ def test_the_command_prints_both_and_writes_the_page(
     assert bob["lower"] <= bob["margin"] <= bob["upper"]
     assert (bob["verdict"], bob["small"], bob["small upper"]) == ("asserted", 1.0, 1.0)
     assert {row["role"] for row in told["training"]["kinds"]} == {"composition", "unstated"}
+    for row in told["queries"]:  # what nobody stated has no right answer
+        assert (row["answer"] is None) == (row["role"] == "unstated")
     frame = pl.DataFrame(told["queries"])
     assert frame["verdict"][0] == "asserted"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from msgspec.structs import replace
 from safetensors.numpy import save_file
 from tests.runs.tiny import RECIPE
 from tests.worlds.test_sources import DUMP, TURTLE
@@ -18,10 +17,10 @@ from inweights.audit import augment
 from inweights.audit.write import write_augmented
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.plan_files import write_plan
-from inweights.lab.grammar.verdict import unjudged
+from inweights.lab.ledger import stating
+from inweights.lab.ledger.lines import LEDGER, Ledger
 from inweights.recipes import get_recipe, recipe_names
 from inweights.runs import RunStore
-from inweights.runs.files import write_json
 from inweights.worlds import TwoHop, read_knowledge, save_world
 
 __all__ = ["commands", "files", "make"]
@@ -119,8 +118,8 @@ def make(root: Path) -> None:
     np.save(root / "vectors.npy", vectors)
     save_file({"wte": vectors}, root / "vectors.safetensors")
     demo = get_recipe("demo/two-hop")
-    claims = [replace(unjudged(claim, ""), verdict="reproduced") for claim in demo.claims]
-    write_json(root / "board.json", {"scale": "cpu", "claims": claims})
+    ledger = Ledger()
+    ledger.add(root / "results" / LEDGER, stating.state([demo], "cpu", ledger, "2026-11-24"))
     write_plan(demo.plan(demo.scales["smoke"]), [0, 1], str(root / "plan"))
 
 
@@ -136,7 +135,7 @@ READERS: dict[str, list[list[str]]] = {
     "examples.jsonl": [["finetune", "@tiny", "FILE", "--out", "new"]],
     **dict.fromkeys(("edges", "paths", "links"), _EDGES),
     "study.toml": [["sweep", "FILE"]],
-    "board.json": [["verify", "demo", "--onto", "FILE", kind] for kind in ("--json", "--full")],
+    "ledger.jsonl": [["verify", "--from", "results", kind] for kind in ("--json", "--full")],
     "database.db": [["audit", "sqlite:///FILE", "--json"], ["world", "sqlite:///FILE"]],
     "vectors.vec": [_VECTORS],
     "vectors": [[*_VECTORS, "--names", "names.txt", "--json"]],
@@ -242,7 +241,7 @@ def commands() -> list[list[str]]:
         ["list"], ["list", "--json"], ["runs"], ["runs", "--json", "--runs", "runs"],
         ["show", "tests/tiny", "--scale", "smoke"],
         ["show", "tests/tiny", "--scale", "smoke", "--again"],
-        ["verify", "tests", "--scale", "smoke"], ["verify", "demo", "--onto", "board.json"],
+        ["verify", "tests", "--scale", "smoke"], ["verify", "--from", "results"],
         ["verify", "--markdown", "--strict"], ["verify", "tests", "--settle", "--minutes", "0.1"],
         ["run", "tests/tiny", "--scale", "smoke", "--set", "rows=4", "--json"],
         ["run", "tests/tiny", "--scale", "smoke", "--fresh", "--seeds", "7,8", "--threads", "1"],

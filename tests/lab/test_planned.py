@@ -25,6 +25,7 @@ from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.schedule import Schedule
+from inweights.runs.tables.files import Folder
 from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint
 
@@ -351,3 +352,39 @@ def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, 
     alone = collect(plan, range(2), Store(tmp_path))
     assert all(mine[name].equals(alone[name]) for name in alone)
     assert not made.store.files.names("unfinished")
+
+
+def operations(place: Path, tasks: int) -> dict[str, int]:
+    """Operations on files by step; a listing counts as many as the files that it finds."""
+    counts = Counter[str]()
+    step = ""
+
+    def counted(own):
+        def call(self, *given, **named):
+            found = own(self, *given, **named)
+            counts[step] += 1 + (len(found) if isinstance(found, list) else 0)
+            return found
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_files, "PART", 2)
+        patch.setattr(plan_files, "LISTED", 2)
+        for name in ("names", "read", "_publish", "remove"):
+            patch.setattr(Folder, name, counted(getattr(Folder, name)))
+        step = "plan"
+        made = write(place, seeds=tasks)
+        step = "work"
+        work(made)
+        step = "list"
+        assert made.status().done == tasks
+        step = "merge"
+        collect(DRAWS.plan(DRAWS.scales["smoke"]), range(tasks), made.store)
+    return dict(counts)
+
+
+def test_operations_on_files_grow_as_the_tasks(tmp_path) -> None:
+    few, many = operations(tmp_path / "few", 20), operations(tmp_path / "many", 80)
+    growth = {step: many[step] / few[step] for step in few}
+    assert set(growth) == {"plan", "work", "list", "merge"}
+    assert max(growth.values()) < 4.4, growth

@@ -279,7 +279,8 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     work = asked_of(Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
     (task,) = tasks_of(work, lambda *_: True)
     assert isinstance(task, LearnTask)
-    assert list(task.sources) == [path]
+    # Beside the library's raised versions.
+    assert [name for name in task.sources if not name.startswith("inweights:")] == [path]
     sent = from_wire(to_wire(task))
     facts(tmp_path / "f.csv", 4)
     store = Store(tmp_path / "store")

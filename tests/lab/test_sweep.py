@@ -12,7 +12,7 @@ import pytest
 import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Paper, Plan, share
+from inweights.lab import Computation, Measure, Paper, Plan, share
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.together import build_model
 from inweights.lab.studies.settle import settle
@@ -324,3 +324,28 @@ def test_conditions_of_a_grid_share_their_parts() -> None:
     assert len(trials) == 12
     counts = [len({id(getattr(t, part)) for t in trials}) for part in ("world", "model", "learner")]
     assert counts == [2, 2, 3]
+
+
+FILMED: list[int] = []
+
+
+def film(model, worlds):
+    FILMED.append(model.replicas)
+    return iw.probes.accuracy(model, worlds)
+
+
+def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> None:
+    FILMED.clear()
+    looks = [
+        Measure(name="film", probe=film, every=2, first_seed=True),
+        Measure(name="end", probe=film, first_seed=True),
+    ]
+    tables = []
+    for seeds in ([5, 6, 7], [5]):
+        study = iw.Study(
+            WORLD, MODEL, SHORT, seeds=seeds, measures=looks, runs=tmp_path / f"{seeds}"
+        )
+        tables.append(study.run(progress=False))
+    assert set(FILMED) == {1}
+    assert tables[0].equals(tables[1])
+    assert set(tables[0]["seed"]) == {5}

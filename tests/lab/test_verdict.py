@@ -198,6 +198,17 @@ def test_a_mean_without_a_failure_has_a_width() -> None:
     assert (loss.low, loss.high) == (1.0, 1.0)
 
 
+def test_a_substitute_is_consistent_at_most() -> None:
+    """Another model or data than the paper's can fail to agree, and cannot reproduce it."""
+    for target, verdict in ((0.5, "consistent"), (0.97, "not reproduced")):
+        judged = ACCURACY.at(model="a") >= target
+        claim = state("c", "It works.", judged, protocol="substitute")
+        assert judge(claim, {"t": TABLE}).verdict == verdict
+        assert judge(state("c", "It works.", judged, protocol="scaled"), {"t": TABLE}).verdict in (
+            "reproduced", "not reproduced",
+        )  # fmt: skip
+
+
 def test_targets_at_the_bound_are_refused() -> None:
     for judged in (ACCURACY >= 1.0, ACCURACY <= 0.0):
         with pytest.raises(ConfigError, match="is the bound of its score"):

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
 from inweights.lab import Recipe
 from inweights.lab.grammar.verdict import ClaimResult, unjudged
+from inweights.lab.ledger.board import Board, read_board
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 
-__all__ = ["BOARD", "PAPERS", "Entry", "entries", "entries_of", "link", "picture", "tally"]
+__all__ = ["PAPERS", "Entry", "entries", "entries_of", "kept", "link", "picture", "tally"]
 
 _ROOT = Path(__file__).parents[3]
-BOARD = _ROOT / "results" / "board-cpu.json"
+RESULTS = _ROOT / "results"
 _PICTURES = _ROOT / "docs" / "images" / "recipes"
 
 #: Folders of recipes in the order of the site, and the names that they go by.
@@ -51,10 +49,15 @@ class Entry:
 
 
 @cache
+def kept() -> Board:
+    """Return the board that ledger and scores give."""
+    return read_board(RESULTS, "cpu")
+
+
+@cache
 def entries() -> tuple[Entry, ...]:
     """Return all recipes of papers and of our own, in the order of the site."""
-    stored = json.loads(BOARD.read_text("utf-8"))["claims"]
-    results = {c.id: c for c in msgspec.convert(stored, list[ClaimResult], strict=False)}
+    results = {claim.id: claim for claim in kept().claims}
     found = []
     for name in recipe_names():
         recipe = get_recipe(name)

@@ -6,11 +6,10 @@ claim stands on the page of its recipe.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
-from inweights_site.board import BOARD, PAPERS, entries, entries_of, link, tally
+from inweights_site.board import PAPERS, entries, entries_of, kept, link, tally
 from inweights_site.text import table, words
 
 __all__ = ["page"]
@@ -21,13 +20,11 @@ def page() -> str:
     lines = [
         "# The board",
         "",
-        "Every claim of every recipe has a verdict, by where the whole 95% interval of its score",
-        "lies; what did not reproduce stays. Each claim stands on the page of its recipe, at an",
-        "address that can be [cited](citing.md).",
+        "Every claim of every recipe has a verdict, by where the whole interval of its score lies;",
+        "what did not reproduce stays. Each claim stands on the page of its recipe, at an address",
+        "that can be [cited](citing.md). How they are judged: [verdicts](verdicts.md).",
         "",
         *_counts(),
-        "",
-        json.loads(BOARD.read_text("utf-8")).get("note", ""),
         "",
     ]
     for folder, title in PAPERS.items():
@@ -38,7 +35,16 @@ def page() -> str:
             lines += [f"## {title}", "", *table(["recipe", "what it shows", "verdicts"], rows), ""]
     for verdict in ("not reproduced", "undecided"):
         lines += [f"## What is {verdict}", "", *_list(verdict), ""]
+    lines += ["## Withdrawn", "", *_withdrawn(), ""]
     return "\n".join(lines)
+
+
+def _withdrawn() -> Iterator[str]:
+    for one in kept().withdrawn:
+        why = one.why or "no reason was recorded"
+        yield (
+            f"- <code>{one.name}</code> {words(one.text)} *{one.verdict}*, {one.date}: {words(why)}"
+        )
 
 
 def _counts() -> Iterator[str]:
@@ -50,6 +56,7 @@ def _counts() -> Iterator[str]:
         counted = Counter(claim.verdict for claim in chosen)
         parts = ", ".join(f"{count} {verdict}" for verdict, count in counted.most_common())
         yield f"- {len(chosen)} {noun}: {parts}"
+    yield f"- {kept().first_versions} of {len(kept().claims)} claims stand as first stated"
 
 
 def _list(verdict: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 REPLIES = Path(__file__).parents[2] / "replies"
 COLOURS = {
     "reproduced": "#00805f",
-    "consistent": "#3f7f8f",
+    "consistent": "#4d9a86",
     "not reproduced": "#c2560a",
     "undecided": "#b58a00",
     "not judged": "#8a93a1",
@@ -113,7 +113,7 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
         yield ""
         if claim.quote:
-            yield from (f"{_quoted(claim)}", "")
+            yield from (f"> {_quoted(claim)}", "")
         if bar := interval_bar(claim):
             yield from ("```{raw} html", bar, "```", "")
         yield f"{_numbers(claim)}"
@@ -125,12 +125,11 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
 
 
 def _quoted(claim: ClaimResult) -> str:
-    """The paper's words, and that no reply of its authors is in ``docs/replies``."""
+    """The paper's words, and whether its authors replied."""
+    said = f"“{words(claim.quote)}”"
     if claim.quote in (NO_WORDS, NO_TEXT):
-        said = f"The paper's words: {claim.quote}"
-    else:
-        said = f"The paper: “{words(claim.quote)}”"
-    return f"{said} · authors: {_reply(claim)}"
+        said = f"The paper's words: {claim.quote}."
+    return f"{said} Authors: {_reply(claim)}."
 
 
 def _reply(claim: ClaimResult) -> str:
@@ -145,15 +144,22 @@ def _numbers(claim: ClaimResult) -> str:
     if claim.measured is not None:
         text = f"measured {claim.measured:.3g}"
         if claim.low is not None and claim.high is not None:
-            text += f" ({claim.low:.3g} to {claim.high:.3g}), {claim.replicates} seeds"
+            text += f" ({claim.low:.3g} to {claim.high:.3g})"
         parts.append(text)
-    parts.append(f"target {claim.target.text}")
+    if claim.met:
+        parts.append(f"met by {claim.met}")
+    if claim.rule != "typical":
+        parts.append(f"judged: {claim.rule}")
     if claim.published:
         parts.append(f"published: {words(claim.published)}")
     if size := closeness(claim):
         parts.append(f"size {size.text}")
     if claim.protocol:
         parts.append(f"protocol {SIGNS[claim.protocol]} {claim.protocol}")
+    if claim.version > 1:
+        parts.append(f"version {claim.version}")
+        parts += claim.earlier
+    parts.append(f"target {claim.target.text}")
     if claim.condition:
         parts.append(f"condition {code(claim.condition)}")
     if claim.case:

@@ -9,13 +9,19 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.laboratory.comparison import compare as compare
-    from inweights.laboratory.finished import board as board
     from inweights.laboratory.finished import find as find
     from inweights.laboratory.finished import open_run as open_run
+    from inweights.laboratory.finished import verdicts as verdicts
+    from inweights.laboratory.making import asked_for as asked_for
     from inweights.laboratory.making import costs as costs
     from inweights.laboratory.making import forecast as forecast
     from inweights.laboratory.making import run as run
     from inweights.laboratory.making import settle as settle
+    from inweights.laboratory.results import board as board
+    from inweights.laboratory.results import history as history
+    from inweights.laboratory.results import record as record
+    from inweights.laboratory.results import state as state
+    from inweights.laboratory.results import withdraw as withdraw
     from inweights.recipes import recipes_like as recipes_like
 
 lazily(__name__)

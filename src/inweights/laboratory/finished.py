@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.engine.outcome import kept, read_board
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.verdict import ClaimResult, unjudged
+from inweights.laboratory.results import stated
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
@@ -19,7 +19,7 @@ from inweights.runs import RunFolder, RunStore, remembered
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
-__all__ = ["add_page", "board", "find", "open_run"]
+__all__ = ["add_page", "find", "open_run", "verdicts"]
 
 #: First part of the names of studies in files, which are read from their runs.
 _STUDY = "study/"
@@ -41,30 +41,22 @@ def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> 
     """
     from inweights.lab.studies.settle import standing
 
-    return standing(get_recipe(recipe), scale, RunStore(runs))
+    return standing(stated(get_recipe(recipe), scale), scale, RunStore(runs))
 
 
-def board(
-    scale: str = "cpu",
-    *,
-    only: str = "",
-    runs: str | Path | None = None,
-    onto: str | Path | None = None,
+def verdicts(
+    scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
 ) -> tuple[ClaimResult, ...]:
-    """Return every claim of every recipe with its verdict; ``not judged`` where there is no run.
+    """Return every claim of every recipe as the runs on this disk judge it.
 
-    A damaged run takes no other one down: its claims are not judged, and say why.
+    A claim without a run is ``not judged``. A damaged run takes no other one down: its claims are
+    not judged, and say why.
 
     Args:
         scale: Which run of each recipe.
         only: Recipes whose name contains this.
         runs: Folder of all runs.
-        onto: An earlier board, as JSON: of recipes that have no run, what it says is kept.
-
-    Raises:
-        DataError: The earlier board cannot be read.
     """
-    earlier = read_board(onto, scale) if onto else {}
     store = RunStore(runs)
     results: list[ClaimResult] = []
     for name in recipes_like(only):
@@ -77,7 +69,7 @@ def board(
         if outcome:
             results += _with_conditions(name, outcome.claims)
         else:
-            results += (kept(claim, why, earlier) for claim in entry_of(name).claims)
+            results += (unjudged(claim, why) for claim in entry_of(name).claims)
     return tuple(results)
 
 
@@ -158,7 +150,7 @@ def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
 
         recipe = study_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():
-        recipe = of_folder(get_recipe(home), folder)
+        recipe = of_folder(stated(get_recipe(home), str(folder.config.get("scale"))), folder)
     else:
         raise _of_a_plugin(home, folder)
     return refresh(recipe, folder, add_page) if again else load(recipe, folder)

@@ -13,6 +13,7 @@ from inweights.config import check_size
 from inweights.errors import InweightsError
 from inweights.lab.grammar.verdict import is_open
 from inweights.laboratory.finished import add_page, find
+from inweights.laboratory.results import stated
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
 
-__all__ = ["Cost", "costs", "forecast", "run", "settle"]
+__all__ = ["Cost", "asked_for", "costs", "forecast", "run", "settle"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def run(
     from inweights.lab.engine.engine import execute
 
     return execute(
-        get_recipe(recipe) if isinstance(recipe, str) else recipe,
+        asked_for(recipe, scale, seeds, overrides),
         scale,
         seeds=seeds,
         overrides=overrides,
@@ -109,6 +110,18 @@ def run(
         ),
         publish=add_page,
     )
+
+
+def asked_for(
+    recipe: str | Recipe,
+    scale: str,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+) -> Recipe:
+    """Return a recipe; on the seeds of the ledger, unless seeds are chosen or settings changed."""
+    found = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    chosen = overrides or (seeds is not None and not isinstance(seeds, int))
+    return found if chosen else stated(found, scale)
 
 
 def forecast(
@@ -132,7 +145,7 @@ def forecast(
     from inweights.lab.studies.cost import forecast as look_ahead
 
     asked = Effort(**effort)  # rejects what this machine lacks
-    chosen = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    chosen = asked_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)
     settings, numbers, _ = chosen.resolve(scale, seeds, changes)
     plan = chosen.plan(settings)

@@ -40,5 +40,8 @@ if TYPE_CHECKING:
     from inweights.models.save import load_model as load_model
     from inweights.models.save import save_model as save_model
     from inweights.models.tiny_nn import TinyNN as TinyNN
+    from inweights.models.wrapped import Wrapped as Wrapped
+    from inweights.models.wrapping import WrapConfig as WrapConfig
+    from inweights.models.wrapping import wrap as wrap
 
 lazily(__name__)

@@ -156,6 +156,12 @@ class Model(nn.Module):
             return tokens.weight.transpose(1, 2)
         return None
 
+    @property
+    def token_table(self) -> Float[Tensor, "R V D"] | None:
+        """The table of token embeddings, found as ``tokens``; ``None`` without."""
+        table = getattr(getattr(self, "tokens", None), "weight", None)
+        return table if isinstance(table, Tensor) else None
+
     def hidden(
         self,
         inputs: Packed | Int[Tensor, "*R B T"],
@@ -255,7 +261,7 @@ class Model(nn.Module):
             yield
         finally:
             self._edits = before
-        if missed:
+        if missed:  # not where the model failed, which says more
             raise ConfigError(
                 f"nothing was replaced at {', '.join(sorted(missed))}: run the model within "
                 f"hooks; if it ran, {type(self).__name__}.states must pass each state through "

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
+from inweights.models.fused import attend_in_pairs
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
 
@@ -64,6 +65,23 @@ class GPT(Model):
         return ("embedding", *blocks, "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
+        for i, block in enumerate(self.blocks):
+            x = self.hook(f"block.{i}", block(x, batch.shapes))
+            states[f"block.{i}"] = x
+        states["final"] = self.hook("final", self.norm(x))
+        return states
+
+    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+        if self._edits or at is None or len(at) == batch.size:
+            return super().deepest(batch, at)
+        x, last = self._embed(batch), len(self.blocks) - 1
+        for i, block in enumerate(self.blocks):
+            # What the last block adds elsewhere is read by nobody.
+            x = block(x, batch.shapes, at if i == last else None)
+        return self.norm(x)
+
+    def _embed(self, batch: Packed) -> Tensor:
         longest = max(length for _, length in batch.shapes)
         if longest > self.config.context:
             raise ConfigError(
@@ -71,15 +89,8 @@ class GPT(Model):
             )
         x = self.tokens(batch.tokens)
         if self.positions is not None:
-            x = x + self.positions(batch.positions)
-        elif self.config.positions == "sinusoidal":
-            x = x + self.waves[batch.positions]
-        states = {"embedding": (x := self.hook("embedding", x))}
-        for i, block in enumerate(self.blocks):
-            x = self.hook(f"block.{i}", block(x, batch.shapes))
-            states[f"block.{i}"] = x
-        states["final"] = self.hook("final", self.norm(x))
-        return states
+            return x + self.positions(batch.positions)
+        return x + self.waves[batch.positions] if self.config.positions == "sinusoidal" else x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         return self.norm(state)
@@ -122,10 +133,18 @@ class Block(nn.Module):
         self.drop1, self.drop2 = Dropout(config.dropout), Dropout(config.dropout)
 
     def forward(
-        self, x: Float[Tensor, "R S D"], shapes: tuple[tuple[int, int], ...]
-    ) -> Float[Tensor, "R S D"]:
+        self,
+        x: Float[Tensor, "R S D"],
+        shapes: tuple[tuple[int, int], ...],
+        at: Int[Tensor, " n"] | None = None,
+    ) -> Float[Tensor, "R _ D"]:
+        """Return the next state, at positions ``at`` or at all."""
+        mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)
+        if at is not None:
+            x = x.index_select(1, at)
+            mixed = None if mixed is None else mixed.index_select(1, at)
         if self.out is not None:
-            x = self._add(x, self.drop1(self.out(self._mix(self.qkv(self.norm1(x)), shapes))))
+            x = self._add(x, self.drop1(self.out(mixed)))
         return self._add(x, self.drop2(self.down(F.gelu(self.up(self.norm2(x))))))
 
     def pattern(
@@ -163,6 +182,8 @@ _SHORT = 4
 def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
     """Causal attention."""
     replicas, batch, length, _ = qkv.shape
+    if length == 2:
+        return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
     q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)  # each [R·B, T, H, D/H]
     if length == 1:
         return v.reshape(replicas, batch, 1, -1)

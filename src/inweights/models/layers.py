@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.errors import ConfigError, DataError
+from inweights.models.fused import layer_norm
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ class LayerNorm(Layer):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        normal = F.layer_norm(x, x.shape[-1:])
-        return torch.addcmul(self.bias.unsqueeze(1), normal, self.weight.unsqueeze(1))
+        return layer_norm(x, self.weight, self.bias)
 
 
 class Embedding(Layer):

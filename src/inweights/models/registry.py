@@ -14,6 +14,7 @@ from inweights.models.configs import (
     OneLayerConfig,
     TinyNNConfig,
 )
+from inweights.models.wrapping import WrapConfig
 
 __all__ = ["model_kind", "model_names", "register_model"]
 
@@ -43,6 +44,8 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         >>> model_kind("gpt").__name__
         'GPTConfig'
     """
+    if name == "wrap":  # no architecture by itself: its file names the factory
+        return WrapConfig
     if name not in _KINDS:
         hint = "A model of one's own is added by register_model(its config class)."
         raise unknown_name("model", name, _KINDS, hint=hint)

@@ -100,7 +100,8 @@ def bridge_projection(
         prompts = np.stack([pair[side][chosen] for pair in pairs])
         tokens = torch.from_numpy(prompts if len(each) > 1 else prompts[0])
         states.append(model.hidden(pack([tokens.to(model.column.device)])))
-    kinds, layers = ("subject", "bridge"), model.layer_names
+    kinds, width = ("subject", "bridge"), states[0][model.layer_names[0]].shape[-1]
+    layers = [name for name in model.layer_names if states[0][name].shape[-1] == width]
     tables = []
     for replica in range(model.replicas):
         points = np.concatenate(

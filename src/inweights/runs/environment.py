@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "repositories", "version_of"]
+__all__ = ["environment", "file_at", "repositories", "version_of"]
 
 #: Seconds that git may take; a run does not wait longer for it.
 _PATIENCE = 5
@@ -86,6 +86,20 @@ def repositories() -> dict[str, dict[str, Any]]:
     return {name: state for name, state in found.items() if state["commit"]}
 
 
+def file_at(commit: str, path: Path) -> bytes | None:
+    """Return a file as a commit of its repository has it; none without git, or where it has not.
+
+    Args:
+        commit: Its hash, or a name such as ``HEAD``.
+        path: The file.
+    """
+    folder = path.resolve().parent
+    if not folder.is_dir() or not re.fullmatch(r"[0-9a-f]{7,64}|HEAD", commit):
+        return None
+    content = _git(folder, "show", f"{commit}:./{path.name}", strip=False)
+    return None if content is None else content.encode()
+
+
 def _top(folder: Path) -> Path | None:
     told = _git(folder, "rev-parse", "--show-toplevel")
     return Path(told).resolve() if told else None
@@ -104,7 +118,7 @@ def _state(top: Path) -> dict[str, Any]:
     return {"commit": _git(top, "rev-parse", "--verify", "--quiet", "HEAD"), "clean": clean}
 
 
-def _git(folder: Path, *words: str) -> str | None:
+def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
     """What git says; none where it is missing, fails or takes long."""
     program = shutil.which("git")
     if program is None:
@@ -121,7 +135,9 @@ def _git(folder: Path, *words: str) -> str | None:
         return None
     # 'config' ends with 1 where nothing fits.
     fits = done.returncode == 0 or ("config" in words and done.returncode == 1)
-    return done.stdout.strip() if fits else None
+    if not fits:
+        return None
+    return done.stdout.strip() if strip else done.stdout
 
 
 @lru_cache(maxsize=1)

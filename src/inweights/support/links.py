@@ -31,13 +31,13 @@ def within(root: str | Path, name: str) -> Path:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
         '/tmp/inweights-doctest/ab/abcd'
     """
-    place = Path(root)
+    place = str(root)  # stores ask this for each file; paths as objects take most of its time
     for part in name.split("/") if name else ():
-        if part == ".." or Path(part).parts != (part,):
+        if part in ("", ".", "..") or os.path.split(part) != ("", part):
             raise FolderError(f"'{name}' is not a name of a file within {root}")
-        place = place / part
+        place = os.path.join(place, part)  # noqa: PTH118
         refuse_link(place)
-    return place
+    return Path(place)
 
 
 def refuse_link(place: str | Path) -> None:
@@ -46,7 +46,7 @@ def refuse_link(place: str | Path) -> None:
     Raises:
         FolderError: It is one.
     """
-    if Path(place).is_symlink():
+    if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
             f"{place} is a link, and links among runs are not followed; nor are they in stores and "
             "plans: replace it by its target, or remove it"

@@ -28,10 +28,16 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.machine import flushed_denormals, keep_memory
 from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
+from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.world import World
 
 __all__ = ["Observer", "Result", "train"]
 
+#: Recording the kernels of a step takes about as long as twenty steps.
+MOST_STEPS_AS_EVER = 50
+#: Parameters times tokens of a step above which kernels take so long that Python does not count,
+#: while a recording holds all intermediate results at once.
+MOST_WORK_RECORDED = 2**33
 _LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 
 
@@ -116,12 +122,12 @@ def train(
         >>> result.losses.columns
         ['phase', 'step', 'replica', 'loss']
     """
+    each = as_worlds(worlds, model)
     replicas, seeds = model.replicas, as_seeds(seeds)
     if every < 1:
         raise ConfigError(f"the interval of recorded losses must be at least 1, got {every}")
     if len(seeds) != replicas:
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
-    each = as_worlds(worlds, model)
     plans = _plans(curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
     noisy = any(phase.optimizer.noise for phase in plans[0].phases)
@@ -165,7 +171,10 @@ def train(
             rates = [group["lr"] for group in optimizer.param_groups]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
-            update: Update = partial(_update, loss, flat, moving, optimizer, shards, shake)
+            losses_of: Losses = partial(_losses, loss, flat, moving)
+            if _recordable(flat, batches, phase, dropping):
+                losses_of = RecordedLosses(losses_of, flat.gradients)
+            update: Update = partial(_update, losses_of, flat, optimizer, shards, shake)
             if cuda_graph:
                 update = CapturedUpdate(update, optimizer, flat.values.device)
             still = _standing_still(state, flat)
@@ -239,27 +248,38 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
+def _losses(loss: Loss, flat: FlatParameters, moving: Sequence[int], batch: Batch) -> Tensor:
+    """Return the loss of each replica, ``[R]``, and write its gradient."""
+    losses = loss(batch)
+    flat.backward(losses.sum(), moving)
+    return losses.detach()
+
+
 def _update(
-    loss: Loss,
+    losses_of: Losses,
     flat: FlatParameters,
-    moving: Sequence[int],
     optimizer: torch.optim.Optimizer,
     shards: Shards | None,
     shake: Callable[[], None] | None,
     batch: Batch,
 ) -> Tensor:
     """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
-    losses = loss(batch)
-    flat.backward(losses.sum(), moving)
+    losses = losses_of(batch)
     if shake:
         shake()
-    losses = losses.detach()
     if shards:
         shards.reduce(losses, flat.gradients)
     optimizer.step()
     if shards:
         shards.gather({"values": flat.values})
     return losses
+
+
+def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: Dropping) -> bool:
+    """Whether a phase has so many steps, and so short ones, that a recording is worth it."""
+    work = flat.values.numel() * batches.tokens
+    fitting = phase.steps >= MOST_STEPS_AS_EVER and work <= MOST_WORK_RECORDED
+    return fitting and flat.values.device.type == "cpu" and not dropping.drops
 
 
 def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:

@@ -3,6 +3,7 @@
 from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     augment,
     catalogue,
+    claims,
     experiments,
     facts,
     graphs,

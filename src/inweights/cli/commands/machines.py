@@ -33,12 +33,12 @@ def plan(
     store
         Folder or address of the results; by default in the plan.
     """
+    from inweights import laboratory
     from inweights.cli import console
     from inweights.lab.engine.plan_files import write_plan
-    from inweights.recipes import get_recipe
 
     common.load()
-    chosen = get_recipe(recipe)
+    chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)

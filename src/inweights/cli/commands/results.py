@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -186,7 +186,8 @@ def verify(
     scale: str = "cpu",
     runs: Runs = None,
     settling: Settling = Settling(),
-    onto: Path | None = None,
+    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    into: Path | None = None,
     markdown: Flag = False,
     verdicts: Verdicts = Verdicts(),
 ) -> int:
@@ -198,8 +199,10 @@ def verify(
         Recipes whose name contains this, such as identity-bridge.
     scale
         smoke, cpu or paper.
-    onto
-        An earlier results table (--json), used for recipes without a run on this disk.
+    source
+        Folder of results (ledger and scores) that verdicts are computed from, without any run.
+    into
+        Folder of results that the scores of the runs on this disk are added to first.
     verdicts.full
         Show every claim with intervals, seeds and deciding cases.
     markdown
@@ -234,8 +237,18 @@ def verify(
             )
             done = list(more)
         console.settled(done)
-    claims = laboratory.board(scale, only=only, runs=runs, onto=onto)
-    console.board(claims, scale, json=verdicts.json, markdown=markdown, full=verdicts.full)
+    if into:
+        added = laboratory.record(scale, only=only, runs=runs, results=into)
+        console.recorded(added)
+    if place := into or source:
+        board = laboratory.board(scale, only=only, results=place)
+        claims, of = board.claims, board
+    else:
+        claims, of = laboratory.verdicts(scale, only=only, runs=runs), None
+    if markdown:
+        console.markdown(claims, scale, of)
+    else:
+        console.board(claims, scale, json=verdicts.json, full=verdicts.full)
     return code_of(claims, verdicts.strict)
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from inweights.cli.console.language import evaluated as evaluated
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
+    from inweights.cli.console.ledger import history as history
+    from inweights.cli.console.ledger import markdown as markdown
+    from inweights.cli.console.ledger import recorded as recorded
     from inweights.cli.console.machines import status as status
     from inweights.cli.console.results import compared as compared
     from inweights.cli.console.results import exported as exported

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.config import to_dict
-from inweights.lab.grammar.published import SIGNS, closeness
+from inweights.lab.grammar.published import closeness
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
@@ -18,7 +18,7 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
-__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "settled", "span"]
+__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled", "span"]
 
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
@@ -43,7 +43,6 @@ def board(
     scale: str,
     *,
     json: bool = False,
-    markdown: bool = False,
     full: bool = False,
 ) -> None:
     """Print the board: of several recipes a line each, of one every claim.
@@ -52,12 +51,8 @@ def board(
         results: Claims with their verdicts.
         scale: Of the runs.
         json: Print one JSON object instead.
-        markdown: Print Markdown instead.
         full: Print every claim with all that is known of it.
     """
-    if markdown:
-        _markdown(results, scale)
-        return
     if json:
         print_json(
             {
@@ -85,7 +80,7 @@ def board(
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
-    hidden, waiting = _no_run(scale), 0
+    hidden, waiting = no_run(scale), 0
     for name, own in by_recipe.items():
         if all(claim.why == hidden for claim in own):
             waiting += 1
@@ -107,7 +102,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     out.print(line((f"{marks}; more: verify RECIPE", "dim")))
 
 
-def _no_run(scale: str) -> str:
+def no_run(scale: str) -> str:
+    """Why a claim is not judged whose recipe has not run."""
     return f"no run at scale '{scale}' yet"
 
 
@@ -201,55 +197,6 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
     return lines
 
 
-def _markdown(results: Sequence[ClaimResult], scale: str) -> None:
-    hidden = _no_run(scale)
-    print("# The board\n")
-    print(
-        "Every claim of every recipe with its verdict, including claims that did not "
-        "reproduce.\nA verdict depends on where a whole interval lies: in the target, outside, or "
-        "across its\nedge (undecided). It is that of the median over seeds, where not said "
-        "otherwise that of the share\nof seeds that meet the target (reliable), or of the mean.\n"
-        "A paper's claim is judged by its protocol: = exact, < scaled down, ~ a substitute (it "
-        "is then\nat best consistent, ≈). With a one-sided target and a published number the size "
-        "is judged, too."
-    )
-    print(f"Written by `inweights verify --scale {scale} --markdown`.\n")
-    for counted in counts(results):
-        print(f"- {counted}")
-    recipe = ""
-    for claim in results:
-        home, _, name = claim.id.rpartition("/")
-        if home != recipe:
-            recipe = home
-            print(f"\n## {recipe}\n\n| verdict | claim | target | measured, interval | met by |")
-            print("|---|---|---|---|---|")
-        measured = ""
-        if claim.measured is not None:
-            measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
-        kind = " *A check: it holds by construction.*" if claim.check else ""
-        kind = kind or (" *Our own claim.*" if claim.source == "ours" else "")
-        more = f" Judged: {claim.rule}." if claim.rule != "typical" else ""
-        more += _of_paper(claim)
-        more += f" Condition: {claim.condition}." if claim.condition else ""
-        more += f" Deciding case: {claim.case}." if claim.case else ""
-        more += f" About {claim.needed} seeds would decide it." if claim.needed else ""
-        more += f" Note: {claim.why}." if claim.why and claim.why != hidden else ""
-        print(
-            f"| {MARKS[claim.verdict]} {claim.verdict} "
-            f"| `{name}` {claim.text}{more}{kind} ({claim.place}) "
-            f"| {claim.target.text} | {measured} | {claim.met or claim.replicates or ''} |"
-        )
-
-
-def _of_paper(claim: ClaimResult) -> str:
-    """Protocol, published number and size of a paper's claim; "" for one of our own."""
-    if not claim.protocol:
-        return ""
-    told = f" {SIGNS[claim.protocol]} {claim.protocol}; published: {claim.published}"
-    size = closeness(claim)
-    return f"{told}; size {size.text}." if size else f"{told}."
-
-
 def _evidence(claim: ClaimResult) -> str:
     parts = [f"target {claim.target.text}"]
     if between := span(claim):
@@ -257,8 +204,12 @@ def _evidence(claim: ClaimResult) -> str:
     parts.append(f"met by {claim.met}" if claim.met else "computed")
     if claim.rule != "typical":
         parts.append(f"judged: {claim.rule}")
-    if paper := _of_paper(claim):
-        parts.append(paper.strip(" ."))
+    if claim.published:
+        parts.append(f"published: {claim.published}")
+    if size := closeness(claim):
+        parts.append(f"size {size.text}")
+    if claim.protocol:
+        parts.append(f"protocol: {claim.protocol}")
     if claim.condition:
         parts.append(f"condition {claim.condition}")
     if claim.case:
@@ -267,6 +218,7 @@ def _evidence(claim: ClaimResult) -> str:
         parts.append(f"about {claim.needed} seeds would decide it")
     if claim.check:
         parts.append("holds by construction")
+    parts += claim.earlier
     return ", ".join(parts)
 
 

@@ -41,7 +41,7 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
         "rank": solution.rank,
         "iterations": solution.iterations,
         "seconds": round(solution.seconds, 4),
-        "queries": made.surprising().drop("query").to_dicts(),
+        "queries": _queries(made),
         "summary": made.summary().to_dicts(),
         "advice": advice
         and {
@@ -57,3 +57,9 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
         },
         "remedies": [asdict(remedy) for remedy in made.remedies],
     } | ({"training": tried} if tried else {})
+
+
+def _queries(made: Prediction) -> list[dict[str, Any]]:
+    """The queries, the most surprising first; one that is unstated has no right answer."""
+    rows = made.surprising().drop("query").to_dicts()
+    return [row | {"answer": None} if row["role"] == "unstated" else row for row in rows]

@@ -38,7 +38,7 @@ _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "effort")
 #: The module of everything that a line names.
-_NAMED = re.compile(r'"\$(?:config|function)":"([^":]+):')
+_NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
 
 
 def installed_version() -> str:

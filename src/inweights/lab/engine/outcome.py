@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inweights.config import decode, to_dict
-from inweights.errors import DataError, FolderError, InweightsError
-from inweights.lab.grammar.claim import Claim, Statement, Value
+from inweights.errors import FolderError, InweightsError
+from inweights.lab.grammar.claim import Claim, Value
 from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.verdict import ClaimResult, first_seeds, judge, unjudged
@@ -23,7 +23,6 @@ from inweights.runs import (
     write_tables,
 )
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-from inweights.support.limits import check_file, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,15 +33,13 @@ __all__ = [
     "Outcome",
     "Publish",
     "judge_all",
-    "kept",
     "load",
-    "read_board",
     "refresh",
     "write_outcome",
 ]
 
 #: Why a claim is not judged that the ledger does not hold as it is.
-NOT_STATED = "not stated in the ledger before this run; 'inweights state', commit, and run again"
+NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
 #: Adds figures and a page to the folder of a run.
 Publish = Callable[["Outcome", Path], None]
 
@@ -213,53 +210,3 @@ def _judge(
     if not version and result.verdict != "not judged":
         return unjudged(claim, NOT_STATED)
     return msgspec.structs.replace(result, version=version or 1)
-
-
-class _Board(msgspec.Struct):
-    """What ``inweights verify --json`` prints, as far as it is read again."""
-
-    scale: str
-    claims: list[ClaimResult]
-
-
-def read_board(file: str | Path, scale: str) -> dict[str, ClaimResult]:
-    """Return the verdicts of a stored board by the claims' names.
-
-    Args:
-        file: What ``inweights verify --json`` printed.
-        scale: Of its runs.
-
-    Raises:
-        DataError: There is no such file, it is no board, or one of another scale.
-    """
-    path = Path(file)
-    check_file(path)
-    try:
-        board = msgspec.json.decode(read_bytes(path), type=_Board)
-    except (OSError, UnicodeDecodeError, RecursionError, msgspec.DecodeError) as error:
-        raise DataError(
-            f"{path} is not a results table written by 'verify --json': {error}"
-        ) from None
-    if board.scale != scale:
-        raise DataError(f"{path} is a results table of the scale '{board.scale}', not '{scale}'")
-    return {claim.id: claim for claim in board.claims}
-
-
-def kept(claim: Claim | Statement, why: str, board: Mapping[str, ClaimResult]) -> ClaimResult:
-    """Return the verdict of a board on a claim that still says the same; else it is not judged.
-
-    Args:
-        claim: The claim as it is stated now.
-        why: Why no run judges it.
-        board: Verdicts by the claims' names.
-    """
-    open_one = unjudged(claim, why)
-    known = board.get(claim.id)
-    if known is None or known.verdict == "not judged":
-        return open_one
-    # Earlier boards had no conditions.
-    known = msgspec.structs.replace(known, condition=known.condition or open_one.condition)
-    said = ("text", "target", "source", "condition", "check")
-    if any(getattr(known, name) != getattr(open_one, name) for name in said):
-        return unjudged(claim, "it says something else than on the board that is kept")
-    return known

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -42,6 +42,10 @@ __all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"
 ABOUT, INDEX = "plan.json", "index.json"
 #: Tasks in one file: a worker reads one such file after another.
 PART = 200
+#: Files that a worker lists for each task at most: what is stored is listed again once so many
+#: tasks were read that the cost of a task does not grow with the plan. Whoever tries a task looks
+#: whether it was done in the meantime.
+LISTED = 20
 T = TypeVar("T")
 #: What reading a file that somebody damaged, or wrote by hand, may raise.
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -172,10 +176,13 @@ class Planned:
 
     def failures(self) -> dict[str, Failed]:
         """Return what failed, by the key of its run or computation."""
-        return {
-            name.rpartition("/")[2].removesuffix(".json"): self._read(name, Failed)
-            for name in self.files.names("failed")
-        }
+        owners = sorted(self.failed())
+        return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
+
+    def failed(self) -> set[str]:
+        """Return the keys of the runs and computations that failed, by the names of files alone."""
+        names = self.files.names("failed")
+        return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
     def set_aside(self, failure: Failure) -> None:
         """Note that the runs of a task would fail again."""
@@ -312,20 +319,25 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
     """What is left of each file of tasks; each worker begins at another place."""
     parts = planned.about.parts
     first = random.SystemRandom().randrange(max(1, parts))
+    stored: set[tuple[str, str]] = set()
+    failed: set[str] = set()
+    since = 0
     for step in range(parts):
         tasks = list(planned.tasks((first + step) % parts))
+        if LISTED * since >= len(stored) + len(failed):
+            stored, failed, since = planned.store.listed(), planned.failed(), 0
+        since += len(tasks)
         middle = random.SystemRandom().randrange(max(1, len(tasks)))
-        yield list(_left(tasks[middle:] + tasks[:middle], planned))
+        yield list(_left(tasks[middle:] + tasks[:middle], stored, failed))
 
 
-def _left(tasks: Sequence[Task], planned: Planned) -> Iterator[Task]:
+def _left(tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]) -> Iterator[Task]:
     """What is neither stored nor failed of some tasks."""
-    stored, failed = planned.store.listed(), planned.failures()
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
-        if not lacking - failed.keys():
+        if not lacking - failed:
             continue
-        if isinstance(task, LearnTask) and lacking & failed.keys():
+        if isinstance(task, LearnTask) and lacking & failed:
             yield task.part(i for i, run in enumerate(task.runs) if run.key not in failed)
         else:
             yield task

@@ -93,7 +93,8 @@ class Schedule:
     ) -> None:
         self._waiting: deque[tuple[float, Task]] = deque()
         self._tries: dict[str, _Tries] = {}
-        self._steps = {"": before}
+        self._steps: dict[str, int] = {}
+        self._done = before  # the sum of them, and of what was done before
         self._more = more
         self._total, self.left, self.done = before, int(more is not None), 0
         self._progress, self._busy, self._free = progress, busy, free
@@ -159,7 +160,7 @@ class Schedule:
                 self._set_aside(task, end)
                 return
             self.left += len(parts) - 1
-            self._steps.pop(task.key, None)
+            self._done -= self._steps.pop(task.key, 0)
             for part in parts:
                 self._tries[part.key] = _Tries()
                 self._wait(part)
@@ -206,9 +207,10 @@ class Schedule:
         self._waiting.append((time.monotonic() + seconds, task))
 
     def _count(self, task: Task, step: int) -> None:
+        self._done += step - self._steps.get(task.key, 0)
         self._steps[task.key] = step
         if self._progress:
-            self._progress(sum(self._steps.values()), self._total, task.title)
+            self._progress(self._done, self._total, task.title)
 
 
 def halves(task: Task) -> list[Task]:

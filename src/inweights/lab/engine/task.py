@@ -29,7 +29,7 @@ from inweights.lab.engine.schedule import End
 from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
-from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.models.save import check_savable, encode_model, join_replicas, take_replicas
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.plugins import load_plugins
@@ -169,7 +169,9 @@ def _train(
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
     observers = [
-        Observer(measure_key(m), partial(look, m, worlds), m.every) for m in looks if m.every
+        Observer(measure_key(m), partial(_look_at_wanted, m, members), m.every)
+        for m in looks
+        if m.every
     ]
     wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
@@ -192,7 +194,7 @@ def _train(
         tables = {"losses": result.losses, **result.observed}
         for measure in looks:
             if not measure.every:
-                tables[measure_key(measure)] = look(measure, worlds, model)
+                tables[measure_key(measure)] = _look_at_wanted(measure, members, model)
         for replica, (run, parts, _) in enumerate(members):
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
@@ -209,9 +211,21 @@ def _measure(
         blocks = [(join_replicas(models), list(members))]
     for model, those in blocks:
         model.to(device)
-        worlds = [world for _, _, world in those]
-        tables = {measure_key(measure): look(measure, worlds, model) for measure in measures}
+        tables = {measure_key(m): _look_at_wanted(m, those, model) for m in measures}
         _share_out(tables, those, store)
+
+
+def _look_at_wanted(measure: Measure, members: Sequence[Member], model: Model) -> pl.DataFrame:
+    """Measure the runs of which it is asked: what is filmed of a first seed is not of all."""
+    worlds, part = [world for _, _, world in members], measure_key(measure)
+    rows = [row for row, (_, parts, _) in enumerate(members) if part in parts]
+    if rows and len(rows) < len(members):
+        with suppress(ConfigError):  # a model of one's own may have no config
+            few = take_replicas(model, rows)
+            table = look(measure, [worlds[row] for row in rows], few)
+            whose = pl.Series(rows, dtype=table["replica"].dtype)
+            return table.with_columns(whose.gather(table["replica"]).alias("replica"))
+    return look(measure, worlds, model)
 
 
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:

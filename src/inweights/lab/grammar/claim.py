@@ -11,12 +11,12 @@ from msgspec import structs
 
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lab.grammar.published import Protocol
 
 __all__ = [
     "RELIABLE",
     "Claim",
     "Judged",
+    "Protocol",
     "Rule",
     "Score",
     "Statement",
@@ -34,6 +34,9 @@ Value = str | float | bool
 #: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
 #: meet the target by themselves (*reliable*), or their mean.
 Rule = Literal["typical", "reliable", "mean"]
+#: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
+#: settings at a smaller size, or with another model, data or measure.
+Protocol = Literal["exact", "scaled", "substitute"]
 #: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
 RELIABLE = 0.75
 
@@ -198,13 +201,14 @@ class Claim(Config):
         score: The numbers that are judged.
         target: Where they have to lie.
         judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
-        published: The number that the paper prints, if it prints one.
-        quote: The paper's own words.
-        protocol: How near to the paper's protocol it is judged.
-        close: Smallest and largest number that has the published size.
+        published: The number or relation that the paper prints; or that it prints none, or that
+            the text at hand lost it.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
             that the board shows, and does not count.
         condition: Under which of its trials' conditions it is judged; none where there is one.
+        quote: The paper's own words.
+        protocol: How near to the paper's protocol it is judged; none for claims of ours.
+        close: Smallest and largest number that has the published size.
     """
 
     id: str
@@ -215,11 +219,11 @@ class Claim(Config):
     target: Target
     judged: Rule = "typical"
     published: str | None = None
+    check: bool = False
+    condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
     close: tuple[float, float] | None = None
-    check: bool = False
-    condition: str = ""
 
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
@@ -248,11 +252,11 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     target: Target
     judged: Rule = "typical"
     published: str | None = None
+    check: bool = False
+    condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
     close: tuple[float, float] | None = None
-    check: bool = False
-    condition: str = ""
 
 
 @dataclass(frozen=True)
@@ -287,11 +291,11 @@ class Stating:
         source: str = "",
         rule: Rule = "typical",
         published: str | None = None,
+        check: bool = False,
+        condition: str | None = None,
         quote: str = "",
         protocol: Protocol | None = None,
         close: tuple[float, float] | None = None,
-        check: bool = False,
-        condition: str | None = None,
     ) -> Claim:
         """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
@@ -303,11 +307,11 @@ class Stating:
             target=judged.target,
             judged=rule,
             published=published,
+            check=check,
+            condition=_condition(judged.score, self.condition if condition is None else condition),
             quote=quote,
             protocol=protocol,
             close=close,
-            check=check,
-            condition=_condition(judged.score, self.condition if condition is None else condition),
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import Claim
+    from inweights.lab.grammar.claim import Claim, Protocol
     from inweights.lab.grammar.verdict import ClaimResult
 
 __all__ = [
@@ -24,16 +24,12 @@ __all__ = [
     "NO_WORDS",
     "SIGNS",
     "Closeness",
-    "Protocol",
     "Size",
     "check_sources",
     "closeness",
     "printed_number",
 ]
 
-#: How near a claim is judged to the paper's own protocol: ``exact``, its settings and sizes;
-#: ``scaled``, its settings at a smaller size; ``substitute``, another model, data or measure.
-Protocol = Literal["exact", "scaled", "substitute"]
 #: Whether a measured number has the published size.
 Size = Literal["close", "not close", "undecided"]
 #: Signs of the protocols on pages and boards.

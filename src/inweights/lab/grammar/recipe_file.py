@@ -12,12 +12,11 @@ from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Judged, Rule
+from inweights.lab.grammar.claim import Claim, Judged, Protocol, Rule
 from inweights.lab.grammar.figure import Figure
-from inweights.lab.grammar.published import Protocol
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
-__all__ = ["Protocol", "RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
+__all__ = ["RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
 
 C = TypeVar("C", bound=Config)
 
@@ -29,7 +28,7 @@ class StatedClaim(Config):
         says: The sentence.
         place: Where in the paper; the recipe's ``cited`` if left out.
         source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
-        quote: The paper's own words, 25 at most, or ``none in words``.
+        quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
             or ``lost in the text at hand``.
         close: Smallest and largest number that has the published size; within a factor of 1.5 of it
@@ -37,7 +36,7 @@ class StatedClaim(Config):
         judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
             share of seeds that meet the target by themselves, for a sentence that says *always*,
             *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged; that of the file if left out.
+        protocol: How near to the paper's protocol it is judged; the recipe's if left out.
         condition: Under which of its trials' conditions it is judged; the recipe's if left out.
         check: Whether it holds by construction.
     """
@@ -80,8 +79,8 @@ class RecipeFile(Config):
         place: Where in the paper.
         cited: The same in short, the place of its claims; ``place`` if left out.
         summary: What is done, in a paragraph.
-        protocol: How near to the paper's protocol its claims are judged, where they do not say so.
         condition: Under which condition its claims are judged, where their scores do not say so.
+        protocol: How near to the paper's protocol its claims are judged.
         ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         claims: What is judged, by id; each is a :class:`StatedClaim`.
@@ -92,8 +91,8 @@ class RecipeFile(Config):
     place: str = ""
     cited: str = ""
     summary: str = ""
-    protocol: Protocol | None = None
     condition: str = ""
+    protocol: Protocol | None = None
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     claims: dict[str, dict[str, Any]] = {}
@@ -174,7 +173,7 @@ def _claim(
     judged: Judged,
     protocol: Protocol | None,
 ) -> Claim:
-    published = said.published
+    published, ours = said.published, said.source == "ours"
     return state(
         id_,
         _folded(said.says),
@@ -183,11 +182,11 @@ def _claim(
         source=said.source,
         rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
-        quote=_folded(said.quote),
-        protocol=said.protocol or (None if said.source == "ours" else protocol),
-        close=said.close,
         check=said.check,
         condition=said.condition,
+        quote=_folded(said.quote),
+        protocol=said.protocol or (None if ours else protocol),
+        close=said.close,
     )
 
 

@@ -3,8 +3,7 @@
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
 when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
 of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
-themselves (*reliable*), or the mean. What is judged by a substitute of the paper's protocol is at
-best *consistent*.
+themselves (*reliable*), or the mean.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from inweights.config import Config
 from inweights.errors import DataError
-from inweights.lab.grammar.claim import RELIABLE, Claim, Rule, Statement, Target
+from inweights.lab.grammar.claim import RELIABLE, Claim, Protocol, Rule, Statement, Target
 from inweights.lab.grammar.numbers import Numbers, numbers_of
-from inweights.lab.grammar.published import Protocol
 from inweights.support.intervals import (
     ALPHA,
     bounded_interval,
@@ -39,18 +37,13 @@ __all__ = [
     "first_seeds",
     "is_open",
     "judge",
+    "span_of",
     "tally",
     "unjudged",
 ]
 
 Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = (
-    "reproduced",
-    "consistent",
-    "not reproduced",
-    "undecided",
-    "not judged",
-)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 #: Fewer seeds than this give no verdict.
 MIN_SEEDS = 8
@@ -76,10 +69,14 @@ class ClaimResult(Config):
         needed: About how many seeds would decide an open claim, if they are like those so far.
         level: Confidence of the intervals.
         condition: Under which of its recipe's conditions it was judged, where there are several.
-        version: Of the claim, by the ledger.
         quote: The paper's own words.
         protocol: How near to the paper's protocol it was judged.
         close: Smallest and largest number that has the published size.
+        version: Of the claim, by the ledger.
+        earlier: What became of its earlier versions, in words.
+        p: The smallest error probability with which it would have this verdict, on the scale of
+            one analysis at .05.
+        together: Whether the verdict also holds with those of all papers' claims together (Holm).
     """
 
     id: str
@@ -103,10 +100,13 @@ class ClaimResult(Config):
     level: float = 1 - ALPHA
     check: bool = False
     condition: str = ""
-    version: int = 1
     quote: str = ""
     protocol: Protocol | None = None
     close: tuple[float, float] | None = None
+    version: int = 1
+    earlier: tuple[str, ...] = ()
+    p: float | None = None
+    together: bool = False
 
     @property
     def met(self) -> str:
@@ -190,7 +190,10 @@ def decide(
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
     needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
-    return _result(claim, _named(claim, span.verdict), **result | {"needed": needed})
+    # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
+    agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
+    verdict: Verdict = "consistent" if agrees else span.verdict
+    return _result(claim, verdict, **result | {"needed": needed})
 
 
 class _Span:
@@ -281,21 +284,14 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return _result(claim, "not judged", why=why, **result)
 
 
-#: What a result has of its claim.
-_SAID = (
+_ABOUT = (
     "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
     "protocol", "close",
 )  # fmt: skip
 
 
-def _named(claim: Claim, verdict: Verdict) -> Verdict:
-    """The verdict by its name: what is judged by another protocol is at best consistent."""
-    found = verdict == "reproduced" and claim.protocol == "substitute"
-    return "consistent" if found else verdict
-
-
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    about = {name: getattr(claim, name) for name in _SAID}
+    about = {name: getattr(claim, name) for name in _ABOUT}
     return ClaimResult(**about, rule=claim.judged, verdict=verdict, **result)
 
 

@@ -36,7 +36,7 @@ from inweights.lab.grammar.verdict import ClaimResult, is_open
 from inweights.runs import RunFolder, RunStore
 from inweights.support.progress import Progress
 
-__all__ = ["Settled", "narrowed", "of_folder", "settle", "share_of", "standing"]
+__all__ = ["Settled", "narrowed", "of_folder", "own_folders", "settle", "share_of", "standing"]
 
 #: The most that seeds are multiplied with.
 MOST = 64
@@ -212,15 +212,9 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """
     if scale not in recipe.scales:
         return None
-    _, own, config = recipe.resolve(scale)
-    whole: list[RunFolder] = []
-    looks: list[RunFolder] = []
-    for folder in store.of(recipe.name):
-        seeds, ours = folder.seeds, dict(folder.config)
-        part = ours.pop("claims", None)
-        counted = seeds == list(range(own[0], own[0] + len(seeds))) and len(seeds) >= len(own)
-        if folder.complete and counted and {**ours, "seeds": []} == {**config, "seeds": []}:
-            (whole if part is None else looks).append(folder)
+    folders = list(own_folders(recipe, scale, store, recipe.resolve(scale)[1][0]))
+    whole = [folder for folder in folders if "claims" not in folder.config]
+    looks = [folder for folder in folders if "claims" in folder.config]
     if not whole:
         return None
     outcome = load(recipe, max(whole, key=lambda folder: len(folder.seeds)))
@@ -229,6 +223,17 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
         if claim.id in best and claim.replicates > best[claim.id].replicates:
             best[claim.id] = claim
     return replace(outcome, claims=tuple(best.values()))
+
+
+def own_folders(recipe: Recipe, scale: str, store: RunStore, first: int) -> Iterator[RunFolder]:
+    """Return the finished runs of a recipe's own config whose seeds count on from ``first``."""
+    _, own, config = recipe.resolve(scale)
+    for folder in store.of(recipe.name):
+        seeds, ours = folder.seeds, dict(folder.config)
+        ours.pop("claims", None)
+        counted = seeds == list(range(first, first + len(seeds))) and len(seeds) >= len(own)
+        if folder.complete and counted and {**ours, "seeds": []} == {**config, "seeds": []}:
+            yield folder
 
 
 def _judged(recipe: Recipe, looks: Sequence[RunFolder]) -> Iterator[ClaimResult]:

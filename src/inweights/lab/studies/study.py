@@ -24,6 +24,7 @@ from inweights.lab.grammar.recipe import Recipe, choose_seeds
 from inweights.lab.grammar.shown import shown_by
 from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.sweep import Study
+from inweights.models.wrapping import wrap_named
 
 __all__ = ["StudyFile", "open_study", "study_recipe"]
 
@@ -104,7 +105,9 @@ class StudyFile(Config):
 
     Attributes:
         world: Table with the ``kind`` of the world and its settings.
-        model: The same of the model; a GPT sized to the largest world if left out.
+        model: The same of the model; a GPT sized to the largest world if left out. Or
+            ``wrap = "module:factory"`` of a plugin, with the factory's options
+            (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
@@ -209,6 +212,8 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
     about = dict(values)
     kind = about.get("kind")
+    if part == "model" and isinstance(about.get("wrap"), str):
+        return wrap_named(about)
     if part == "learner":
         learners = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
         kind = about.pop("kind", "curriculum")

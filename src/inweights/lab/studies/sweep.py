@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
+from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.runs import default_root
@@ -39,9 +40,9 @@ class Study:
     """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
-        world: Config of the world.
-        model: Config of the architecture; a GPT sized to the largest world if left out.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        world: Config of the world, or several of them, as a list or by name.
+        model: The same of the architecture; a GPT sized to the largest world if left out.
+        learner: The same of a curriculum (the default one if left out), a descent or an optimum.
         over: What is varied; see :func:`~inweights.lab.grid`.
         seeds: How many, counted from 0, or which.
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
@@ -59,7 +60,7 @@ class Study:
 
     world: Any
     model: Any = None
-    learner: Learner | None = None
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
     over: Over = field(default_factory=dict)
     seeds: int | Sequence[int] = 3
     measures: Sequence[Probe | Measure] | None = None
@@ -74,11 +75,15 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
         """
-        learner = self.learner or Curriculum()
-        if self.model is not None:
-            trials = grid(self.world, self.model, learner, self.over)
+        given = {"world": self.world, "model": self.model, "learner": self.learner}
+        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
+        first = {name: next(iter(parts.values())) for name, parts in several.items()}
+        over = with_parts(several, self.over)
+        world, model, learner = (given | first).values()
+        if model is not None:
+            trials = grid(world, model, learner or Curriculum(), over)
         else:
-            trials = sized(self.world, learner, self.over)
+            trials = sized(world, learner or Curriculum(), over)
         return with_controls(trials, self.controls)
 
     @cached_property
@@ -157,7 +162,7 @@ class Study:
 def sweep(
     world: Any,
     model: Any = None,
-    learner: Learner | None = None,
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None,
     *,
     over: Over | None = None,
     seeds: int | Sequence[int] = 3,
@@ -177,10 +182,10 @@ def sweep(
     What was trained before, by this or any other sweep or recipe, is read back from the store.
 
     Args:
-        world: Config of the world.
-        model: Config of the architecture. Left out it is a GPT of two layers, as wide as the
+        world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
+        model: The same of the architecture. Left out it is a GPT of two layers, as wide as the
             largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
-        learner: A curriculum (the default one if left out), a descent or an optimum.
+        learner: The same of a curriculum (the default one if left out), a descent or an optimum.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
             Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
             values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.

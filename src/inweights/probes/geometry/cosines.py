@@ -103,8 +103,8 @@ def node_vectors(
         prompts = _prompts(nodes, before, model)
         vectors = model.hidden(prompts, layers=[layer])[layer]
     else:
-        table = getattr(getattr(model, "tokens", None), "weight", None)
-        if not isinstance(table, torch.Tensor):
+        table = model.token_table
+        if table is None:
             raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()

@@ -7,26 +7,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inweights.lab.grammar.claim import RELIABLE
-from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness, printed_number
+from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import Rule
+    from inweights.lab.grammar.claim import Protocol, Rule
     from inweights.lab.grammar.verdict import ClaimResult, Verdict
 
 __all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
 
 _CLASS: dict[Verdict, str] = {
     "reproduced": "yes",
-    "consistent": "yes",
+    "consistent": "near",
     "not reproduced": "no",
     "undecided": "half",
     "not judged": "open",
 }
 _ICON: dict[Verdict, str] = {
     "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
-    "consistent": "M3 9.5 q2.5 -4 5 -1.5 t5 -1.5",
+    "consistent": "M3.4 6.4 q2.3 -2.2 4.6 0 t4.6 0 M3.4 10.4 q2.3 -2.2 4.6 0 t4.6 0",
     "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
     "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
     "not judged": "M4 8 H12",
@@ -35,6 +35,11 @@ _JUDGED: dict[Rule, str] = {
     "typical": "the typical seed: the interval of the median",
     "reliable": f"reliability: at least {RELIABLE:.0%} of seeds meet the target",
     "mean": "the interval of the mean",
+}
+_PROTOCOL: dict[Protocol, str] = {
+    "exact": "exact: the paper's settings and sizes",
+    "scaled": "scaled: the paper's settings, smaller",
+    "substitute": "substitute: another model, data or measure; consistent at most",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 
@@ -50,17 +55,15 @@ def headline(claims: Sequence[ClaimResult]) -> str:
         return "No claim is stated"
     counted = [claim for claim in claims if not claim.check]
     if not counted:
-        good = sum(claim.verdict in ("reproduced", "consistent") for claim in claims)
+        good = sum(claim.verdict == "reproduced" for claim in claims)
         return f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
     stated = plural(len(counted), "claim")
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
-    like = sum(claim.verdict == "consistent" for claim in counted)
-    open_ones = sum(claim.verdict == "undecided" for claim in counted)
-    still = f", {open_ones} undecided" if open_ones else ""
-    consistent = f", {like} consistent" if like else ""
-    return f"{good} of {stated} reproduced{consistent}{still}"
+    others = Counter(claim.verdict for claim in counted)
+    still = [f"{others[v]} {v}" for v in ("consistent", "undecided") if others[v]]
+    return ", ".join([f"{good} of {stated} reproduced", *still])
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -106,8 +109,8 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     text = tag(
         "div",
         tag("p", prose(claim.text), class_="sentence"),
+        tag("p", f"“{escape(claim.quote)}”", class_="quote") if quoted else "",
         tag("p", escape(origin), " ", tag("code", escape(claim.id)), class_="place"),
-        tag("p", escape(f"“{claim.quote}”"), class_="place") if quoted else "",
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
     )
@@ -129,7 +132,7 @@ def _facts(claim: ClaimResult) -> str:
     if size := closeness(claim):
         facts.append(("size", size.text))
     if claim.protocol:
-        facts.append(("protocol", f"{SIGNS[claim.protocol]} {claim.protocol}"))
+        facts.append(("protocol", _PROTOCOL[claim.protocol]))
     if claim.met:
         facts.append(("meet the target", claim.met))
         facts.append(("judged by", _JUDGED[claim.rule]))
@@ -142,6 +145,9 @@ def _facts(claim: ClaimResult) -> str:
         facts.append(("deciding case", claim.case))
     if claim.needed:
         facts.append(("would decide it", f"about {claim.needed} seeds"))
+    if claim.version > 1:
+        facts.append(("version", str(claim.version)))
+    facts += [("earlier", said) for said in claim.earlier]
     if claim.check:
         facts.append(("counted", "no: it holds by construction"))
     rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)

@@ -54,6 +54,19 @@ class Batch:
     weights: Float[Tensor, "*_ m"]
     rows: Int[Tensor, "*_ m"] | None = None
 
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All of its tensors."""
+        rows = [] if self.rows is None else [self.rows]
+        inputs = self.inputs
+        return [inputs.tokens, inputs.positions, self.at, self.labels, self.weights, *rows]
+
+    def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
+        """Return a batch of the same shape of other tensors, in the order of :attr:`tensors`."""
+        tokens, positions, at, labels, weights, *rows = tensors
+        inputs = Packed(tokens, positions, self.inputs.shapes)
+        return Batch(inputs, at, labels, weights, rows[0] if rows else None)
+
 
 @dataclass
 class _Draw:
@@ -105,6 +118,11 @@ class Batches:
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._share: Tensor | None = None
         self._static = self._assemble([None] * len(self._draws)) if self._whole else None
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens of a batch."""
+        return len(self._positions)
 
     def at(self, step: int) -> Batch:
         """Return the batch of ``step`` (0-based within the phase)."""

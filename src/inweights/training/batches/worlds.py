@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.worlds.world import Ids, Statements, World
 
@@ -37,13 +37,21 @@ class ShapeGroup:
     answers: Int[Tensor, "*R m A"]
 
 
-def as_worlds(worlds: World | Sequence[World], model: Model) -> tuple[World, ...]:
+def as_worlds(worlds: World | Sequence[World], model: Model | nn.Module) -> tuple[World, ...]:
     """Return one world if all replicas share it, else one a replica.
 
     Raises:
+        ConfigError: The model is none of this library's; says how to make it one.
         DataError: There is neither one world nor one for each replica, their shapes differ, or
             they have more tokens than the model.
     """
+    if not isinstance(model, Model):
+        name = type(model).__name__
+        raise ConfigError(
+            f"a {name} has no axis of replicas; give the function that makes it to iw.wrap: "
+            f"model = iw.wrap(lambda vocabulary: {name}(...)).build("
+            "vocabulary=len(world.vocabulary), seeds=3)"
+        )
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
     if len(given) not in (1, model.replicas):
         raise DataError(

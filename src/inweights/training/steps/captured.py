@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError
-from inweights.models.packing import Packed
 from inweights.training.batches.plans import Batch
 
 if TYPE_CHECKING:
@@ -65,22 +64,10 @@ class CapturedUpdate:
             torch.cuda.current_stream().wait_stream(self._side)
             return losses
         if self._graph is None:
-            self._parts = [part.clone() for part in _tensors(batch)]
+            self._parts = [part.clone() for part in batch.tensors]
             self._graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._graph):  # nothing is done yet
-                self._losses = self._update(_batch_of(self._parts, batch))
-        torch._foreach_copy_(self._parts, _tensors(batch))
+                self._losses = self._update(batch.with_tensors(self._parts))
+        torch._foreach_copy_(self._parts, batch.tensors)
         self._graph.replay()
         return self._losses.clone()
-
-
-def _tensors(batch: Batch) -> list[Tensor]:
-    rows = [] if batch.rows is None else [batch.rows]
-    inputs = batch.inputs
-    return [inputs.tokens, inputs.positions, batch.at, batch.labels, batch.weights, *rows]
-
-
-def _batch_of(parts: list[Tensor], like: Batch) -> Batch:
-    tokens, positions, at, labels, weights, *rows = parts
-    inputs = Packed(tokens, positions, like.inputs.shapes)
-    return Batch(inputs, at, labels, weights, rows[0] if rows else None)

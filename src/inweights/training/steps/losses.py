@@ -104,8 +104,28 @@ def cross_entropy(
         >>> cross_entropy(torch.zeros(1, 2, 4), torch.tensor([[0, 3]]), torch.tensor([0.5, 0.5]))
         tensor([1.3863])
     """
-    losses = F.cross_entropy(_full(logits).flatten(0, 1), labels.flatten(), reduction="none")
-    return (losses.view(labels.shape) * weights).sum(-1)
+    total: Tensor = _CrossEntropy.apply(_full(logits), labels, weights)  # type: ignore[no-untyped-call]
+    return total
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """The gradient by the logits is the probabilities, less 1 at the label, times the weight."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        below = logits - logits.amax(-1, keepdim=True)
+        said = below.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        shares = below.exp_()
+        total = shares.sum(-1, keepdim=True)
+        ctx.save_for_backward(shares.div_(total), labels, weights)
+        return ((total.squeeze(-1).log_() - said) * weights).sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        shares, labels, weights = ctx.saved_tensors
+        scale = (grads[0].unsqueeze(-1) * weights).unsqueeze(-1)  # [R, n, 1]
+        by_logits = (shares * scale).scatter_add_(-1, labels.unsqueeze(-1), -scale)
+        return by_logits, None, None
 
 
 def log_normaliser(

@@ -1,0 +1,80 @@
+"""Commands about the ledger of claims: state them before they are run, and see their history."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from inweights.cli.commands.base import app
+
+__all__ = ["history", "state", "withdraw"]
+
+claims_app = App(
+    name="claims", help="State claims before they are run, and see what became of them."
+)
+app.command(claims_app)
+Results = Annotated[
+    Path | None, Parameter(help="Folder of the results; $INWEIGHTS_RESULTS, or ./results.")
+]
+
+
+@claims_app.command
+def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> int:
+    """Show every line of the ledger about a claim: versions, verdicts, other words.
+
+    Parameters
+    ----------
+    claim
+        Its name; the last part is enough if it is unique.
+    scale
+        cpu or paper.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+
+    console.history(laboratory.history(claim, scale, results=results))
+    return 0
+
+
+@claims_app.command
+def state(only: str = "", /, *, scale: str = "cpu", results: Results = None) -> int:
+    """State the claims of the recipes in the ledger, before they are run.
+
+    Adds a line for each claim that is new or changed: a changed score, target, rule, setting or
+    version is a new version of the claim, with seeds of its own and a smaller error probability.
+    Commit the ledger, then run.
+
+    Parameters
+    ----------
+    only
+        Recipes whose name contains this.
+    scale
+        cpu or paper: of the runs that will judge them.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+
+    with console.progress() as progress:
+        lines = laboratory.state(scale, only=only, results=results, progress=progress)
+    console.history(lines)
+    return 0
+
+
+@claims_app.command
+def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = None) -> int:
+    """Withdraw a claim: it is not judged any more, and stays on the board with its last verdict.
+
+    Parameters
+    ----------
+    claim
+        Its full name.
+    why
+        The reason, which the board shows.
+    scale
+        cpu or paper.
+    """
+    from inweights import laboratory
+    from inweights.cli import console
+
+    console.history([laboratory.withdraw(claim, why, scale, results=results)])
+    return 0

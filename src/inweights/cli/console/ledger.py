@@ -1,0 +1,156 @@
+"""What the command line prints of the ledger: its lines, and the board as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from inweights.cli.console.base import err, line, out, table
+from inweights.cli.console.claims import MARKS, counts, no_run, span
+from inweights.lab.grammar.published import SIGNS, closeness
+from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.ledger.lines import (
+    Earlier,
+    JudgedLine,
+    Line,
+    Reworded,
+    RuleChange,
+    Stated,
+)
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    from inweights.lab.ledger.board import Board
+
+__all__ = ["history", "markdown", "recorded"]
+
+_HEAD = """# The board
+
+Every claim of every recipe with its verdict, including claims that did not reproduce. A verdict
+depends on where a whole interval lies: in the target, outside, or across its edge (undecided). It
+is the interval of the median over seeds; where the claim says so that of the share of seeds that
+meet the target (reliable), or of the mean. Beside the published number stands the sign of the
+protocol: = exact, < scaled down, ~ a substitute, which is consistent (≈) at most; and where the
+target has one side, whether the size is the published one. {how}"""
+
+
+def history(lines: Sequence[Line]) -> None:
+    """Print lines of the ledger."""
+    if not lines:
+        out.print("nothing to state: the ledger holds every claim as it is")
+        return
+    listed = table("date", "", "claim")
+    for one in lines:
+        name = one.key.partition(" ")[0]
+        text = Text(f"{name}\n" if name else "", style="dim")
+        listed.add_row(one.date, type(one).__name__.lower().removesuffix("line"), text + _said(one))
+    out.print(listed)
+    stated = sum(isinstance(one, Stated) for one in lines)
+    if len(lines) > 1 or stated:
+        out.print(line((f"{plural(len(lines), 'line')}, {stated} of them statements", "dim")))
+
+
+def _said(one: Line) -> Text:
+    match one:
+        case RuleChange():
+            said = one.says
+        case Stated():
+            seeds = f"version {one.version}, {plural(one.seeds, 'seed')} from block {one.block}"
+            said = f"{one.claim.text}\n{one.claim.target.text}, {one.claim.judged}; {seeds}"
+        case Reworded():
+            said = f"{one.claim.text}\nbefore: {one.before}"
+        case _:
+            said = f"version {one.version}: {one.verdict}"
+            said += _measured(one) if isinstance(one, Earlier | JudgedLine) else f"; {one.why}"
+    return Text(said, style="not dim")
+
+
+def _measured(one: Earlier | JudgedLine) -> str:
+    if one.measured is None:
+        return ""
+    between = "" if one.low is None else f" ({one.low:.3g} to {one.high:.3g})"
+    what = "mean" if isinstance(one, Earlier) else "over the seeds"
+    target = f", target {one.target}" if isinstance(one, Earlier) else ""
+    return f", {one.measured:.3g}{between} {what}, {plural(one.seeds, 'seed')}{target}"
+
+
+def recorded(added: int) -> None:
+    """Say on the error stream how many scores were added."""
+    err.print(f"{plural(added, 'score')} added")
+
+
+def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> None:
+    """Print the board as Markdown; one that is kept says more of its claims."""
+    source = "--from results" if kept else f"--scale {scale}"
+    lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`."), ""]
+    lines += [f"- {counted}" for counted in counts(results)]
+    if kept:
+        lines += _of_all(kept)
+    home = ""
+    for claim in results:
+        recipe, _, name = claim.id.rpartition("/")
+        if recipe != home:
+            home = recipe
+            lines += [
+                f"\n## {home}\n",
+                "| verdict | claim | target | published | measured, interval | met by |",
+            ]
+            lines += ["|---|---|---|---|---|---|"]
+        measured = ""
+        if claim.measured is not None:
+            measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
+        together = " †" if claim.together else ""
+        text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
+        lines.append(
+            f"| {MARKS[claim.verdict]} {claim.verdict}{together} | {text} "
+            f"| {claim.target.text} | {_published(claim)} | {measured} | {claim.met or claim.replicates or ''} |"
+        )
+    if kept and kept.withdrawn:
+        lines += ["\n## Withdrawn\n", "| last verdict | claim | why |", "|---|---|---|"]
+        lines += [
+            f"| {one.verdict}, version {one.version} | `{one.name}` {one.text} "
+            f"| {one.why or 'no reason was recorded'} ({one.date}) |"
+            for one in kept.withdrawn
+        ]
+    print("\n".join(lines))
+
+
+def _published(claim: ClaimResult) -> str:
+    """The protocol's sign, what the paper prints, and whether the size is that."""
+    size = closeness(claim)
+    sign = SIGNS[claim.protocol] if claim.protocol else ""
+    return " ".join(part for part in (sign, claim.published, size and f"({size.text})") if part)
+
+
+def _of_all(kept: Board) -> Iterator[str]:
+    """What is to be known of all verdicts together."""
+    first = kept.first_versions
+    yield f"- {first} of {len(kept.claims)} claims stand as they were first stated"
+    yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
+    judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
+    if judged:
+        together = sum(claim.together for claim in kept.claims)
+        yield (
+            f"- of {len(judged)} decided verdicts on claims of the papers {together} also hold "
+            f"together (†, Holm); of all of them at most {kept.false_at_most:.1f} are expected to "
+            "be wrong"
+        )
+
+
+def _more(claim: ClaimResult, hidden: str) -> str:
+    """What is said of a claim besides its sentence."""
+    parts = [f"Judged: {claim.rule}." if claim.rule != "typical" else ""]
+    parts.append(f"Condition: {claim.condition}." if claim.condition else "")
+    parts.append(f"Deciding case: {claim.case}." if claim.case else "")
+    parts.append(f"About {claim.needed} seeds would decide it." if claim.needed else "")
+    parts.append(f"Note: {claim.why}." if claim.why and claim.why != hidden else "")
+    if claim.version > 1:
+        parts.append(
+            f"Version {claim.version}; {'; '.join(claim.earlier) or 'none judged before'}."
+        )
+    parts.append("*A check: it holds by construction.*" if claim.check else "")
+    if claim.source == "ours" and not claim.check:
+        parts.append("*Our own claim.*")
+    return "".join(f" {part}" for part in parts if part)

@@ -1,0 +1,1 @@
+"""The ledger of claims: what was stated before it was run, what was judged, and the scores."""

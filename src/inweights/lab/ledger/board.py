@@ -1,0 +1,249 @@
+"""The board: the verdict on every claim of a ledger, from its scores alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from msgspec import structs
+
+from inweights.lab.grammar.claim import RELIABLE, Claim
+from inweights.lab.grammar.numbers import Numbers
+from inweights.lab.grammar.verdict import (
+    ClaimResult,
+    decide,
+    first_seeds,
+    span_of,
+    unjudged,
+)
+from inweights.lab.ledger.lines import (
+    LEDGER,
+    Earlier,
+    Entry,
+    JudgedLine,
+    Ledger,
+    Stated,
+    Withdrawn,
+    read_ledger,
+)
+from inweights.lab.ledger.scores import numbers_in, read_scores
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+
+__all__ = ["Board", "read_board", "verdict_lines"]
+
+_DECIDED = ("reproduced", "consistent", "not reproduced")
+
+
+@dataclass(frozen=True)
+class Board:
+    """Every claim with its verdict, and what it follows from.
+
+    Attributes:
+        scale: Of the runs.
+        claims: The claims that stand, each with its verdict.
+        withdrawn: Those that were taken back.
+        ledger_lines: The ledger.
+        scores: A row for each claim, version, case and seed.
+    """
+
+    scale: str
+    claims: tuple[ClaimResult, ...]
+    withdrawn: tuple[Withdrawn, ...]
+    ledger_lines: Ledger
+    scores: pl.DataFrame
+
+    @property
+    def verdicts(self) -> pl.DataFrame:
+        """The claims as a frame, a row each."""
+        plain = [structs.asdict(claim) for claim in self.claims]
+        rows = [{**row, "target": row["target"].text} for row in plain]
+        return pl.DataFrame([{n: v for n, v in row.items() if n != "earlier"} for row in rows])
+
+    @property
+    def ledger(self) -> pl.DataFrame:
+        """The ledger as a frame, a row for each line about a claim."""
+        names = ("date", "scale", "version", "verdict", "seeds", "why", "commit", "hash", "block")
+        return pl.DataFrame(
+            [
+                {"kind": line.__struct_config__.tag, "claim": line.key.partition(" ")[0]}
+                | {name: getattr(line, name, None) for name in names}
+                for line in self.ledger_lines.lines
+                if line.key
+            ],
+            infer_schema_length=None,
+        )
+
+    @property
+    def first_versions(self) -> int:
+        """How many claims stand as they were first stated."""
+        return sum(claim.version == 1 for claim in self.claims)
+
+    @property
+    def false_at_most(self) -> float:
+        """How many of the papers' verdicts are expected to be wrong, at most.
+
+        An interval misses on each side with half of its error; a further interim analysis adds half
+        of the first's.
+        """
+        return sum(
+            (1 if None in (c.target.least, c.target.most) else 2) * 0.75 * version_alpha(c.version)
+            for c in _tested(self.claims)
+        )
+
+
+def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> Board:
+    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
+
+    Args:
+        results: The folder.
+        scale: Of the runs.
+        only: Names of the recipes that are shown; all if left out.
+
+    Raises:
+        DataError: Ledger or scores are damaged.
+    """
+    ledger, scores = read_ledger(results / LEDGER), read_scores(results)
+    homes = None if only is None else set(only)
+    standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
+    claims = [_result(e, stated, e.claim or stated.claim, scores) for stated, e in standing]
+    place = {line.claim.id: n for n, line in enumerate(ledger.statements)}
+    first: dict[str, int] = {}
+    for name, n in place.items():
+        first.setdefault(name.rpartition("/")[0], n)
+    claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
+    withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
+    shown = [c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes]
+    gone = [w for w in withdrawn if homes is None or w.name.rpartition("/")[0] in homes]
+    return Board(scale, tuple(shown), tuple(gone), ledger, scores)
+
+
+def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
+    numbers = numbers_in(scores, stated)
+    earlier = _earlier(entry, stated.version)
+    if not numbers.cases and numbers.why == "no scores yet":
+        result = unjudged(claim, _waiting(entry))
+    else:
+        alpha = version_alpha(stated.version)
+        first = first_seeds(claim, stated.seeds, alpha)
+        alpha = alpha_of(numbers.fewest, first, stated.version)
+        result = decide(claim, numbers, alpha=alpha, minimum=first)
+        if result.verdict in _DECIDED and not claim.score.exact:
+            spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
+            result = structs.replace(result, p=min(1.0, spent * ALPHA))
+    return structs.replace(result, version=stated.version, earlier=earlier)
+
+
+def _waiting(entry: Entry) -> str:
+    """Why a claim has no verdict yet, with its last one under the rule of before."""
+    last = next((line for line in reversed(entry.lines) if isinstance(line, Earlier)), None)
+    if last is None:
+        return "stated, and not run yet"
+    number = "" if last.measured is None else f", {last.measured:.3g}"
+    return f"judged earlier by the mean's interval: {last.verdict}{number} ({last.date})"
+
+
+def _earlier(entry: Entry, version: int) -> tuple[str, ...]:
+    """What became of earlier versions, in words."""
+    last: dict[int, JudgedLine | Earlier] = {}
+    for line in entry.lines:
+        if isinstance(line, JudgedLine | Earlier) and line.version < version:
+            last[line.version] = line
+    return tuple(f"version {v}: {line.verdict}, {line.date}" for v, line in last.items())
+
+
+def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
+    """Return a line for each verdict that the ledger does not hold yet."""
+    lines = []
+    for claim in board.claims:
+        if claim.verdict == "not judged" and not claim.replicates:
+            continue
+        known = board.ledger_lines.entry(claim.id, board.scale).judged_anew
+        if known and (known.verdict, known.seeds) == (claim.verdict, claim.replicates):
+            continue
+        own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
+        line = JudgedLine(
+            date=date,
+            name=claim.id,
+            scale=board.scale,
+            version=claim.version,
+            verdict=claim.verdict,
+            seeds=claim.replicates,
+            measured=claim.measured,
+            low=claim.low,
+            high=claim.high,
+            hits=claim.hits,
+            environment=own["environment"][-1],
+        )
+        lines.append(line)
+    return lines
+
+
+def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
+    """Mark the papers' verdicts that hold together.
+
+    With all of those, one or more are wrong once in twenty times at most (Holm, *A simple
+    sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6, 1979).
+    """
+    ranked = sorted(_tested(claims), key=lambda claim: claim.p or 0.0)
+    together: set[str] = set()
+    for place, claim in enumerate(ranked):
+        if (claim.p or 0.0) > ALPHA / (len(ranked) - place):
+            break
+        together.add(claim.id)
+    return [structs.replace(claim, together=claim.id in together) for claim in claims]
+
+
+def _tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
+    return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
+
+
+def least_alpha(claim: Claim, numbers: Numbers, reproduced: bool) -> float:
+    """The smallest error probability with which a claim would have the same verdict.
+
+    All cases have to hold; where one fails, it is one of several.
+    """
+    every = [_least(claim, list(case.values()), reproduced) for case in numbers.cases.values()]
+    return max(every) if reproduced else min(1.0, len(every) * min(every))
+
+
+def _least(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
+    target, count = claim.target, len(values)
+    below = sum(target.least is not None and value < target.least for value in values)
+    above = sum(target.most is not None and value > target.most for value in values)
+    if claim.judged == "mean":
+        return _least_of_mean(claim, values, reproduced)
+    if claim.judged == "reliable":
+        missed = below + above
+        tail = (
+            _at_most(missed, count, 1 - RELIABLE)
+            if reproduced
+            else 1 - (_at_most(missed - 1, count, 1 - RELIABLE))
+        )
+    elif reproduced:
+        tail = _at_most(max(below, above), count, 0.5)
+    else:
+        tail = _at_most(count - max(below, above), count, 0.5)
+    return min(1.0, 2 * tail)
+
+
+def _at_most(hits: int, count: int, share: float) -> float:
+    return math.fsum(
+        math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(hits + 1)
+    )
+
+
+def _least_of_mean(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
+    """By halving, on a scale of powers of ten."""
+    target, low, high = claim.target, -12.0, 0.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        _, bottom, top = span_of(claim, values, 10**middle)
+        inside = min(target.distance(bottom), target.distance(top)) >= 0
+        outside = (target.least is not None and top < target.least) or (
+            target.most is not None and bottom > target.most
+        )
+        low, high = (low, middle) if (inside if reproduced else outside) else (middle, high)
+    return 10**high

@@ -1,0 +1,174 @@
+"""Stating claims: which are new, which changed, and on which seeds they will be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from msgspec import structs
+
+from inweights.config import digest
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab.engine.plan import asked_of
+from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.recipe import Recipe
+from inweights.lab.ledger.lines import (
+    BLOCK,
+    Entry,
+    Ledger,
+    Line,
+    Reworded,
+    Stated,
+    Withdrawn,
+)
+
+__all__ = ["hashes", "on_its_block", "state", "withdraw"]
+
+#: What a claim says beyond what is judged.
+_WORDS = ("text", "place", "source", "published", "check", "condition", "quote", "protocol")
+
+
+def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
+    """Return a hash of all that can move the number or the verdict of each claim.
+
+    That is its score, target and rule, how many seeds are stated, the recipe's version, and the
+    keys of everything that the recipe trains and measures at the scale: settings, and raised
+    versions of world, model, learner and probe. Words are not part of it.
+
+    Raises:
+        ConfigError: The recipe has no such scale, or cannot be planned here.
+    """
+    settings, _, _ = recipe.resolve(scale, seeds=1)
+    work = asked_of(recipe.plan(settings), [0], recipe.version)
+    plan = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
+    return {
+        claim.id: digest(
+            [_score(claim), claim.judged, recipe.seeds[scale], recipe.version, plan], 16
+        )
+        for claim in recipe.claims
+    }
+
+
+def _score(claim: Claim) -> list[object]:
+    score, target = claim.score, claim.target
+    rows = [
+        sorted((name, _plain(v)) for name, v in part.items()) for part in (score.where, score.minus)
+    ]
+    where = [score.table, score.column, *rows, list(score.each)]
+    return [*where, score.bounds, score.exact, target.least, target.most]
+
+
+def _plain(value: str | float | bool) -> str | float | bool:
+    """Numbers as they are read back: 1 is 1.0."""
+    return value if isinstance(value, bool | str) else float(value)
+
+
+def state(
+    recipes: Iterable[Recipe],
+    scale: str,
+    ledger: Ledger,
+    date: str,
+    versions: Mapping[str, int] | None = None,
+) -> list[Line]:
+    """Return the lines that the claims of recipes need: new ones, new versions, and other words.
+
+    All that is stated at once shares one block of seeds, which no claim was stated on before, so
+    that runs are shared between recipes, and nobody has seen a number of it.
+
+    Args:
+        recipes: Whose claims are stated.
+        scale: Of the runs that will judge them.
+        ledger: As it stands.
+        date: Today.
+        versions: Versions of claims that are not those that follow from the ledger.
+
+    Raises:
+        ConfigError: The ledger holds a claim of a recipe that the recipe no longer states.
+    """
+    block, lines = ledger.next_block, list[Line]()
+    for recipe in recipes:
+        if scale not in recipe.scales:
+            continue
+        now = hashes(recipe, scale)
+        for name, entry in ledger.of_scale(scale):
+            home = name.rpartition("/")[0]
+            if home == recipe.name and name not in now and not entry.withdrawn:
+                raise ConfigError(
+                    f"{name} is in the ledger, and {home} states it no longer; "
+                    f"'inweights claims withdraw {name} --why …' first"
+                )
+        for claim in recipe.claims:
+            entry = ledger.entry(claim.id, scale)
+            if line := _line(claim, recipe, scale, entry, now[claim.id]):
+                version = (versions or {}).get(claim.id, entry.version + 1)
+                if isinstance(line, Stated):
+                    line = structs.replace(line, version=version, block=block)
+                lines.append(structs.replace(line, date=date))
+    return lines
+
+
+def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> Line | None:
+    """What a claim needs, if anything; version and block of a statement come later."""
+    if entry.stated is None or entry.stated.hash != now:
+        return Stated(
+            date="",
+            claim=claim,
+            scale=scale,
+            version=0,
+            seeds=recipe.seeds[scale],
+            block=0,
+            hash=now,
+        )
+    known = entry.claim
+    if known and any(getattr(known, word) != getattr(claim, word) for word in _WORDS):
+        return Reworded(date="", claim=claim, scale=scale, before=known.text)
+    return None
+
+
+def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
+    """Return the line that takes a claim back. It stays on the board, in a section of its own.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or no reason is given.
+    """
+    standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
+    if name not in standing:
+        raise unknown_name("claim", name, standing, hint="The ledger has no other.")
+    if not why.strip():
+        raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
+    entry = standing[name]
+    last = entry.verdict
+    text = entry.claim.text if entry.claim else getattr(last, "text", "")
+    verdict = last.verdict if last else "not judged"
+    return Withdrawn(
+        date=date,
+        name=name,
+        scale=scale,
+        version=entry.version,
+        text=text,
+        verdict=verdict,
+        why=why,
+    )
+
+
+def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
+    """Return a recipe with the seeds and versions that a ledger gives its claims.
+
+    Its seeds count on from the newest block that one of its claims is stated on. A claim that the
+    ledger does not hold as it is has no version, and is not judged. A recipe of which the ledger
+    knows nothing is returned as it is.
+    """
+    if scale not in recipe.scales or not any(
+        ledger.entry(claim.id, scale).stated for claim in recipe.claims
+    ):
+        return recipe
+    now = hashes(recipe, scale)
+    held: Sequence[Stated] = [
+        entry.stated
+        for claim in recipe.claims
+        if (entry := ledger.entry(claim.id, scale)).stated and entry.stated.hash == now[claim.id]
+    ]
+    versions = {line.claim.id: line.version for line in held}
+    if not held:
+        return replace(recipe, versions=versions)
+    return replace(recipe, versions=versions, first_seed=max(line.block for line in held) * BLOCK)

@@ -1,0 +1,251 @@
+"""Results that are kept with the code: the ledger of claims, their scores, and the board."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.errors import FolderError, InweightsError
+from inweights.recipes import get_recipe, recipes_like
+from inweights.runs import RunFolder, RunStore, read_json
+from inweights.runs.environment import file_at
+
+if TYPE_CHECKING:
+    from inweights.lab.grammar.recipe import Recipe
+    from inweights.lab.ledger.board import Board
+    from inweights.lab.ledger.lines import Ledger, Line, Stated
+    from inweights.support.progress import Progress
+
+__all__ = ["board", "history", "record", "results_root", "state", "stated", "withdraw"]
+
+
+def results_root() -> Path:
+    """Return where results are kept: ``$INWEIGHTS_RESULTS``, or ``results`` in this folder."""
+    return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
+
+
+def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
+    """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
+
+    Nothing is run. ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
+
+    Args:
+        scale: Of the runs.
+        only: Recipes whose name contains this.
+        results: Folder of the results; :func:`results_root` if left out.
+
+    Raises:
+        DataError: Ledger or scores are damaged.
+    """
+    from inweights.lab.ledger.board import read_board
+
+    place = results_root() if results is None else Path(results)
+    return read_board(place, scale, recipes_like(only) if only else None)
+
+
+def state(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    results: str | Path | None = None,
+    progress: Progress | None = None,
+) -> list[Line]:
+    """Add to the ledger what the claims need: new ones, new versions, other words.
+
+    Args:
+        scale: Of the runs that will judge them.
+        only: Recipes whose name contains this.
+        results: Folder of the results.
+        progress: Called with recipes done, all recipes, and the next one.
+
+    Returns:
+        The lines that were added.
+    """
+    from inweights.lab.ledger.stating import state as lines_of
+
+    path, ledger = _open(results)
+    names = recipes_like(only)
+
+    def chosen() -> Iterator[Recipe]:
+        for done, name in enumerate(names):
+            if progress:
+                progress(done, len(names), name)
+            yield get_recipe(name)
+
+    lines = lines_of(chosen(), scale, ledger, _today())
+    ledger.add(path, lines)
+    return lines
+
+
+def withdraw(
+    claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
+) -> Line:
+    """Take a claim back: it is judged no longer, and stays on the board with its last verdict."""
+    from inweights.lab.ledger.stating import withdraw as line_of
+
+    path, ledger = _open(results)
+    line = line_of(claim, scale, why, ledger, _today())
+    ledger.add(path, [line])
+    return line
+
+
+def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None) -> list[Line]:
+    """Return every line of the ledger about a claim, the oldest first.
+
+    Raises:
+        ConfigError: The ledger has no such claim.
+    """
+    from inweights.errors import unknown_name
+
+    _, ledger = _open(results)
+    known = dict(ledger.of_scale(scale))
+    found = [name for name in known if claim in (name, name.rpartition("/")[2])]
+    if len(found) != 1:
+        raise unknown_name("claim", claim, known, hint="The ledger lists them by their full name.")
+    return known[found[0]].lines
+
+
+def stated(recipe: Recipe, scale: str) -> Recipe:
+    """Return a recipe with the seeds and versions of the committed ledger, if there is a ledger."""
+    from inweights.lab.ledger.stating import on_its_block
+
+    path = results_root() / _ledger_name()
+    if scale == "smoke" or not path.exists():
+        return recipe
+    return on_its_block(recipe, scale, _committed(path) or _open(path.parent)[1])
+
+
+def record(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    runs: str | Path | None = None,
+    results: str | Path | None = None,
+) -> int:
+    """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
+
+    A claim counts where its line was committed before the run began; others are named, with the
+    reason. Seeds that are there already stay as they are.
+
+    Returns:
+        How many scores were new.
+
+    Raises:
+        DataError: Ledger or scores are damaged.
+    """
+    from inweights.lab.ledger.board import verdict_lines
+    from inweights.lab.ledger.scores import add_scores
+
+    path, ledger = _open(results)
+    store, rows = RunStore(runs), list[dict[str, Any]]()
+    for name in recipes_like(only):
+        if store.has(name):
+            rows += _rows(get_recipe(name), scale, store, path, ledger)
+    added = add_scores(path.parent, rows)
+    ledger.add(path, verdict_lines(board(scale, results=path.parent), _today()))
+    return added
+
+
+def _rows(
+    recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
+) -> Iterator[dict[str, Any]]:
+    """The scores of a recipe's runs, those with the most seeds first."""
+    from inweights.lab.engine.outcome import load
+    from inweights.lab.grammar.numbers import numbers_of
+    from inweights.lab.ledger.lines import BLOCK
+    from inweights.lab.ledger.scores import rows_of
+    from inweights.lab.ledger.stating import on_its_block
+    from inweights.lab.studies.settle import of_folder, own_folders
+
+    held = on_its_block(recipe, scale, ledger)
+    blocks = {
+        line.block: line
+        for claim in recipe.claims
+        if (line := ledger.entry(claim.id, scale).stated) and claim.id in (held.versions or {})
+    }
+    for block in blocks:
+        for folder in own_folders(recipe, scale, store, block * BLOCK):
+            try:
+                part = of_folder(recipe, folder)
+                tables = load(part, folder).tables
+            except InweightsError as error:
+                warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
+                continue
+            before, why, where = _ledger_of_run(folder, path)
+            if why:
+                warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
+                continue
+            for claim in part.claims:
+                line = ledger.entry(claim.id, scale).stated
+                if line is None or line.block != block or claim.id not in (held.versions or {}):
+                    continue
+                if _holds(before, line):
+                    yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
+                else:
+                    warnings.warn(
+                        f"{claim.id} is left out: it was stated after the commit of its run",
+                        stacklevel=3,
+                    )
+
+
+def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
+    """The ledger at the commit that a run is of, or why there is none; and where it ran."""
+    try:
+        about = read_json(folder.path / "environment.json", dict[str, Any])
+    except FolderError as error:
+        return None, str(error), ""
+    own = about.get("repositories", {}).get("inweights", {})
+    commit = str(own.get("commit", ""))
+    torch = about.get("packages", {}).get("torch", "")
+    where = f"{about.get('processor', '?')}, torch {torch}, commit {commit[:10]}"
+    if not commit:
+        return None, "its run does not say its commit: run it in a checkout, with git", where
+    if own.get("clean") is False:
+        return None, "its run was made with changes that were not committed", where
+    ledger = _at(commit, path)
+    if ledger is None:
+        return None, f"the commit {commit[:10]} of its run has no ledger here", where
+    return ledger, "", where
+
+
+def _holds(ledger: Ledger | None, line: Stated) -> bool:
+    before = ledger.entry(line.claim.id, line.scale).stated if ledger else None
+    return before is not None and (before.hash, before.block) == (line.hash, line.block)
+
+
+@lru_cache(maxsize=16)
+def _at(commit: str, path: Path) -> Ledger | None:
+    from inweights.lab.ledger.lines import ledger_of
+
+    content = file_at(commit, path)
+    return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
+
+
+def _committed(path: Path) -> Ledger | None:
+    """The ledger as it was last committed; none without git."""
+    from inweights.lab.ledger.lines import ledger_of
+
+    content = file_at("HEAD", path)
+    return None if content is None else ledger_of(content, f"{path} at HEAD")
+
+
+def _open(results: str | Path | None) -> tuple[Path, Ledger]:
+    from inweights.lab.ledger.lines import read_ledger
+
+    path = (results_root() if results is None else Path(results)) / _ledger_name()
+    return path, read_ledger(path)
+
+
+def _ledger_name() -> str:
+    from inweights.lab.ledger.lines import LEDGER
+
+    return LEDGER
+
+
+def _today() -> str:
+    return datetime.now().astimezone().date().isoformat()

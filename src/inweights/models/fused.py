@@ -1,0 +1,93 @@
+"""Operations whose gradient is written by hand: fewer and larger ones than autograd would chain.
+
+A step of a small model takes as long as launching its operations, so that their number counts.
+Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+__all__ = ["attend_in_pairs", "layer_norm"]
+
+
+def layer_norm(
+    x: Float[Tensor, "R S D"], weight: Float[Tensor, "R D"], bias: Float[Tensor, "R D"]
+) -> Float[Tensor, "R S D"]:
+    """Normalise over the width, with a gain and a bias for each replica."""
+    out: Tensor = _LayerNorm.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return out
+
+
+def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
+    """Causal attention in sequences of two tokens, given queries, keys and values side by side.
+
+    The first token sees itself alone. The second divides its attention by a sigmoid of the
+    difference of its two scores, which is what a softmax over two is.
+
+    Example:
+        >>> value = torch.tensor([[[0.0, 0.0, 2.0], [0.0, 0.0, 4.0]]])  # no query, no key
+        >>> attend_in_pairs(value, heads=1).flatten().tolist()
+        [2.0, 3.0]
+    """
+    out: Tensor = _PairAttention.apply(qkv, heads)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _LayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        normal, mean, scale = torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)
+        ctx.save_for_backward(x, weight, normal, mean, scale)
+        return torch.addcmul(bias.unsqueeze(1), normal, weight.unsqueeze(1))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, normal, mean, scale = ctx.saved_tensors
+        given = grads[0]
+        by_normal = given * weight.unsqueeze(1)
+        by_x = torch.ops.aten.native_layer_norm_backward(
+            by_normal, x, x.shape[-1:], mean, scale, None, None, [True, False, False]
+        )[0]
+        return by_x, torch.mul(given, normal, out=by_normal).sum(1), given.sum(1)
+
+
+class _PairAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, qkv: Tensor, heads: int) -> Tensor:
+        parts = qkv.unflatten(-1, (3, heads, -1))  # [N, 2, 3, H, D/H]
+        query, keys, values = parts[:, 1, 0], parts[:, :, 1], parts[:, :, 2]
+        apart = keys[:, 1] - keys[:, 0]
+        ratio = (query * apart).sum(-1, keepdim=True)
+        # sigmoid(s), whose own kernel rounds the rest of a block otherwise than its middle
+        share = ratio.mul_(0.5 / math.sqrt(query.shape[-1])).tanh_().mul_(0.5).add_(0.5)
+        ways = values[:, 1] - values[:, 0]
+        out = values.new_empty(values.shape)
+        out[:, 0] = values[:, 0]
+        torch.addcmul(values[:, 0], share, ways, out=out[:, 1])
+        ctx.save_for_backward(query, apart, share, ways)
+        return out.flatten(2)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        query, apart, share, ways = ctx.saved_tensors
+        given = grads[0].unflatten(-1, query.shape[1:])  # [N, 2, H, D/H]
+        first, second = given.unbind(1)
+        by_share = (second * ways).sum(-1, keepdim=True)
+        by_score = torch.ops.aten.sigmoid_backward(by_share, share)
+        by_score.mul_(1.0 / math.sqrt(query.shape[-1]))
+        out = query.new_empty(len(query), 2, 3, *query.shape[1:])
+        out[:, 0, 0] = 0.0  # the first token's query decides nothing
+        torch.mul(by_score, apart, out=out[:, 1, 0])
+        torch.mul(by_score, query, out=out[:, 1, 1])
+        torch.neg(out[:, 1, 1], out=out[:, 0, 1])
+        torch.mul(share, second, out=out[:, 1, 2])
+        torch.add(first, second, out=out[:, 0, 2]).sub_(out[:, 1, 2])
+        return out.flatten(2), None

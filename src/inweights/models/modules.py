@@ -1,0 +1,221 @@
+"""Modules of a factory: how one is made from a seed, and what it reads, gives and drops.
+
+Shapes: ``B`` sequences, ``T`` positions, ``V`` tokens.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError
+from inweights.models.rowwise import Noise, Rows
+from inweights.seeds import INITIALISATION, Streams
+
+if TYPE_CHECKING:
+    from inweights.models.wrapping import WrapConfig
+
+__all__ = ["Form", "find", "form_of", "logits_of", "made", "numbers", "place", "state_of_output"]
+
+#: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
+_TRIED = (3, 2)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a module does with token ids.
+
+    Attributes:
+        states: Names of the submodules whose output is a state ``[B, T, D]``, in the order in
+            which they end.
+        last_only: Whether there are logits of the last position alone.
+        dropout: The largest rate of its dropout.
+        table: Name of the embedding that reads the token ids; empty where there is none.
+    """
+
+    states: tuple[str, ...]
+    last_only: bool
+    dropout: float
+    table: str
+
+
+def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
+    """Return a new module of a factory, whose start a seed decides.
+
+    Raises:
+        ConfigError: The factory fails or makes no module, or the module cannot have replicas.
+    """
+    label = config.label
+    with _seeded(Streams(seed).seed(INITIALISATION, "module")):
+        try:
+            module = config.make(vocabulary)
+        except TypeError as error:
+            raise ConfigError(f"the factory '{label}' failed: {error}") from error
+    if not isinstance(module, nn.Module):
+        raise ConfigError(
+            f"the factory '{label}' must return a torch.nn.Module, got {type(module).__name__}"
+        )
+    known = {id(one) for one in (*module.modules(), *module.parameters())}
+    for name, part in module.named_modules():
+        place = f"'{name}' ({type(part).__name__}) of '{label}'"
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            raise ConfigError(
+                f"{place} keeps statistics of batches, which are state that no optimizer makes; "
+                "use LayerNorm or GroupNorm"
+            )
+        if isinstance(part, nn.RNNBase) and part.dropout:
+            raise ConfigError(f"{place} draws its dropout itself; put nn.Dropout between layers")
+        for key, value in vars(part).items():
+            inside = value if isinstance(value, list | tuple) else ()
+            hidden = [one for one in inside if isinstance(one, nn.Module | nn.Parameter)]
+            if any(id(one) not in known for one in hidden):
+                raise ConfigError(
+                    f"{place} holds modules in a plain list, '{key}', where PyTorch does not find "
+                    "their parameters; use nn.ModuleList or nn.ParameterList"
+                )
+    return module.eval()
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed everything that a module may draw its start from, and put it back."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)  # noqa: TID251  # a module draws from nothing else
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)  # noqa: NPY002
+
+
+def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
+    """Return the logits within what a module returned.
+
+    Args:
+        output: A tensor, an object with ``.logits``, or a tuple that begins with either.
+        read: Where else they are.
+    """
+    if read is not None:
+        return read(output)
+    if isinstance(output, tuple) and output and not hasattr(output, "logits"):
+        output = output[0]
+    return getattr(output, "logits", output)
+
+
+def state_of_output(output: Any) -> Any:
+    """Return the state within what a submodule returned: a tensor, or the first of several."""
+    if hasattr(output, "last_hidden_state"):
+        return output.last_hidden_state
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+@torch.no_grad()
+def form_of(
+    module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
+) -> Form:
+    """Try a module with a small batch of tokens.
+
+    Raises:
+        ConfigError: It does not take token ids, or gives no logits of all of them.
+    """
+    batch, length = _TRIED
+    tokens = torch.arange(batch * length).view(_TRIED) % vocabulary
+    seen: dict[str, Tensor] = {}
+    tables: list[str] = []
+
+    def watch(name: str) -> Any:
+        def note(part: nn.Module, inputs: Any, output: Any) -> None:
+            if isinstance(part, nn.Embedding) and any(one is tokens for one in inputs):
+                tables.append(f"{name}.weight")
+            state = state_of_output(output)
+            if isinstance(state, Tensor) and state.dim() == 3 and state.shape[:2] == _TRIED:
+                seen.pop(name, None)
+                seen[name] = state
+
+        return note
+
+    hooks = [part.register_forward_hook(watch(n)) for n, part in module.named_modules() if n]
+    noise = Noise(Rows(0, 1), None)
+    try:
+        with torch.random.fork_rng(devices=[]), noise.drawn():
+            before = torch.get_rng_state()
+            output = module.train()(tokens)
+            drew = not torch.equal(before, torch.get_rng_state())
+    except Exception as error:
+        raise ConfigError(
+            f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, and failed: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    finally:
+        module.eval()
+        for hook in hooks:
+            hook.remove()
+    if drew:
+        raise ConfigError(
+            f"'{label}' draws random numbers while it trains, and not by torch.nn.functional's "
+            "dropout or attention, so that its runs could not be repeated; use nn.Dropout"
+        )
+    logits = logits_of(output, read)
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise ConfigError(
+            f"'{label}' returns a {type(logits).__name__} and no logits; return a tensor "
+            "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
+        )
+    shape = tuple(logits.shape)
+    if shape[:-1] not in (_TRIED, _TRIED[:1]) or shape[-1] < vocabulary:
+        raise ConfigError(
+            f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
+            f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
+            f"{vocabulary}]: does it use the number of tokens that the factory is given?"
+        )
+    states = [name for name, state in seen.items() if state is not logits]
+    return Form(tuple(states), len(shape) == 2, noise.rate, *tables[:1] or [""])
+
+
+class _Node(nn.Module):
+    """A place in the tree of a module's names."""
+
+
+def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
+    """Keep a tensor below ``root`` under a dotted name.
+
+    The tree is written directly, as a name such as ``hidden`` may be that of a method, too.
+    """
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules.setdefault(step, _Node())  # type: ignore[assignment]
+    if isinstance(value, nn.Parameter):
+        root._parameters[last] = value
+        return
+    if last in root._buffers:
+        raise ConfigError(f"the name '{last}' is taken by the library; give it another")
+    root._buffers[last] = value
+    if not stored:
+        root._non_persistent_buffers_set.add(last)
+
+
+def find(root: nn.Module, name: str) -> Tensor:
+    """Return the tensor that :func:`place` keeps under a name."""
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules[step]  # type: ignore[assignment]
+    found = root._parameters.get(last)
+    return root._buffers[last] if found is None else found  # type: ignore[return-value]
+
+
+def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
+    """Parameters and buffers by name; those with several names under each of them if wanted."""
+    return {
+        **dict(module.named_parameters(remove_duplicate=not again)),
+        **dict(module.named_buffers(remove_duplicate=not again)),
+    }

@@ -1,0 +1,143 @@
+"""Functions of all replicas at once within a call that ``torch.func.vmap`` makes for each.
+
+Hooks replace the states of all replicas together, and masks of dropout come from a generator of
+each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a function the whole tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+__all__ = ["Noise", "Rows"]
+
+#: A function of ``[R, ...]`` to the same shape, whose rows do not reach each other.
+Rowwise = Callable[[Tensor], Tensor]
+
+
+class Rows:
+    """Which replica a module is called for: one, or all of them under ``vmap``.
+
+    Args:
+        row: Its number; under ``vmap`` a tensor with one for each.
+        replicas: How many there are.
+    """
+
+    def __init__(self, row: int | Tensor, replicas: int) -> None:
+        self._row, self._replicas = row, replicas
+
+    def apply(self, function: Rowwise, x: Tensor) -> Tensor:
+        """Return what a function of all replicas makes of this one's tensor."""
+        if isinstance(self._row, Tensor):
+            result: Tensor = _Batched.apply(x, self._row, self._of_replicas(function))  # type: ignore[no-untyped-call]
+            return result
+        return function(x.expand(self._replicas, *x.shape))[self._row]
+
+    def _of_replicas(self, function: Rowwise) -> Rowwise:
+        """The function, without the row that only fills up; see ``Wrapped``."""
+        count = self._replicas
+        return lambda x: (
+            torch.cat([function(x[:count]), x[count:]]) if len(x) > count else function(x)
+        )
+
+    def masked(self, x: Tensor, rate: float, generators: Sequence[torch.Generator]) -> Tensor:
+        """Drop entries, each replica by its own generator."""
+        if not isinstance(self._row, Tensor):
+            return x * _mask(x.shape, rate, generators[self._row]).to(x)
+
+        def drop(every: Tensor) -> Tensor:
+            masks = [_mask(every.shape[1:], rate, one) for one in generators]
+            return every * torch.stack(masks).to(every)
+
+        return self.apply(drop, x)
+
+
+def _mask(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tensor:
+    return (torch.rand(shape, generator=generator) < 1.0 - rate) / (1.0 - rate)
+
+
+class _Batched(torch.autograd.Function):
+    """Its rule for ``vmap`` gets the tensor of all replicas, outside of ``vmap``."""
+
+    @staticmethod
+    def forward(x: Tensor, row: Tensor, function: Rowwise) -> Tensor:
+        del row
+        return function(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing is kept: the rule below is differentiable as it is."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:
+        every = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x
+        del row
+        return function(every.movedim(in_dims[0] or 0, 0)), 0
+
+
+class Noise:
+    """Draws the masks of dropout within modules from generators of one's own.
+
+    Args:
+        rows: Which replica is called.
+        generators: One a replica; without them it drops nothing.
+
+    Attributes:
+        rate: The largest that was asked for.
+    """
+
+    def __init__(self, rows: Rows, generators: Sequence[torch.Generator] | None) -> None:
+        self._rows, self._generators = rows, generators
+        self.rate = 0.0
+
+    @contextmanager
+    def drawn(self) -> Iterator[None]:
+        """Replace the two functions of torch that drop, until the block is left."""
+        with patch.multiple(F, dropout=self.dropout, scaled_dot_product_attention=self.attention):
+            yield
+
+    def dropout(
+        self,
+        input: Tensor,  # noqa: A002  # torch's name
+        p: float = 0.5,
+        training: bool = True,
+        inplace: bool = False,
+    ) -> Tensor:
+        """Drop entries, as ``torch.nn.functional.dropout`` does."""
+        del inplace
+        if not training or not p:
+            return input
+        self.rate = max(self.rate, p)
+        return self._rows.masked(input, p, self._generators) if self._generators else input
+
+    def attention(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        """Attend as torch documents it, so that the weights can be dropped."""
+        if enable_gqa:
+            groups = query.shape[-3] // key.shape[-3]
+            key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+        scores = query @ key.mT * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        if is_causal:
+            seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            scores = scores.masked_fill(~seen, -torch.inf)
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, -torch.inf)
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        return self.dropout(scores.softmax(-1), dropout_p) @ value

@@ -1,0 +1,264 @@
+"""An ordinary module as a model with a replica axis: stacked parameters, one call under ``vmap``.
+
+Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width, ``V``
+tokens.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.models.dropout import Dropout
+from inweights.models.modules import find, form_of, logits_of, made, numbers, place, state_of_output
+from inweights.models.packing import Packed
+from inweights.models.rowwise import Noise, Rows
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+    from inweights.models.wrapping import WrapConfig
+
+__all__ = ["Wrapped"]
+
+LOGITS = "logits"
+#: Root seed of the module that is lent the numbers of all replicas; no run is likely to have it.
+_BASE = 2**62 + 20_221
+
+
+class Wrapped(Model):
+    """``R`` modules of one factory. Parameters, states and hooks have the module's own names.
+
+    The module itself holds no replica's numbers: each call lends it those of all replicas, or of
+    one after another where an operation cannot be batched. Parameters that need no gradient, and
+    buffers that differ between modules, are buffers with a replica axis; other buffers are shared.
+    """
+
+    def __init__(self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]) -> None:
+        super().__init__(len(seeds), vocabulary)
+        self.config = config
+        base = made(config, vocabulary, _BASE)
+        self._read = None if config.logits is None else config.logits.load("output")
+        self._form = form_of(base, vocabulary, self._read, config.label)
+        self._dropout = Dropout(self._form.dropout)
+        self._stack(base, seeds)
+        self._base = [base]  # in a list: its numbers are none of the model's
+        self._mapped = True
+        if not self.candidates.is_meta:
+            with torch.no_grad():  # whether replicas go together does not depend on how many
+                self._each(torch.zeros(1, 2, dtype=torch.long), ())
+
+    def _stack(self, base: nn.Module, seeds: Sequence[int]) -> None:
+        """Take the numbers of a module for each seed as rows of stacked ones."""
+        every = numbers(base)
+        learnt = {name for name, p in base.named_parameters() if p.requires_grad}
+        modules = [numbers(made(self.config, self.vocabulary, seed)) for seed in seeds]
+        stored = set(base.state_dict())
+        shared = set()
+        for name, start in every.items():
+            rows = [own.get(name, start[:0]) for own in modules]
+            if any(row.shape != start.shape for row in rows):
+                raise ConfigError(f"'{name}' has another shape in modules of other seeds")
+            if name in learnt and any(row is start for row in rows):
+                raise ConfigError(
+                    f"the factory '{self.config.label}' returns the same module at each call; "
+                    "make a new one"
+                )
+            same = name not in learnt and all(_equal(row, start) for row in rows)
+            value = start.detach() if same else torch.stack([row.detach() for row in rows])
+            place(
+                self,
+                name,
+                nn.Parameter(value) if name in learnt else value,
+                stored=name in stored and not same,
+            )
+            shared |= {name} if same else set()
+        names = {id(value): name for name, value in every.items()}
+        tied = numbers(base, again=True)
+        alias = {name: names[id(value)] for name, value in tied.items()}
+        self._shared = {name: own for name, own in alias.items() if own in shared}
+        self._own = {name: own for name, own in alias.items() if own not in shared}
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        return (*self._form.states, LOGITS)
+
+    @property
+    def token_table(self) -> Float[Tensor, "R V D"] | None:
+        table = self._form.table
+        return find(self, table)[:, : self.vocabulary] if table else None
+
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        return self._states(batch, self._form.states)
+
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        return state  # the deepest state is the logits
+
+    def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
+        if name == LOGITS:
+            return state
+        raise ConfigError(
+            f"which logits '{name}' gives is unknown, as it is not said which part of a wrapped "
+            "module is its head; a subclass of Model says it by unembed"
+        )
+
+    @property
+    def head_matrix(self) -> None:
+        return None
+
+    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+        if self._form.last_only and (at is None or not bool(torch.isin(at, batch.last).all())):
+            raise ConfigError(
+                "the module gives logits of the last position alone; take the loss there "
+                '(loss = "last"), and answers of one token'
+            )
+        return self._select(self._states(batch, ())[LOGITS], at)
+
+    def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
+        """Return some states, and the logits, at all packed tokens."""
+        if self._edits and len(batch.shapes) > 1:
+            raise ConfigError("states of a wrapped module are replaced in prompts of one length")
+        ramps = [torch.arange(t, device=batch.tokens.device).repeat(b) for b, t in batch.shapes]
+        counted = torch.cat(ramps)
+        if not (counted.is_meta or counted.equal(batch.positions)):
+            raise ConfigError("a wrapped module counts positions itself; leave random_offset out")
+        found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
+        groups = batch.tokens.split([b * t for b, t in batch.shapes], dim=-1)
+        for group, shape in zip(groups, batch.shapes, strict=True):
+            for name, state in self._each(group.unflatten(-1, shape), names).items():
+                found[name].append(state.flatten(1, 2))
+        return {n: torch.cat(s, dim=1) if len(s) > 1 else s[0] for n, s in found.items()}
+
+    def _each(
+        self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
+    ) -> dict[str, Float[Tensor, "R B T D"]]:
+        """Call the module for every replica: for all together, or for one after another."""
+        if not tokens.is_meta and tokens.numel():
+            # In stacked tables an id that is too large would be read from the next replica's.
+            least, most = torch.aminmax(tokens)
+            if least < 0 or most >= self.vocabulary:
+                raise DataError(f"a token id is outside 0 to {self.vocabulary - 1}")
+        with self._quiet():
+            if not self._mapped:
+                return self._apart(tokens, names)
+            try:
+                return self._together(tokens, names)
+            except (RuntimeError, ValueError) as error:
+                found = self._apart(tokens, names)  # fails alike where it is no matter of vmap
+                self._mapped = False
+                why = _why(error)
+        warnings.warn(
+            f"the replicas of '{self.config.label}' are called one after another: {why}",
+            stacklevel=2,
+        )
+        return found
+
+    def _together(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
+        own = dict.fromkeys(self._own.values())
+        stacked = {name: find(self, name).contiguous() for name in own}
+        if alone := self.replicas == 1:
+            # Some operations round otherwise for one row than for several: here there always are.
+            stacked = {name: torch.cat([v, v.detach()]) for name, v in stacked.items()}
+            tokens = tokens.expand(2, -1, -1) if tokens.dim() == 3 else tokens
+        call = vmap(
+            lambda values, ids, row: self._call(values, ids, names, row),
+            in_dims=(0, 0 if tokens.dim() == 3 else None, 0),
+        )
+        rows = torch.arange(max(2, self.replicas), device=tokens.device)
+        found: dict[str, Tensor] = call(stacked, tokens, rows)
+        return {name: state[:1] for name, state in found.items()} if alone else found
+
+    def _apart(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
+        own = dict.fromkeys(self._own.values())
+        stacked = {name: find(self, name).unbind(0) for name in own}
+        each = [
+            self._call(
+                {name: value[r] for name, value in stacked.items()},
+                tokens[r] if tokens.dim() == 3 else tokens,
+                names,
+                r,
+            )
+            for r in range(self.replicas)
+        ]
+        return {name: torch.stack([one[name] for one in each]) for name in each[0]}
+
+    def _call(
+        self, values: dict[str, Tensor], tokens: Tensor, names: Sequence[str], row: int | Tensor
+    ) -> dict[str, Tensor]:
+        """Call the module for one replica; under ``vmap``, for the one that stands for all."""
+        base, rows, found = self._base[0], Rows(row, self.replicas), {}
+        lent = {name: values[own] for name, own in self._own.items()}
+        lent |= {name: find(self, own) for name, own in self._shared.items()}
+
+        def hook(name: str) -> Any:
+            def pass_by(_: nn.Module, __: Any, output: Any) -> Any:
+                state = state_of_output(output)
+                edit = self._edits.get(name)
+                if edit is not None:
+                    new = rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), state)
+                    output, state = _with_state(output, new), new
+                found[name] = state
+                return output
+
+            return pass_by
+
+        parts = dict(base.named_modules()) if names or self._edits else {}
+        watched = [n for n in dict.fromkeys((*names, *self._edits)) if n != LOGITS]
+        hooks = [parts[name].register_forward_hook(hook(name)) for name in watched]
+        try:
+            with Noise(rows, self._dropout.generators).drawn() if base.training else nullcontext():
+                output = functional_call(base, lent, (tokens,), tie_weights=False)
+        finally:
+            for one in hooks:
+                one.remove()
+        logits = logits_of(output, self._read)[..., : self.vocabulary]
+        if self._form.last_only:
+            unknown = logits.new_full((1,), torch.nan).expand(*tokens.shape, logits.shape[-1])
+            logits = torch.cat([unknown[:, :-1], logits.unsqueeze(1)], dim=1)
+        if LOGITS in self._edits:
+            edit = self._edits[LOGITS]
+            logits = rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), logits)
+        return {name: found[name] for name in names} | {LOGITS: logits}
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """The module as it trains while masks are drawn, and kernels that can be batched."""
+        base, fast = self._base[0], torch.backends.mha.get_fastpath_enabled()
+        if base.training != (self._dropout.generators is not None):
+            base.train(not base.training)
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            with sdpa_kernel(SDPBackend.MATH):
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one.is_meta or torch.equal(one, other)
+
+
+def _with_state(output: Any, state: Tensor) -> Any:
+    """An output of a submodule with another state in it."""
+    if hasattr(output, "last_hidden_state"):
+        output.last_hidden_state = state
+        return output
+    return (state, *output[1:]) if isinstance(output, tuple) else state
+
+
+def _why(error: Exception) -> str:
+    """What could not be batched, from torch's message."""
+    operation = re.search(r"aten::\w+(\.\w+)?", str(error))
+    if operation:
+        return f"{operation.group()} has no batching rule"
+    return str(error).strip().partition("\n")[0].partition(". ")[0]

@@ -1,0 +1,194 @@
+"""Any ``torch.nn.Module`` as an architecture: ``iw.wrap(factory)`` is its config.
+
+Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inweights.config import Config
+from inweights.errors import ConfigError, unknown_name
+from inweights.models.model_config import Init
+from inweights.seeds import as_seeds
+from inweights.support.code import Code, code_of, first_argument
+
+if TYPE_CHECKING:
+    from inweights.models.wrapped import Wrapped
+
+__all__ = ["WrapConfig", "causal_lm", "wrap", "wrap_named"]
+
+_EXAMPLE = "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))"
+
+
+class WrapConfig(Config, tag_field="kind", tag="wrap"):
+    """A factory of modules as an architecture; :func:`wrap` makes it.
+
+    Attributes:
+        factory: ``factory(vocabulary, **options)`` returns a new module.
+        options: Its keyword arguments.
+        logits: ``logits(output)`` returns the logits, where the module's output is not theirs.
+    """
+
+    factory: Code
+    options: dict[str, Any] = {}
+    logits: Code | None = None
+
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        seeds: int | Sequence[int],
+        inits: Sequence[Init] | None = None,
+        candidates: Sequence[int] | None = None,
+    ) -> Wrapped:
+        """Build the model, one replica a seed.
+
+        Args:
+            vocabulary: Number of tokens ``V``, the factory's first argument.
+            seeds: Root seed of each replica; torch, NumPy and ``random`` are seeded with it while
+                its module is made.
+            inits: Unused: a module has an initialisation of its own.
+            candidates: Unused: it gives logits for all tokens.
+
+        Raises:
+            ConfigError: The module does not read ``[B, T]`` tokens and give their logits, or
+                cannot be trained replica by replica; says why.
+        """
+        del inits, candidates
+        from inweights.models.wrapped import Wrapped
+
+        return Wrapped(self, vocabulary=vocabulary, seeds=as_seeds(seeds))
+
+    @property
+    def make(self) -> Callable[[int], Any]:
+        """The factory with its options."""
+        return partial(self.factory.load("vocabulary"), **self.options)
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
+        return str(self.options.get("model_type", name.strip("<>")))
+
+
+def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any) -> WrapConfig:
+    """Return any ``torch.nn.Module`` as an architecture, for :func:`~inweights.sweep` and the rest.
+
+    Its replicas are one tensor program: parameters are stacked, and the module is called under
+    ``torch.func.vmap``. Where that is impossible, they are called one after another.
+
+    Args:
+        factory: ``factory(vocabulary, **options)`` returns a new module that reads token ids
+            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` of the last position, or an
+            object with such ``.logits``. Or a config of ``transformers``, of which a causal
+            language model is made.
+        logits: A function of the module's output that returns the logits, if they are elsewhere.
+        options: Further arguments of the factory: plain values, which a sweep can vary as
+            ``model.options.NAME``.
+
+    Raises:
+        ConfigError: It is no factory (a module that exists already cannot be made once more for
+            every seed), or an option is no plain value.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> def bigram(vocabulary):
+        ...     return nn.Embedding(vocabulary, vocabulary)
+        >>> model = wrap(bigram).build(vocabulary=9, seeds=[0, 1])
+        >>> tuple(model(torch.tensor([[1, 2]])).shape)
+        (2, 1, 2, 9)
+    """
+    if isinstance(factory, partial):
+        if factory.args:
+            raise ConfigError("a partial must bind keyword arguments alone; see iw.wrap")
+        factory, options = factory.func, {**factory.keywords, **options}
+    if hasattr(factory, "model_type") and hasattr(factory, "to_diff_dict"):
+        options = {**factory.to_diff_dict(), "model_type": factory.model_type, **options}
+        options.pop("transformers_version", None)
+        factory = causal_lm
+    elif hasattr(factory, "named_parameters") and not isinstance(factory, type):
+        raise ConfigError(
+            f"wrap takes what makes a module, as each seed starts anew, and got a "
+            f"{type(factory).__name__} that is made already; write {_EXAMPLE}"
+        )
+    if not callable(factory) or not first_argument(factory):
+        raise ConfigError(
+            f"a factory takes the number of tokens as its first argument, got {factory!r}; "
+            f"write {_EXAMPLE}"
+        )
+    options = _with_defaults(factory, options)
+    try:
+        plain = msgspec.json.decode(msgspec.json.encode(options))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"options of a factory are numbers, strings, lists and tables ({error}); make "
+            "anything else within the factory"
+        ) from None
+    return WrapConfig(
+        factory=code_of(factory), options=plain, logits=None if logits is None else code_of(logits)
+    )
+
+
+def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with the plain defaults of the others, so that a sweep can vary each of them."""
+    _, *others = inspect.signature(factory).parameters.values()
+    if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
+        known = [one.name for one in others]
+        for name in options:
+            if name not in known:
+                raise unknown_name("option of the factory", name, known)
+    plain = (bool, int, float, str)
+    given = {one.name: one.default for one in others if isinstance(one.default, plain)}
+    return {**given, **options}
+
+
+def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
+    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``.
+
+    Raises:
+        ConfigError: Its module is not loaded, or the function is no factory.
+    """
+    options = dict(about)
+    factory, logits = str(options.pop("wrap")), options.pop("logits", None)
+    return wrap(
+        Code(at=factory).load("vocabulary"),
+        logits=None if logits is None else Code(at=str(logits)).load("output"),
+        **options,
+    )
+
+
+def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
+    """Return a causal language model of ``transformers``, untrained.
+
+    Args:
+        vocabulary: Number of tokens.
+        model_type: Such as ``llama``.
+        settings: Those of its config.
+
+    Raises:
+        ConfigError: ``transformers`` is not installed, or has no such model.
+    """
+    try:
+        from transformers import AutoConfig, AutoModelForCausalLM
+    except ImportError:
+        raise ConfigError(
+            "a config of transformers needs the extra 'hf': pip install 'inweights[hf]'"
+        ) from None
+    for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        if isinstance(settings.get(token), int) and settings[token] >= vocabulary:
+            settings[token] = None
+    try:
+        config = AutoConfig.for_model(
+            model_type, **{**settings, "vocab_size": vocabulary, "use_cache": False}
+        )
+        kind: Any = AutoModelForCausalLM
+        return kind.from_config(config, attn_implementation="eager")
+    except ValueError as error:
+        raise ConfigError(f"transformers cannot make a '{model_type}': {error}") from None

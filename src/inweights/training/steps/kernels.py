@@ -1,0 +1,247 @@
+"""The kernels of a computation, recorded below autograd, on memory that is planned once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+__all__ = ["Kernels", "NotRecordable"]
+
+#: Bytes of which the start of each buffer is a multiple.
+ALIGNED = 64
+#: Kernels that PyTorch's own functions call faster than its table of operators does.
+DIRECT = frozenset(
+    """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
+    scatter_add sub sum tanh where""".split()  # noqa: SIM905
+)
+#: What makes memory and sets no number, what sets zeros, and what copies.
+EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"))
+ZEROS = frozenset(("zeros", "zeros_like", "new_zeros"))
+COPIES = frozenset(("clone", "_to_copy", "contiguous"))
+
+
+class NotRecordable(Exception):  # noqa: N818  # it is an answer, no error
+    """A computation depends on numbers of its own, or draws some."""
+
+
+class _Call(NamedTuple):
+    func: Any
+    args: Any
+    kwargs: Any
+    outs: list[Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.func._schema.name).removeprefix("aten::")
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        leaves = tree_leaves((self.args, self.kwargs, self.outs))
+        return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+class Kernels:
+    """The kernels of one call of ``compute``; a call runs them again.
+
+    Args:
+        compute: Reads and writes tensors that stay where they are, and returns one. It is called
+            once.
+
+    Attributes:
+        bytes: Size of the memory that all intermediate results share.
+
+    Raises:
+        NotRecordable: It reads a number off a tensor, other than an id, or draws numbers.
+
+    Example:
+        >>> x = torch.ones(2)
+        >>> kernels = Kernels(lambda: (x.exp() * 2).log())
+        >>> _ = x.fill_(5.0)
+        >>> len(kernels), bool((kernels() > 5).all())
+        (3, True)
+    """
+
+    def __init__(self, compute: Callable[[], Tensor]) -> None:
+        with _Recorder() as recorder:
+            result = compute()
+        calls = _copies_at_once(recorder.calls)
+        memory = _Memory(calls, result)
+        self.bytes = memory.bytes
+        self._result = memory.moved(result)
+        self._calls: list[Callable[[], object]] = []
+        for at, call in enumerate(calls):
+            fresh = any(memory.first.get(_place(out)) == at for out in _only_tensors(call.outs))
+            if fresh or call.func._schema.is_mutable:
+                moved = tree_map_only(Tensor, memory.moved, tuple(call[1:]))
+                self._calls += _run_again(_Call(call.func, *moved))
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @torch.no_grad()
+    def __call__(self) -> Tensor:
+        for call in self._calls:
+            call()
+        return self._result.clone()
+
+
+class _Recorder(TorchDispatchMode):
+    """Notes each kernel with what it was given and what it gave, and keeps all of it alive."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls: list[_Call] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        tags = set(func.tags)
+        if torch.Tag.data_dependent_output in tags and args[0].is_floating_point():
+            raise NotRecordable
+        if tags & {torch.Tag.dynamic_output_shape, torch.Tag.nondeterministic_seeded}:
+            raise NotRecordable
+        out = func(*args, **(kwargs or {}))
+        self.calls.append(_Call(func, args, kwargs or {}, tree_leaves(out)))
+        return out
+
+
+# PyTorch wraps this method to keep its compiler out of it, and would import the compiler for that.
+_Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
+
+
+def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
+    """Copy each gradient to its place when it is made, while it lies in a cache, not at the end."""
+    ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
+    if not ends:
+        return list(calls)
+    joint = calls[ends[-1]]
+    written: dict[int, int] = {}
+    for at, call in enumerate(calls):
+        made = call.tensors if call.func._schema.is_mutable else _only_tensors(call.outs)
+        written.update((_place(one), at) for one in made)
+    after: dict[int, list[_Call]] = {}
+    copy = torch.ops.aten.copy_.default
+    for slot, gradient in zip(*joint.args[:2], strict=True):
+        now = _Call(copy, (slot.detach(), gradient.detach()), {}, [])
+        after.setdefault(min(written.get(_place(gradient), ends[-1]), ends[-1]), []).append(now)
+    ordered: list[_Call] = []
+    for at, call in enumerate(calls):
+        ordered += [call] if call is not joint else []
+        ordered += after.get(at, [])
+    return ordered
+
+
+class _Memory:
+    """One piece of memory for all buffers, in which those that are needed at once lie apart.
+
+    Attributes:
+        first: The call that makes each buffer.
+        bytes: How much it is.
+    """
+
+    def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
+        self.first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        sizes: dict[int, int] = {}
+        known: set[int] = set()
+        for at, call in enumerate(calls):
+            given = tree_leaves((call.args, call.kwargs))
+            known |= {_place(one) for one in _only_tensors(given)}
+            for out in _only_tensors(call.outs):
+                place = _place(out)
+                if place not in known:
+                    self.first[place] = at
+                    sizes[place] = out.untyped_storage().nbytes()
+                    known.add(place)
+            last.update((_place(one), at) for one in call.tensors)
+        last[_place(result)] = len(calls)
+        self._starts = _packed({p: (self.first[p], last[p], sizes[p]) for p in self.first})
+        self.bytes = max((self._starts[p] + sizes[p] for p in self.first), default=0)
+        self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
+
+    def moved(self, tensor: Tensor) -> Tensor:
+        """Return the same part of a buffer where it lies now; of what is no buffer, itself."""
+        start = self._starts.get(_place(tensor))
+        if start is None:
+            return tensor.detach()
+        offset = start // tensor.element_size() + tensor.storage_offset()
+        view = torch.empty(0, dtype=tensor.dtype)
+        return view.set_(self._storage, offset, tensor.shape, tensor.stride())
+
+
+def _packed(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
+    """Return where each buffer starts, given first use, last use and bytes; the largest first."""
+    placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
+    starts: dict[int, int] = {}
+    for place, (first, last, size) in sorted(buffers.items(), key=lambda item: -item[1][2]):
+        start = 0
+        for low, high, since, until in sorted(placed):
+            if since <= last and first <= until and low < start + size and start < high:
+                start = high
+        starts[place] = start
+        end = start + -(-max(size, 1) // ALIGNED) * ALIGNED
+        placed.append((start, end, first, last))
+    return starts
+
+
+def _run_again(call: _Call) -> Iterable[Callable[[], object]]:
+    """Calls that do the same on the same memory."""
+    func, name, outs = call.func, call.name, call.outs
+    if func._schema.is_mutable:
+        return [partial(_direct(func, name), *call.args, **call.kwargs)]
+    if name in EMPTY:
+        return []
+    if name in ZEROS:
+        return [outs[0].zero_]
+    if name in COPIES:
+        return [partial(outs[0].copy_, call.args[0])]
+    writing = _writing(func)
+    if writing is None or not all(isinstance(out, Tensor) for out in outs):
+        return [partial(_and_copy, func, call.args, call.kwargs, outs)]
+    overload, names = writing
+    into = dict(zip(names, outs, strict=True))
+    return [partial(_direct(overload, name), *call.args, **call.kwargs, **into)]
+
+
+def _direct(func: Any, name: str) -> Callable[..., object]:
+    if name in DIRECT and str(func) != "aten.sum.out":  # a sum of all, which has no such function
+        return getattr(torch, name)
+    if name.endswith("_") and name[:-1] in DIRECT | {"copy", "zero", "fill"}:
+        return getattr(Tensor, name)
+    return func
+
+
+def _writing(func: Any) -> tuple[Any, list[str]] | None:
+    """Return the overload that writes to memory it is given, and the names of these arguments."""
+    own = [(a.name, str(a.type)) for a in func._schema.arguments]
+    for one in func.overloadpacket.overloads():
+        overload = getattr(func.overloadpacket, one)
+        arguments = overload._schema.arguments
+        outs = [a.name for a in arguments if a.is_out]
+        if len(outs) == len(func._schema.returns) and own == [
+            (a.name, str(a.type)) for a in arguments if not a.is_out
+        ]:
+            return overload, outs
+    return None
+
+
+def _and_copy(func: Any, args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
+    for out, new in zip(outs, tree_leaves(func(*args, **kwargs)), strict=True):
+        if isinstance(new, Tensor):
+            out.copy_(new)
+
+
+def _only_tensors(values: Iterable[Any]) -> list[Tensor]:
+    return [value for value in values if isinstance(value, Tensor)]
+
+
+def _place(tensor: Tensor) -> int:
+    """Which piece of memory a tensor is a part of."""
+    return tensor.untyped_storage()._cdata

@@ -1,0 +1,174 @@
+"""What cannot be wrapped is refused before anything is trained, and the message says what to do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.models.own_modules import Sums, nano
+from torch import Tensor, nn
+
+import inweights as iw
+from inweights.errors import ConfigError, DataError
+from inweights.models import Packed, load_model, pack, save_model
+from inweights.models.save import decode_model, encode_model
+from inweights.support.plugins import load_plugins
+
+WORLD = iw.TwoHop(n=3).build(seed=0)
+TOKENS = len(WORLD.vocabulary)
+
+
+class Layers(nn.Module):
+    """A table, and between it and the head whatever a test puts there."""
+
+    def __init__(self, vocabulary: int, *inner: nn.Module) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(vocabulary, 8), nn.Linear(8, vocabulary)
+        self.inner: Any = nn.Sequential(*inner)
+
+    def forward(self, ids: Tensor) -> Any:
+        return self.head(self.inner(self.embed(ids).mT).mT)
+
+
+def listed(vocabulary: int) -> nn.Module:
+    module = Layers(vocabulary)
+    module.extra = [nn.Linear(8, 8)]  # type: ignore[assignment]
+    return module
+
+
+class Jumps(nn.Module):
+    """Draws noise by itself while it trains."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + torch.randn_like(x) if self.training else x
+
+
+class Silent(Layers):
+    """Returns a dictionary."""
+
+    def forward(self, ids: Tensor) -> Any:
+        return {"scores": super().forward(ids)}
+
+
+ONE = Layers(TOKENS)
+REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
+    "statistics of batches": (
+        lambda v: Layers(v, nn.BatchNorm1d(8)),
+        r"'inner.0' \(BatchNorm1d\) .* keeps statistics of batches.* use LayerNorm",
+    ),
+    "a plain list": (listed, r"modules in a plain list, 'extra', .* use nn.ModuleList"),
+    "noise": (lambda v: Layers(v, Jumps()), "draws random numbers while it trains.* nn.Dropout"),
+    "dropout of a recurrent layer": (
+        lambda v: nn.LSTM(v, v, 2, dropout=0.1),
+        "draws its dropout itself",
+    ),
+    "one module for all": (lambda _: ONE, "returns the same module at each call; make a new one"),
+    "no module": (lambda v: v, "must return a torch.nn.Module, got int"),
+    "too few tokens": (
+        lambda _: nn.Embedding(20, 5),
+        r"gives logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]: does it use",
+    ),
+    "no token ids": (lambda v: nn.Linear(v, v), r"must read token ids of shape \[B, T\]"),
+    "no logits": (Silent, r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_modules_that_cannot_be_replicas(what: str) -> None:
+    factory, message = REFUSED[what]
+    with pytest.raises(ConfigError, match=message):
+        iw.wrap(factory).build(vocabulary=TOKENS, seeds=2)
+
+
+def test_what_is_no_factory() -> None:
+    with pytest.raises(ConfigError, match=r"a Layers that is made already; write iw.wrap\(lambda"):
+        iw.wrap(ONE)
+    for wrong in (3, lambda: ONE):
+        with pytest.raises(ConfigError, match="takes the number of tokens as its first argument"):
+            iw.wrap(wrong)
+    with pytest.raises(ConfigError, match="options of a factory are numbers, strings"):
+        iw.wrap(Sums, width=object())
+    with pytest.raises(ConfigError, match="unknown option of the factory 'widht'; did you mean"):
+        iw.wrap(Sums, widht=4)
+    assert iw.wrap(partial(Sums, width=4)) == iw.wrap(Sums, width=4)
+    config = iw.wrap(Silent, logits=lambda output: output["scores"])
+    assert config.build(vocabulary=TOKENS, seeds=2)(torch.tensor([[1, 2]])).shape[-1] == TOKENS
+
+
+def test_a_plain_module_is_told_the_line_to_write() -> None:
+    module: Any = Layers(TOKENS)
+    line = r"iw.wrap\(lambda vocabulary: Layers\(...\)\).build\("
+    for use in (
+        lambda: iw.train(module, WORLD, iw.Curriculum(), seeds=1),
+        lambda: iw.probes.accuracy(module, WORLD),
+    ):
+        with pytest.raises(ConfigError, match=line):
+            use()
+
+
+def test_what_a_wrapped_model_cannot_do() -> None:
+    model = iw.wrap(nano).build(vocabulary=TOKENS, seeds=2)
+    with pytest.raises(DataError, match=f"a token id is outside 0 to {TOKENS - 1}"):
+        model(torch.tensor([[1, TOKENS]]))
+    with pytest.raises(ConfigError, match="counts positions itself; leave random_offset out"):
+        model(pack([torch.tensor([[1, 2]])], offset=1))
+    with pytest.raises(ConfigError, match="which part of a wrapped module is its head"):
+        model.logit_lens(torch.tensor([[1, 2]]))
+    two = pack([torch.tensor([[1]]), torch.tensor([[1, 2]])])
+    with pytest.raises(ConfigError, match="in prompts of one length"):
+        changed(model, two)
+
+
+def changed(model: iw.Model, batch: Packed) -> None:
+    with model.hooks({"transformer.h.0": torch.zeros_like}):
+        model(batch)
+
+
+FACTORY = """
+from torch import nn
+
+WIDTH = 8
+
+
+def make(vocabulary, layers=1):
+    return nn.Sequential(nn.Embedding(vocabulary, WIDTH), nn.Linear(WIDTH, vocabulary))
+
+
+def remove(path):
+    raise AssertionError("a file called a function")
+"""
+
+
+def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a model imports nothing, and calls no function that is no factory."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "own_factory.py"
+    file.write_text(FACTORY)
+    load_plugins(["./own_factory.py"])
+    try:
+        make = sys.modules["own_factory"].make
+        model = iw.wrap(make).build(vocabulary=9, seeds=2)
+        saved = save_model(model, tmp_path / "own.safetensors")
+        content = saved.read_bytes()
+        monkeypatch.setattr("inweights.support.code._GIVEN", {})
+        assert torch.equal(load_model(saved)(torch.tensor([[1]])), model(torch.tensor([[1]])))
+        remove = iw.config.replace_at(model.config, {"factory": {"at": "own_factory:remove"}})
+        model.config = remove
+        with pytest.raises(ConfigError, match="must take 'vocabulary' as its first argument"):
+            decode_model(encode_model(model))
+        del sys.modules["own_factory"]
+        with pytest.raises(ConfigError, match="import own_factory first, or name it with --plugin"):
+            decode_model(content)
+        file.write_text(FACTORY.replace("WIDTH = 8", "WIDTH = 4"))
+        load_plugins(["./own_factory.py"])
+        with pytest.raises(ConfigError, match="source of own_factory:make is not what it was"):
+            decode_model(content)
+    finally:
+        sys.modules.pop("own_factory", None)

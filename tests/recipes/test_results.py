@@ -1,0 +1,104 @@
+"""What is kept in ``results/``: the ledger, the scores, and the board that follows from both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from inweights.cli import console
+from inweights.errors import DataError
+from inweights.lab.ledger.board import Board, read_board
+from inweights.lab.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
+from inweights.lab.ledger.scores import read_scores
+from inweights.lab.ledger.stating import hashes
+from inweights.recipes import get_recipe, recipe_names
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def ledger() -> Ledger:
+    return read_ledger(RESULTS / LEDGER)  # which checks the chain
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    return read_board(RESULTS, "cpu")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_claims_are_stated_as_they_are(name: str, ledger: Ledger) -> None:
+    """A changed claim is stated anew, in the same commit: then nobody has seen its numbers."""
+    recipe = get_recipe(name)
+    try:
+        now = hashes(recipe, "cpu")
+    except DataError as error:
+        pytest.skip(f"cannot be planned without its model: {error}")
+    for claim in recipe.claims:
+        entry = ledger.entry(claim.id, "cpu")
+        assert entry.stated, "inweights claims state"
+        assert entry.stated.hash == now[claim.id], "inweights claims state: a new version"
+        assert entry.claim
+        assert entry.claim.text == claim.text, "inweights claims state: other words"
+
+
+def test_every_claim_of_the_ledger_is_a_recipes_or_withdrawn(ledger: Ledger) -> None:
+    known = {claim.id for name in recipe_names() for claim in get_recipe(name).claims}
+    standing = {name for name, entry in ledger.of_scale("cpu") if not entry.withdrawn}
+    assert standing == known, "inweights claims withdraw"
+
+
+def test_versions_and_blocks_are_in_order(ledger: Ledger) -> None:
+    """A version has seeds that no earlier statement had; each claim counts on."""
+    last: dict[str, int] = {}
+    block = 0
+    for line in ledger.lines:
+        if isinstance(line, Stated):
+            assert line.block >= block
+            block = line.block
+        if version := getattr(line, "version", 0):
+            assert version in (last.get(line.key, 0), last.get(line.key, 0) + 1), line.key
+            last[line.key] = version
+
+
+def test_every_score_and_verdict_has_its_line(ledger: Ledger, board: Board) -> None:
+    stated = {
+        (line.claim.id, line.scale, line.version): line
+        for line in ledger.lines
+        if isinstance(line, Stated)
+    }
+    scores = read_scores(RESULTS)
+    for key, rows in scores.group_by("claim", "scale", "version"):
+        first = stated[key].block * BLOCK
+        assert rows["seed"].is_between(first, first + BLOCK - 1).all(), key
+    for claim in board.claims:
+        assert (claim.id, "cpu", claim.version) in stated
+        judged = ledger.entry(claim.id, "cpu").judged_anew
+        if claim.replicates:
+            assert judged, f"{claim.id}: make board"
+            assert (judged.verdict, judged.seeds) == (claim.verdict, claim.replicates)
+    judged_keys = {
+        (line.name, line.scale, line.version)
+        for line in ledger.lines
+        if isinstance(line, JudgedLine)
+    }
+    assert judged_keys <= set(stated)
+    assert judged_keys == set(scores.select("claim", "scale", "version").unique().rows())
+
+
+def test_the_board_in_the_docs_is_that_of_the_results(board: Board, capsys) -> None:
+    console.markdown(board.claims, "cpu", board)
+    page = RESULTS.parent / "docs" / "board.md"
+    assert page.read_text(encoding="utf-8") == capsys.readouterr().out, "make board"
+
+
+def test_no_mean_without_a_width_decides(board: Board) -> None:
+    """The interval of a median may have none: more than half of all seeds lie there."""
+    assert not [c.id for c in board.claims if c.rule == "mean" and c.low == c.high is not None]
+    assert all(c.replicates >= 8 for c in board.claims if c.met and c.p is not None)
+
+
+def test_scores_are_those_of_the_schema() -> None:
+    assert read_scores(RESULTS).schema["number"] == pl.Float64

@@ -1,0 +1,120 @@
+"""Steps that are recorded and run again have the numbers of steps computed as ever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from tests.training.curricula import CURRICULA, GPT, WORLD, V, build, curriculum, same_bits
+
+from inweights.models import (
+    EmbMLP,
+    EmbMLPConfig,
+    GPTConfig,
+    MambaConfig,
+    Model,
+    OneLayerConfig,
+    TinyNNConfig,
+)
+from inweights.training import loop, train
+from inweights.training.steps.kernels import Kernels, NotRecordable
+from inweights.training.steps.recorded import RecordedLosses
+from inweights.worlds import TwoHop
+
+CONFIGS = (
+    GPTConfig(layers=2, width=16, heads=2),
+    GPTConfig(layers=1, width=20, heads=2, context=7, attention="uniform", norm=False),
+    EmbMLPConfig(width=17),
+    MambaConfig(layers=1, width=16, state=4),
+    TinyNNConfig(width=8),
+    OneLayerConfig(width=48, hidden=3, mlp="relu"),
+)
+
+
+@pytest.fixture
+def recorders(monkeypatch: pytest.MonkeyPatch) -> list[RecordedLosses]:
+    """The recordings of trainings, which record from the first phase on, however short."""
+    made: list[RecordedLosses] = []
+
+    def recorded(*args: Any) -> RecordedLosses:
+        made.append(RecordedLosses(*args))
+        return made[-1]
+
+    monkeypatch.setattr(loop, "MOST_STEPS_AS_EVER", 1)
+    monkeypatch.setattr(loop, "RecordedLosses", recorded)
+    return made
+
+
+def learnt(config: Any, plan: Any, *, seeds: Any = (0, 1, 2)) -> Model:
+    model = build(seeds, config)
+    train(model, WORLD, plan, seeds=list(seeds))
+    return model
+
+
+def as_ever(config: Any, plan: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "MOST_STEPS_AS_EVER", 10**9)
+        return learnt(config, plan)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: type(c).__name__)
+def test_every_model_has_the_same_bits(config: Any, recorders, monkeypatch) -> None:
+    again = learnt(config, curriculum())
+    assert recorders[0].kernels
+    assert same_bits(again, as_ever(config, curriculum(), monkeypatch))
+    alone = learnt(config, curriculum(), seeds=(1,))
+    for joint, lone in zip(again.parameters(), alone.parameters(), strict=True):
+        assert torch.equal(joint[1], lone[0])
+
+
+@pytest.mark.parametrize("name", CURRICULA)
+def test_every_curriculum_has_the_same_bits(name: str, recorders, monkeypatch) -> None:
+    again = learnt(GPT, CURRICULA[name])
+    assert recorders
+    assert same_bits(again, as_ever(GPT, CURRICULA[name], monkeypatch))
+
+
+class Counting(EmbMLP):
+    """A model whose arithmetic depends on how often it was asked."""
+
+    asked = 0
+
+    def unembed(self, state: torch.Tensor) -> torch.Tensor:
+        self.asked += 1
+        return super().unembed(state) * (1.0 + self.asked)
+
+
+def test_a_model_that_counts_is_computed_as_ever(recorders) -> None:
+    model = Counting(EmbMLPConfig(width=8), vocabulary=V, replicas=2)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(0.1)
+    train(model, WORLD, curriculum(steps=9), seeds=[0, 1])
+    assert len(recorders) == 1
+    assert recorders[0].kernels == 0
+    assert model.asked == 10, "once a step, and once to record"
+
+
+def test_kernels_read_what_changes_and_share_memory() -> None:
+    x = torch.ones(100)
+    kernels = Kernels(lambda: x.exp().neg().exp().neg().exp().sum(0))
+    x.fill_(2.0)
+    assert torch.equal(kernels(), x.exp().neg().exp().neg().exp().sum(0))
+    assert kernels.bytes <= 3 * x.nbytes
+
+
+def test_what_depends_on_numbers_or_chance_is_not_recorded() -> None:
+    x = torch.ones(3)
+    for compute in (lambda: x * x.sum().item(), lambda: x + torch.rand(3), lambda: x[x > 0]):
+        with pytest.raises(NotRecordable):
+            Kernels(compute)
+
+
+def test_a_batch_of_other_shapes_is_computed_as_ever(recorders) -> None:
+    """Pooled minibatches have as many labels as their sequences have."""
+    world = TwoHop(n=4, complexity=2).build(1)
+    plan = curriculum(pooled=True, batch=3)
+    model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    result = train(model, world, plan, seeds=[0], every=1)
+    assert result.losses["loss"].is_finite().all()
