@@ -105,7 +105,8 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
         text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
         lines.append(
             f"| {MARKS[claim.verdict]} {claim.verdict}{together} | {text} "
-            f"| {claim.target.text} | {_published(claim)} | {measured} | {claim.met or claim.replicates or ''} |"
+            f"| {claim.target.text} | {_published(claim)} | {measured} "
+            f"| {claim.met or claim.replicates or ''} |"
         )
     if kept and kept.withdrawn:
         lines += ["\n## Withdrawn\n", "| last verdict | claim | why |", "|---|---|---|"]
