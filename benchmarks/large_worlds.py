@@ -7,7 +7,7 @@ the model's own passes over the same statements, in the same blocks; graphs have
 their rows say seconds only. Seconds are the processor's, on one thread. Linux only: the peak is
 reset through ``/proc/self/clear_refs``.
 
-    python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900 10000] [--json]
+    python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900] [--out FILE]
     python benchmarks/large_worlds.py --one accuracy:33000     # one case, as its process runs it
 """
 
@@ -153,22 +153,21 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="*", default=[1024, 4900, 10_000])
     parser.add_argument("--probes", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--one", help="NAME:SIZE")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--out", type=Path, help="file for the table as JSON")
     given = parser.parse_args()
     if given.one:
         name, size = given.one.split(":")
         print(json.dumps(measured(name, int(size))))
         return
-    if not given.json:
-        print(f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}")
+    print(f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}")
     rows = []
     for name in given.probes:
         for size in given.nodes if CASES[name][3] == "grid" else given.sizes:
             rows.append(case(name, size))
-            if not given.json:
-                print(shown(rows[-1]), flush=True)
-    if given.json:
-        print(json.dumps({"rows": rows, "environment": environment()}, indent=1))
+            print(shown(rows[-1]), flush=True)
+            if given.out:
+                text = json.dumps({"rows": rows, "environment": environment()}, indent=1)
+                given.out.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

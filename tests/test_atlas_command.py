@@ -117,7 +117,7 @@ def test_large_graphs_get_the_width_that_a_list_needs() -> None:
         (["grid", "grid"], "two graphs have the name 'grid'"),
         (["broken.csv"], "broken.csv, line 2: expected two labels"),
         (["triangle.csv"], "in graph 'triangle' all connected nodes are neighbours"),
-        (["large.csv"], "'large' has 251 nodes; up to 250"),
+        (["large.csv"], "'large' has 10,001 nodes; up to 10,000"),
         (["grid", "--set", "graphs=['grid']"], "unknown graph 'grid'"),
     ],
 )
@@ -127,7 +127,7 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     Path("broken.csv").write_text("a,b\nc\n", encoding="utf-8")
     Path("triangle.csv").write_text("a,b\nb,c\nc,a\n", encoding="utf-8")
-    Path("large.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(250)), encoding="utf-8")
+    Path("large.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(10_000)), encoding="utf-8")
     code, out, err = call(capsys, "atlas", *words)
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
     assert says in err

@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import rankdata
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, Model, Node2VecConfig
-from inweights.probes import accuracy, cosines, graph_recall, hop_correlation, margins, templates
+from inweights.probes import (
+    accuracy,
+    alignment,
+    cosine_blocks,
+    cosines,
+    film,
+    graph_recall,
+    hop_correlation,
+    inside,
+    logit_lens,
+    margins,
+    memory,
+    shared_memory,
+    stepwise,
+    templates,
+)
 from inweights.probes.film import snapshot
 from inweights.probes.geometry import cosines as cosine_module
 from inweights.probes.geometry import hops as hop_module
 from inweights.probes.geometry.hops import Pairs, cosine_ranks, midranks, tie_groups
 from inweights.support.limits import at_most
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances, hops_from
+from inweights.theory.geometric_memory.bands import BANDS, Bands
+from inweights.theory.geometric_memory.layout import scene
+from inweights.theory.geometric_memory.spectral import (
+    OPERATORS,
+    adjacency,
+    edge_ends,
+    eigenspaces,
+    hop_distances,
+    hops_from,
+    operator,
+)
 from inweights.training import answer_logits, scoring
 from inweights.worlds import Graph, TwoHop
 
 MODELS = (EmbMLPConfig(width=8), GPTConfig(layers=1, width=8, heads=1))
 GRID = Graph(shape="grid", rows=24, columns=24).build()
+
+
+template_module = sys.modules[templates.__module__]
 
 
 def largest(model: Model) -> list[int]:
@@ -170,3 +201,65 @@ def test_too_much_is_refused_before_it_starts() -> None:
     small = EmbMLPConfig(width=4).build(vocabulary=len(world.vocabulary), seeds=[0])
     with at_most("5MB"), pytest.raises(ConfigError, match="ask for the rows of one role"):
         templates(small, world)
+
+
+class Largest(TorchDispatchMode):
+    """Records the numbers of the largest tensor that is made."""
+
+    most = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor):
+            self.most = max(self.most, made.untyped_storage().nbytes())
+        return made
+
+
+OF_LOGITS = (accuracy, margins, logit_lens, alignment, shared_memory, templates, stepwise)
+
+
+@pytest.mark.parametrize("probe", OF_LOGITS, ids=lambda p: p.__name__)
+def test_no_tensor_grows_faster_than_the_world(probe, monkeypatch) -> None:
+    for module in (scoring, cosine_blocks, inside, memory, template_module):
+        monkeypatch.setattr(module, "MOST_LOGITS", 2**13)
+    found = []
+    for n in (40, 160):
+        world = TwoHop(n=n).build()
+        model = GPTConfig(layers=1, width=8, heads=1).build(
+            vocabulary=len(world.vocabulary), seeds=[0]
+        )
+        with Largest() as seen:
+            probe(model, world)
+        found.append(seen.most)
+    assert found[1] <= max(4.1 * found[0], 4 * 2 * 2**13), (
+        found
+    )  # a block of cosines is 2 of logits
+
+
+@pytest.mark.parametrize(
+    "config", [Graph(arms=40, nodes=5), Graph(shape="grid", rows=14, columns=14)]
+)
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_bands_hold_the_energy_of_their_eigenspaces(config, kind) -> None:
+    world = config.build()
+    count, u, v = edge_ends(world)
+    bands, spectrum = Bands.of(count, u, v, kind), eigenspaces(operator(adjacency(world), kind))
+    vectors = np.random.default_rng(0).normal(size=(count, 8))
+    shares, error = bands.energy(vectors, -1.5)
+    above = spectrum.eigenvalues() >= -1.5
+    assert abs(shares[0] - spectrum.energy(vectors)[above].sum()) <= max(error, 1e-6)
+    assert shares.sum() == pytest.approx(1)
+    assert bands.energy(vectors)[0].shape == (BANDS,)
+
+
+def test_a_large_graph_is_drawn_as_some_of_its_nodes() -> None:
+    row = scene(GRID).row(0, named=True)
+    assert (len(row["nodes"]), row["all_nodes"]) == (250, 576)
+    others = [int(name.partition(" + ")[2] or 0) for name in row["nodes"]]
+    assert sum(others) == 576 - 250
+    taken = snapshot(smooth(0.3), GRID).rename({"replica": "step"})
+    picture = film.render_frames(taken, GRID).row(0, named=True)
+    assert len(picture["positions"]) == 3 * 250
+    assert len(picture["cosines"]) == 250 * 249 // 2
+    exact = hop_correlation(smooth(0.3), GRID, draws=2)["spearman"].item()
+    assert picture["spearman"] == pytest.approx(exact, abs=1e-6)

@@ -9,8 +9,8 @@ Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frame
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -19,20 +19,25 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
+    cosine_matrix,
     graph_edges,
     graph_recall,
     node_vectors,
     prefix_of,
 )
-from inweights.probes.geometry.hops import spearman
+from inweights.probes.geometry.hops import asked_pairs, cosine_ranks, spearman
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory.bands import Bands
+from inweights.theory.geometric_memory.detail import DRAWN, Detail
 from inweights.theory.geometric_memory.spectral import (
     Spectrum,
     adjacency,
+    edge_ends,
     eigenspaces,
     hop_distances,
     operator,
 )
-from inweights.worlds.world import World
+from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -42,6 +47,10 @@ __all__ = ["align", "moments", "positions", "render_frames", "snapshot"]
 Floats = NDArray[np.float64]
 #: Rows of a Gram matrix that are made at once.
 _ROWS = 2048
+#: Frames of a large graph: so many in all, times its nodes, and at least a few.
+_FRAME_NODES, _FEWEST = 40_000, 4
+#: Columns of which the energy is taken in a large graph, and the most that embeddings have.
+_SKETCH, _WIDEST = 16, 2**16
 
 
 def snapshot(
@@ -59,7 +68,8 @@ def snapshot(
     Returns:
         A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) / 2``
         single-precision numbers), ``recall`` and ``recall_others`` (of
-        :func:`~inweights.probes.geometry.cosines.graph_recall`).
+        :func:`~inweights.probes.geometry.cosines.graph_recall`). Of a graph with more than 250
+        nodes ``gram`` is ``vectors``, node after node, ``N D`` numbers.
 
     Raises:
         DataError: A world is no graph, or the model's head does not cover the nodes.
@@ -75,6 +85,9 @@ def snapshot(
     table = graph_recall(model, worlds).select("replica", "recall", "recall_others")
     nodes = graph_edges(model, worlds)[0][0]
     vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
+    if nodes > DRAWN:
+        rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
+        return table.insert_column(1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32)))
     grams = np.empty((len(vectors), nodes * (nodes + 1) // 2), dtype=np.float32)
     for one, kept in zip(vectors, grams, strict=True):
         for start in range(0, nodes, _ROWS):
@@ -155,6 +168,9 @@ def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
 def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
     """Make pictures of a film: positions that hold still, cosines, energies, and two numbers.
 
+    Of a graph with more than 250 nodes, positions and cosines are those of 250 of them, energies
+    are by bands of eigenvalues, and there are fewer frames (40 of 1,000 nodes, 4 of 10,000).
+
     Args:
         film: Rows of :func:`snapshot` of one replica with a column ``step``.
         world: The graph that was learnt.
@@ -180,16 +196,33 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         >>> pictures.height, len(pictures["positions"][0]), bool(pictures["spearman"][-1] < -0.95)
         (21, 45, True)
     """
-    a = adjacency(world)
-    n, spectrum, hops = len(a), eigenspaces(operator(a)), hop_distances(a)
+    count, u, v = edge_ends(world)
     if film["step"].is_duplicated().any():
         raise DataError(
             "a film must have one frame per step; keep the rows of one replica and one run"
         )
+    frames = min(frames, max(_FEWEST, _FRAME_NODES // count))
     chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
-    lower = np.tril_indices(n)
+    picture = _large_pictures(count, u, v) if count > DRAWN else _pictures(adjacency(world))
     rows, where = [], []
     for frame in chosen.iter_rows(named=True):
+        place, numbers = picture(frame)
+        where.append(place)
+        rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
+    if not rows:
+        raise DataError("the film has no frames")
+    still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
+    real = pl.List(pl.Float32)
+    table = pl.DataFrame(rows).cast({"spearman": pl.Float64, "cosines": real, "energies": real})
+    return table.with_columns(pl.Series("positions", still.tolist(), dtype=real))
+
+
+def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
+    """Return what makes a frame of a Gram matrix: positions, and the other columns."""
+    n, spectrum, hops = len(a), eigenspaces(operator(a)), hop_distances(a)
+    lower = np.tril_indices(n)
+
+    def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
                 f"the film at step {frame['step']} is not one of {n} nodes: its Gram matrix has "
@@ -199,24 +232,51 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         gram[lower] = frame["gram"]
         gram = gram + np.tril(gram, -1).T
         place, share = positions(gram)
-        where.append(place)
         cosines = _cosines(gram)
-        rows.append(
-            {
-                "step": frame["step"],
-                "recall": frame["recall_others"],
-                "spearman": _spearman(cosines, hops),
-                "shown": share,
-                "cosines": cosines[np.tril_indices(n, -1)].astype(np.float32).tolist(),
-                "energies": _energies(gram, spectrum).astype(np.float32).tolist(),
-            }
-        )
-    if not rows:
-        raise DataError("the film has no frames")
-    still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
-    real = pl.List(pl.Float32)
-    table = pl.DataFrame(rows).cast({"spearman": pl.Float64, "cosines": real, "energies": real})
-    return table.with_columns(pl.Series("positions", still.tolist(), dtype=real))
+        return place, {
+            "spearman": _spearman(cosines, hops),
+            "shown": share,
+            "cosines": cosines[np.tril_indices(n, -1)].astype(np.float32).tolist(),
+            "energies": _energies(gram, spectrum).astype(np.float32).tolist(),
+        }
+
+    return picture
+
+
+def _large_pictures(
+    count: int, u: Ids, v: Ids
+) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
+    """Return what makes a frame of vectors: positions of the drawn nodes, numbers of all."""
+    detail, bands, pairs = Detail.of(count, u, v), Bands.of(count, u, v), asked_pairs(count, u, v)
+    shown = detail.nodes
+    # Energies of a few random sums of columns are those of all columns, but for chance.
+    sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(_WIDEST, _SKETCH))
+
+    def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
+        flat = np.array(frame.get("vectors") or [], dtype=np.float64)
+        if not len(flat) or len(flat) % count:
+            raise DataError(
+                f"the film at step {frame['step']} is not one of {count} nodes: it has {len(flat)} "
+                "numbers; give the world of the film"
+            )
+        vectors = flat.reshape(count, -1)
+        centred = vectors - vectors.mean(0)
+        values, turn = np.linalg.eigh(centred.T @ centred)
+        top = min(3, len(values))
+        place = np.zeros((count, 3))
+        place[:, :top] = centred @ turn[:, ::-1][:, :top]
+        size, total = np.sqrt(np.square(place).sum(1).mean()), values.sum()
+        rho = float(pairs.correlation(cosine_ranks(pairs.cosines(vectors))))
+        cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
+        energies = np.nan_to_num(bands.energy(vectors @ sketch[: vectors.shape[1]])[0])
+        return place[shown] / (size if size > 0 else 1.0), {
+            "spearman": None if np.isnan(rho) else rho,
+            "shown": float(values[::-1][:top].sum() / total) if total > 0 else 0.0,
+            "cosines": cosines.astype(np.float32).tolist(),
+            "energies": energies.astype(np.float32).tolist(),
+        }
+
+    return picture
 
 
 def _cosines(gram: Floats) -> Floats:

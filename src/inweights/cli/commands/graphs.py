@@ -41,7 +41,8 @@ def atlas(
     ----------
     graphs
         Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs such as
-        karate-club, europe-borders or periodic-table. Up to 250 nodes each.
+        karate-club, europe-borders or periodic-table. Up to 10,000 nodes each;
+        of more than 250 the page draws 250.
     scale
         smoke (seconds), cpu (minutes) or paper.
     choice.set
@@ -167,14 +168,16 @@ def _graph(given: str) -> tuple[str, Graph]:
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     """The graphs as changes of the recipe's settings.
 
-    Associative storage needs about as much width as a graph has nodes.
+    Associative storage needs about as much width as a graph has nodes. Of more nodes than a
+    picture shows, models keep the width of the scale, as a step takes its square.
     """
     from inweights.config import as_overrides
     from inweights.recipes.beyond.real_graphs import Settings
+    from inweights.theory.geometric_memory.detail import DRAWN
 
     nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
     width = 1 << (nodes - 1).bit_length()
-    wider = {"width": width} if width > Settings().width else {}
+    wider = {"width": width} if Settings().width < width and nodes <= DRAWN else {}
     return as_overrides(Settings(), {"graphs": [], "own": graphs, **wider})
 
 

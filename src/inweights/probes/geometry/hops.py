@@ -178,7 +178,7 @@ class Pairs:
         return float(np.std(parts, ddof=1) / np.sqrt(_GROUPS))
 
 
-def asked_pairs(count: int, u: Ids, v: Ids, least: int, seed: int) -> Pairs:
+def asked_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
     """The pairs of a graph that are asked: all, or so many to random targets of random sources."""
     if count <= EXACT:
         hops = hops_from(count, u, v)

@@ -17,14 +17,15 @@ from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.papers import recipe
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.theory.geometric_memory.spectral import edge_ends
 from inweights.worlds.families.classics import CLASSICS
 from inweights.worlds.families.graph import Graph
+from inweights.worlds.world import Ids
 
 __all__ = ["MOST", "RECIPE", "Settings"]
 
-#: More nodes than this, and the page with the films is too large to be opened.
-MOST = 250
+#: Nodes of the largest graph; of more than 250 the page shows some.
+MOST = 10_000
 
 
 class Settings(Config):
@@ -112,15 +113,26 @@ def _check(name: str, graph: Graph) -> None:
     count = len(world.vocabulary["node"])
     if count > MOST:
         raise ConfigError(
-            f"graph '{name}' has {count} nodes; up to {MOST} can be recorded and shown. Use a "
-            "part of it, or train it without recording: docs/navigation.md shows how"
+            f"graph '{name}' has {count:,} nodes; up to {MOST:,} can be recorded and shown. Use "
+            "a part of it, or train it without recording: docs/navigation.md shows how"
         )
-    hops = hop_distances(adjacency(world))
-    if not (np.isfinite(hops) & (hops > 1)).any():
+    if not _has_far_nodes(*edge_ends(world)):
         raise ConfigError(
             f"in graph '{name}' all connected nodes are neighbours, so that no geometry can be "
             "measured"
         )
+
+
+def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
+    """Whether some nodes are joined by a path and by no edge."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    apart = u != v
+    u, v = np.r_[u[apart], v[apart]], np.r_[v[apart], u[apart]]
+    graph = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+    _, part = connected_components(graph, directed=False)
+    return bool((np.diff(graph.indptr) < np.bincount(part)[part] - 1).any())
 
 
 def _listed(world: Graph) -> pl.DataFrame:

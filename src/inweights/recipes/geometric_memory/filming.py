@@ -86,7 +86,7 @@ def pictures(
         # Of hundreds of frames only those of the pictures are kept.
         "film": film.join(films, on=[*_LABELS, "step"], how="semi"),
         "films": films,
-        "graphs": pl.concat(drawn),
+        "graphs": pl.concat(drawn, how="diagonal_relaxed"),
         "correlation": tables["correlation"]
         .with_columns(size=pl.col("spearman").abs())
         .sort(pl.col("architecture").replace_strict(_RANK), maintain_order=True),

@@ -79,7 +79,7 @@ def page(
     scenes = [scene(worlds[name]).select(pl.lit(name).alias("graph"), pl.all()) for name in films]
     return whole(
         pl.concat(parts, how="diagonal_relaxed"),
-        pl.concat(scenes),
+        pl.concat(scenes, how="diagonal_relaxed"),
         title=title,
         summary=summary,
         order=order,

@@ -92,7 +92,8 @@ def build_content(
 def _scene(row: Mapping[str, Any]) -> dict[str, Any]:
     rounded = {key: [round(v, 4) for v in row[key]] for key in ("x", "y", "eigenvalues")}
     kept = {key: row[key] for key in ("nodes", "links", "roots", "order", "ring", "sizes")}
-    return {"name": row["graph"], **kept, **rounded}
+    more = {"all": row["all_nodes"]} if row.get("all_nodes") else {}
+    return {"name": row["graph"], **kept, **rounded, **more}
 
 
 def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> dict[str, Any]:
@@ -142,19 +143,21 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
         _fieldset("Architecture", architectures, "atlas-architectures"),
         class_="atlas-choices",
     )
+    large = any("all" in graph for graph in content["graphs"])
     body = tag("div", _stage(name), _side(content.get("unit", "step")), class_="atlas-body")
     data = tag("script", script_json(content), type="application/json")
     tip = tag("div", class_="atlas-tip", hidden=True, role="status")
     scripts = [asset(part) for part in _SCRIPTS]
     return (
         tag("style", asset("atlas.css"))
-        + tag("div", choices, body, _bar(), tip, data, class_="atlas", id=f"{name}-atlas")
+        + tag("div", choices, body, _bar(large), tip, data, class_="atlas", id=f"{name}-atlas")
         + "".join(tag("script", script) for script in scripts)
     )
 
 
 def _size(graph: Mapping[str, Any]) -> str:
-    return f"{len(graph['nodes'])} nodes"
+    count = len(graph["nodes"])
+    return f"{count} of {graph['all']:,} nodes" if "all" in graph else f"{count} nodes"
 
 
 def _fieldset(legend: str, choices: Sequence[str], class_: str) -> str:
@@ -212,13 +215,19 @@ def _side(unit: str) -> str:
     )
 
 
-def _bar() -> str:
+def _bar(large: bool) -> str:
     slider = tag("input", type="range", min="0", max="0", step="1", value="0",
                  class_="atlas-slider", aria_label="training step")  # fmt: skip
     play = tag("button", "Play", type="button", class_="atlas-play")
     hint = (
         "Drag to rotate, double-click to reset. Click a node to count hops from it. Every frame "
         "shows its own three leading directions, aligned with the next one."
+        + (
+            " Of a large graph some nodes are drawn, with how many others each stands for; all "
+            "numbers are of the whole graph."
+            if large
+            else ""
+        )
     )
     bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
     return bar + tag("p", hint, class_="atlas-hint")

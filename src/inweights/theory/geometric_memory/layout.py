@@ -11,8 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from inweights.theory.geometric_memory.bands import Bands
+from inweights.theory.geometric_memory.detail import Detail
 from inweights.theory.geometric_memory.spectral import (
-    adjacency,
+    edge_ends,
     eigenspaces,
     hop_distances,
     operator,
@@ -118,11 +120,15 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
 def scene(world: World) -> pl.DataFrame:
     """Describe a graph for a picture, in one row.
 
+    Of a graph with more than 250 nodes the picture is of 250 of them
+    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and of bands of eigenvalues.
+
     Returns:
         ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``), ``roots``
         (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the first node),
         ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of :func:`plane`, ``N``),
-        ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``).
+        ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``); and
+        ``all_nodes`` where not all are drawn.
 
     Raises:
         DataError: The world is no graph.
@@ -133,25 +139,35 @@ def scene(world: World) -> pl.DataFrame:
         >>> row["roots"], row["links"][:2], row["ring"], row["sizes"][0]
         ([0], [[0, 1], [0, 5]], False, 3)
     """
-    a = adjacency(world)
+    count, u, v = edge_ends(world)
+    detail = Detail.of(count, u, v)
+    a = detail.adjacency(u, v)
     near = (a + a.T) > 0
     np.fill_diagonal(near, False)
-    hops, spectrum = hop_distances(a), eigenspaces(operator(a))
+    hops = hop_distances(a)
     ring = bool(np.isfinite(hops).all() and (near.sum(1) == 2).all())
     where = plane(hops)
+    if count > len(a):
+        bands = Bands.of(count, u, v)
+        values = (bands.edges[1:] + bands.edges[:-1]) / 2
+        sizes = bands.sizes(0).round().astype(np.int64)
+    else:
+        spectrum = eigenspaces(operator(a))
+        values, sizes = spectrum.eigenvalues(), spectrum.sizes()
     u, v = np.nonzero(np.triu(near))
     start = int(world.vocabulary["node"][0]) if "node" in world.vocabulary else 0
-    names = world.vocabulary.names[start : start + len(a)]
-    return pl.DataFrame(
+    names = detail.names(list(world.vocabulary.names[start : start + count]))
+    row = pl.DataFrame(
         {
-            "nodes": [list(names)],
+            "nodes": [names],
             "links": [np.stack([u, v], axis=1).tolist()],
             "roots": [roots_of(hops)],
             "order": [depth_first(near, 0).tolist()],
             "ring": [ring],
             "x": [where[:, 0].tolist()],
             "y": [where[:, 1].tolist()],
-            "eigenvalues": [spectrum.eigenvalues().tolist()],
-            "sizes": [spectrum.sizes().tolist()],
+            "eigenvalues": [values.tolist()],
+            "sizes": [sizes.tolist()],
         }
     )
+    return row.with_columns(all_nodes=pl.lit(count)) if count > len(a) else row
