@@ -16,7 +16,7 @@ export PIP_NO_INPUT := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench coverage docs records release clean
+.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -121,6 +121,10 @@ format: $(VENV)/.stamp ## mend what ruff can mend
 bench: $(VENV)/.base ## time training, probes and solvers
 	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
 	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@echo "== benchmarks.replicas" && $(BIN)/python -m benchmarks.replicas
+
+bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two minutes; part of the release
+	@$(BIN)/python benchmarks/quick.py
 
 coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 	@$(PIP) install -c constraints.txt pytest-cov
@@ -145,7 +149,7 @@ records: $(VENV)/.stamp ## write what follows from the recipes: index, records o
 	@INWEIGHTS_WRITE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
 
 # Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
-release: ## build wheel and sdist, check them, and run the demo from each in a fresh environment
+release: bench-quick ## build wheel and sdist, check them, and run the demo from each in a fresh environment
 	@rm -rf dist
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && \
 	  $(PYTHON) -m venv $$place/tools && \

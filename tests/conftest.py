@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -23,7 +24,8 @@ __all__ = ["browser", "held", "visit"]
 FIXED = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 #: Variables of others that decide what is shown, or where caches are; two of ours are for tests.
 CLEARED = ("CLICOLOR", "FORCE_COLOR", "HF_", "INWEIGHTS_", "JUPYTER_", "LANG", "MPL", "NO_COLOR",
-           "PY_COLORS", "TORCH_HOME", "TRANSFORMERS_", "TTY_", "XDG_")  # fmt: skip
+           "PYTHONDONTWRITEBYTECODE", "PY_COLORS", "TORCH_HOME", "TRANSFORMERS_", "TTY_",
+           "XDG_")  # fmt: skip
 FOR_TESTS = ("INWEIGHTS_SITE", "INWEIGHTS_WRITE")
 
 
@@ -50,6 +52,14 @@ HOME = fix_environment()
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# What the imports of a session make stays to its end: a tenth of its time went into looking for
+# garbage among that.
+gc.disable()
+
+# No test cuts the power, and a kill loses nothing that was written: what is published waits for no
+# disk here, which takes milliseconds a file. That it otherwise does is tested (test_publish.py).
+os.fsync = lambda fd: None
+
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
 
 from tests.browser import browser, held, visit  # noqa: E402
@@ -69,6 +79,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

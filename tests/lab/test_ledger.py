@@ -186,6 +186,26 @@ def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:
     assert home.board()["edge"].replicates == 8
 
 
+def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
+    """On a fresh block, and as the same version only where what is judged is the same."""
+    home.state()
+    moved = state("edge", EDGE.text, heads.at(coin="fair") >= 0.8)
+    home.recipe = replace(RECIPE, version=2, claims=(CLEAR, NEVER, moved))
+    with pytest.raises(ConfigError, match="cannot be asked of some recipes"):
+        laboratory.state(only="mine", anew="new rounding")
+    first, *lines = laboratory.state(anew="new rounding")
+    assert isinstance(first, RuleChange)
+    assert [(one.version, one.block) for one in lines] == [(1, 2), (1, 2), (2, 2)]
+    git("add", "results")
+    git("commit", "-q", "-m", "stated anew")
+    home.run()
+    laboratory.record()
+    home.recipe = replace(home.recipe, version=3)
+    first, *lines = laboratory.state(anew="again")
+    versions = {one.claim.id.rpartition("/")[2]: one.version for one in lines}
+    assert versions == {"clear": 2, "never": 2, "edge": 3}  # each of them has been judged
+
+
 @pytest.mark.parametrize(
     "change",
     [

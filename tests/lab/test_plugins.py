@@ -142,5 +142,16 @@ def test_a_plugin_that_fails_leaves_nothing_behind(lab) -> None:
     assert "my_lab" not in sys.modules
 
 
+@pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py"])
+def test_a_module_beside_it_has_to_be_named(lab, plugin: str) -> None:
+    (lab / "beside.py").write_text("VALUE = 3\n")
+    (lab / "my_lab.py").write_text("from beside import VALUE\n")
+    with pytest.raises(ConfigError, match=r"beside\.py, which lies beside .* --plugin beside"):
+        load_plugins([plugin])
+    load_plugins([plugin.replace("my_lab", "beside"), plugin])
+    assert sys.modules["my_lab"].VALUE == 3
+    sys.modules.pop("beside")
+
+
 def test_the_module_of_a_path() -> None:
     assert [module_of(p) for p in ("a", "a.b", "./x/a.py", "a.py")] == ["a", "a.b", "a", "a"]

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from inweights.errors import ConfigError, DataError
+from inweights.models import GPTConfig, Init
 from inweights.models.base import Model
 from inweights.models.packing import Packed
 from inweights.probes import carries
@@ -92,6 +93,33 @@ def test_places_are_replaced_together() -> None:
     assert together["place"].unique(maintain_order=True).to_list() == ["bridge + answer", "bridge"]
     first = together.filter(place="bridge + answer").select(OUTCOMES).rows()
     assert first == [(0, 0, 0, 1, 0), (1, 0, 0, 0, 0), (0, 0, 1, 0, 0)]
+
+
+def test_heads_and_mlps_are_places() -> None:
+    """All heads together are what the attention mixes; a part and its layer differ."""
+    world = WORLDS[0]
+    model = GPTConfig(layers=2, width=16, heads=2, init=Init(std=0.4)).build(
+        vocabulary=len(world.vocabulary), seeds=[0, 1]
+    )
+    heads = ["block.1.head.0", "block.1.head.1"]
+    table = carries(model, world, places=[heads, "block.1.heads", "block.1.attention", *heads])
+    shares = {name: part.select(OUTCOMES) for (name,), part in table.group_by("place")}
+    together = shares["block.1.head.0 + block.1.head.1"]
+    assert_frame_equal(together, shares["block.1.heads"])
+    assert_frame_equal(together, shares["block.1.attention"])
+    with pytest.raises(ConfigError, match=r"unknown head of block\.1 '2'"):
+        carries(model, world, places=["block.1.head.2"])
+    with pytest.raises(ConfigError, match=r"did you mean 'block\.1\.mlp'"):
+        carries(model, world, places=["block.1.mpl"])
+
+
+def test_a_part_that_is_replaced_changes_the_answer() -> None:
+    model = GPTConfig(layers=2, width=16).build(vocabulary=9, seeds=[0])
+    tokens = torch.tensor([[1, 2, 3]])
+    plain = model(tokens)
+    for part in model.part_names:
+        with model.hooks({part: torch.zeros_like}):
+            assert not torch.equal(model(tokens), plain), part
 
 
 def test_a_model_that_does_not_compose_carries_nothing() -> None:

@@ -184,7 +184,7 @@ def again(words: list[str], name: str, here: Path) -> str:
     """Run the command once more, undisturbed; return the output where it is refused."""
     code = forked(partial(run, words, here))
     said = (here / "err").read_text()
-    if code == 2 and name == "plan" and "holds a plan already" in said:
+    if code == 2 and name == "plan" and "already contains a plan" in said:
         return said  # the kill fell after the plan was whole
     assert code == 0, f"{name} ended with {code}: {said}"
     return ""
@@ -225,7 +225,7 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
             trials += 1
             here = home / str(trials)
             fell.update(trial(name, here, base, counts, draw))
-            if "holds a plan" in (here / "err").read_text():
+            if "contains a plan" in (here / "err").read_text():
                 assert forked(partial(run, ["status", "plan", "--json"], here)) == 0
             mine = found(here)
             assert mine == expected, (name, trials, {k for k in mine if mine[k] != expected.get(k)})

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.errors import FolderError, InweightsError
+from inweights.errors import ConfigError, FolderError, InweightsError
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunFolder, RunStore, read_json
 from inweights.runs.environment import file_at
@@ -52,6 +52,7 @@ def state(
     scale: str = "cpu",
     *,
     only: str = "",
+    anew: str = "",
     results: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Line]:
@@ -60,6 +61,7 @@ def state(
     Args:
         scale: Of the runs that will judge them.
         only: Recipes whose name contains this.
+        anew: Why all claims are stated anew that were not judged as they stand, if they are.
         results: Folder of the results.
         progress: Called with recipes done, all recipes, and the next one.
 
@@ -68,6 +70,8 @@ def state(
     """
     from inweights.lab.ledger.stating import state as lines_of
 
+    if anew and only:
+        raise ConfigError("--anew states all claims; it cannot be asked of some recipes")
     path, ledger = _open(results)
     names = recipes_like(only)
 
@@ -77,7 +81,7 @@ def state(
                 progress(done, len(names), name)
             yield get_recipe(name)
 
-    lines = lines_of(chosen(), scale, ledger, _today())
+    lines = lines_of(chosen(), scale, ledger, _today(), anew)
     ledger.add(path, lines)
     return lines
 

@@ -85,6 +85,11 @@ class Model(nn.Module):
         """Names of the hidden states, from shallow to deep."""
         raise NotImplementedError
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Names of what hooks may replace besides hidden states: outputs of parts of a layer."""
+        return ()
+
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         """Return every hidden state by layer name, from shallow to deep."""
         raise NotImplementedError
@@ -234,7 +239,8 @@ class Model(nn.Module):
         """Replace hidden states until the block is left, whoever runs the model.
 
         Args:
-            edits: A function of a state ``[R, S, D]`` by the name of its layer.
+            edits: A function of a state ``[R, S, D]`` by the name of its layer, or of a part
+                (:attr:`part_names`).
 
         Raises:
             ConfigError: A layer is unknown, or its state did not pass by.
@@ -246,7 +252,7 @@ class Model(nn.Module):
             ...     model(torch.tensor([[1, 2]])).abs().max().item()
             0.0
         """
-        missed = set(self._known(edits))
+        missed = set(self._known(edits, parts=True))
 
         def seen(name: str, edit: Edit) -> Edit:
             def replace(state: Tensor) -> Tensor:
@@ -275,10 +281,11 @@ class Model(nn.Module):
             f"{self.vocabulary:,} tokens, {len(self.candidates):,} candidates"
         )
 
-    def _known(self, names: Iterable[str]) -> tuple[str, ...]:
+    def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
+        known = (*self.layer_names, *(self.part_names if parts else ()))
         for name in names:
-            if name not in self.layer_names:
-                raise unknown_name("layer", name, self.layer_names)
+            if name not in known:
+                raise unknown_name("layer", name, known)
         return tuple(names)
 
     @staticmethod

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Linear
-from inweights.models.packing import Packed
+from inweights.models.packing import Packed, running_sums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -108,9 +108,4 @@ class DeepLinear(Model):
             start = table.shape[1] * torch.arange(len(table), device=tokens.device).unsqueeze(1)
             rows = table.flatten(0, 1).index_select(0, (tokens + start).flatten())
             rows = rows.unflatten(0, tokens.shape)
-        groups = rows.split([b * t for b, t in batch.shapes], dim=1)
-        sums = [
-            group if t == 1 else group.unflatten(1, (b, t)).cumsum(2).flatten(1, 2)
-            for group, (b, t) in zip(groups, batch.shapes, strict=True)
-        ]
-        return torch.cat(sums, dim=1)
+        return running_sums(rows, batch.shapes)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Linear
-from inweights.models.packing import Packed
+from inweights.models.packing import Packed, running_sums
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -53,12 +53,7 @@ class EmbMLP(Model):
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
-        groups = x.split([b * t for b, t in batch.shapes], dim=1)
-        sums = [
-            group if t == 1 else group.unflatten(1, (b, t)).cumsum(2).flatten(1, 2)
-            for group, (b, t) in zip(groups, batch.shapes, strict=True)
-        ]
-        return {"embedding": x, "sum": self.hook("sum", torch.cat(sums, dim=1))}
+        return {"embedding": x, "sum": self.hook("sum", running_sums(x, batch.shapes))}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         return self.projection(state)

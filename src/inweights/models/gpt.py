@@ -7,7 +7,8 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, `
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 import torch
@@ -64,13 +65,22 @@ class GPT(Model):
         blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
         return ("embedding", *blocks, "final")
 
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """What heads mix (``block.0.heads``, side by side), and what attention and MLP add."""
+        parts = ("mlp",) if self.config.attention == "none" else ("heads", "attention", "mlp")
+        return tuple(f"block.{i}.{part}" for i in range(len(self.blocks)) for part in parts)
+
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
         for i, block in enumerate(self.blocks):
-            x = self.hook(f"block.{i}", block(x, batch.shapes))
+            x = self.hook(f"block.{i}", block(x, batch.shapes, hook=partial(self._part, i)))
             states[f"block.{i}"] = x
         states["final"] = self.hook("final", self.norm(x))
         return states
+
+    def _part(self, block: int, name: str, state: Tensor) -> Tensor:
+        return self.hook(f"block.{block}.{name}", state)
 
     def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
         if self._edits or at is None or len(at) == batch.size:
@@ -137,15 +147,17 @@ class Block(nn.Module):
         x: Float[Tensor, "R S D"],
         shapes: tuple[tuple[int, int], ...],
         at: Int[Tensor, " n"] | None = None,
+        hook: Callable[[str, Tensor], Tensor] = lambda _, state: state,
     ) -> Float[Tensor, "R _ D"]:
-        """Return the next state, at positions ``at`` or at all."""
+        """Return the next state, at positions ``at`` or at all; ``hook`` may replace parts."""
         mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)
         if at is not None:
             x = x.index_select(1, at)
             mixed = None if mixed is None else mixed.index_select(1, at)
-        if self.out is not None:
-            x = self._add(x, self.drop1(self.out(mixed)))
-        return self._add(x, self.drop2(self.down(F.gelu(self.up(self.norm2(x))))))
+        if self.out is not None and mixed is not None:
+            x = self._add(x, self.drop1(hook("attention", self.out(hook("heads", mixed)))))
+        added = self.down(F.gelu(self.up(self.norm2(x))))
+        return self._add(x, self.drop2(hook("mlp", added)))
 
     def pattern(
         self, x: Float[Tensor, "R S D"], batch: int, length: int

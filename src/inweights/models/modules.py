@@ -40,10 +40,10 @@ class Form:
         table: Name of the embedding that reads the token ids; empty where there is none.
     """
 
-    states: tuple[str, ...]
-    last_only: bool
-    dropout: float
-    table: str
+    states: tuple[str, ...] = ()
+    last_only: bool = False
+    dropout: float = 0.0
+    table: str = ""
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:

@@ -20,7 +20,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
-from inweights.models.modules import find, form_of, logits_of, made, numbers, place, state_of_output
+from inweights.models.modules import (
+    Form,
+    find,
+    form_of,
+    logits_of,
+    made,
+    numbers,
+    place,
+    state_of_output,
+)
 from inweights.models.packing import Packed
 from inweights.models.rowwise import Noise, Rows
 
@@ -49,12 +58,13 @@ class Wrapped(Model):
         self.config = config
         base = made(config, vocabulary, _BASE)
         self._read = None if config.logits is None else config.logits.load("output")
-        self._form = form_of(base, vocabulary, self._read, config.label)
+        counted = self.candidates.is_meta  # only its parameters are: there is nothing to call
+        self._form = Form() if counted else form_of(base, vocabulary, self._read, config.label)
         self._dropout = Dropout(self._form.dropout)
         self._stack(base, seeds)
         self._base = [base]  # in a list: its numbers are none of the model's
         self._mapped = True
-        if not self.candidates.is_meta:
+        if not counted:
             with torch.no_grad():  # whether replicas go together does not depend on how many
                 self._each(torch.zeros(1, 2, dtype=torch.long), ())
 

@@ -6,23 +6,24 @@ width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError
-from inweights.models.base import Model
+from inweights.errors import DataError, unknown_name
+from inweights.models.base import Edit, Model
+from inweights.models.configs import GPTConfig
 from inweights.models.packing import Packed, pack
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+    from jaxtyping import Int
 
 __all__ = ["carries"]
 
@@ -58,8 +59,8 @@ def carries(
         model: ``R`` replicas.
         worlds: One world, or one a replica.
         role: Role of the queries: two hops, three tokens.
-        places: Some of the model's ``layer_names``; a list of names is replaced as one. All layers
-            if left out.
+        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a GPT such as
+            ``block.0.head.1``; a list of names is replaced as one. All layers if left out.
         most: Base queries that are evaluated, the first ones.
 
     Returns:
@@ -110,12 +111,15 @@ def carries(
     clean = shares()["unchanged"]
     chosen: Sequence[Place] = model.layer_names if places is None else places
     named = {" + ".join(names): names for names in map(_names, chosen)}
-    everything = list(dict.fromkeys(name for names in named.values() for name in names))
-    states = model.hidden(pairs.sources.to(device), layers=everything, at="all")
+    spots = {name: _spot(model, name) for names in named.values() for name in names}
+    states = _recorded(model, source, {spot.name for spot in spots.values()})
     rows: list[dict[str, object]] = []
     for depth, (place, names) in enumerate(named.items()):
         for position in range(pairs.bases.shape[-1]):
-            edits = {name: _put(states[name], position) for name in names}
+            edits: dict[str, Edit] = {}
+            for spot in (spots[name] for name in names):
+                edit = _put(states[spot.name], pairs.bases.shape[-2:], position, spot.columns)
+                edits[spot.name] = _after(edits.get(spot.name), edit)
             with model.hooks(edits):
                 found = shares()
             for replica in range(model.replicas):
@@ -139,15 +143,57 @@ def _names(place: Place) -> tuple[str, ...]:
     return (place,) if isinstance(place, str) else tuple(place)
 
 
-def _put(states: Float[Tensor, "R m T D"], position: int) -> Callable[[Tensor], Tensor]:
+class _Spot(NamedTuple):
+    """What a place is of a model: what its hooks call it, and which of its columns."""
+
+    name: str
+    columns: slice
+
+
+def _spot(model: Model, place: str) -> _Spot:
+    """A layer or part; a head is its columns of what the heads of its block mix."""
+    block, _, head = place.rpartition(".head.")
+    heads, config = f"{block}.heads", getattr(model, "config", None)
+    if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
+        return _Spot(place, slice(None))
+    names = [str(number) for number in range(config.heads)]
+    if head not in names:
+        raise unknown_name(f"head of {block}", head, names)
+    width = config.width // config.heads
+    return _Spot(heads, slice(int(head) * width, (int(head) + 1) * width))
+
+
+def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Tensor]:
+    """What passes by at each name, ``[R, m·T, D]``."""
+    seen: dict[str, Tensor] = {}
+
+    def recorder(name: str) -> Edit:
+        def record(state: Tensor) -> Tensor:
+            seen[name] = state
+            return state
+
+        return record
+
+    with model.hooks({name: recorder(name) for name in names}):
+        model.states(batch)
+    return seen
+
+
+def _put(states: Tensor, shape: Sequence[int], position: int, columns: slice) -> Edit:
     """What replaces one position of a state ``[R, m·T, D]`` by that of the sources."""
 
     def replace(own: Tensor) -> Tensor:
-        whole = own.unflatten(1, states.shape[1:3]).clone()
-        whole[:, :, position] = states[:, :, position]
+        whole, new = (state.unflatten(1, tuple(shape)) for state in (own, states))
+        whole = whole.clone()
+        whole[:, :, position, columns] = new[:, :, position, columns]
         return whole.flatten(1, 2)
 
     return replace
+
+
+def _after(first: Edit | None, then: Edit) -> Edit:
+    """Two edits of one state, one after the other."""
+    return then if first is None else lambda state: then(first(state))
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,16 @@ def _load(plugin: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        beside = file.parent / f"{missing}.py"
+        if missing and beside.is_file():
+            named = beside if _is_path(plugin) else missing
+            raise ConfigError(
+                f"it imports {beside.name}, which lies beside it and was not named; name it first: "
+                f"--plugin {named} --plugin {plugin}"
+            ) from error
         raise
     return module
 

@@ -37,7 +37,7 @@ def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> in
 
 
 @claims_app.command
-def state(only: str = "", /, *, scale: str = "cpu", results: Results = None) -> int:
+def state(only: str = "", /, *, scale: str = "cpu", anew: str = "", results: Results = None) -> int:
     """State the claims of the recipes in the ledger, before they are run.
 
     Adds a line for each claim that is new or changed: a changed score, target, rule, setting or
@@ -50,12 +50,16 @@ def state(only: str = "", /, *, scale: str = "cpu", results: Results = None) -> 
         Recipes whose name contains this.
     scale
         cpu or paper: of the runs that will judge them.
+    anew
+        A reason to state all claims anew that were not judged yet, as the same versions where
+        score, target and rule are the same; for a change of the whole library that favours no
+        claim.
     """
     from inweights import laboratory
     from inweights.cli import console
 
     with console.progress() as progress:
-        lines = laboratory.state(scale, only=only, results=results, progress=progress)
+        lines = laboratory.state(scale, only=only, anew=anew, results=results, progress=progress)
     console.history(lines)
     return 0
 

@@ -36,7 +36,7 @@ __all__ = [
 
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
-_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "effort")
+_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort")
 #: The module of everything that a line names.
 _NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
 
@@ -109,6 +109,7 @@ def to_wire(task: Task) -> dict[str, Any]:
     """Return a task as plain values."""
     if isinstance(task, ComputeTask):
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
+        about["others"] = task.others
         return about | _named(task.computation, _COMPUTATION)
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
@@ -152,7 +153,8 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
     if "compute" in values:
         computation = Computation(**{name: read(values[name]) for name in _COMPUTATION})
-        return ComputeTask(values["key"], computation, values["seed"], values["sources"])
+        others = tuple((key, seed) for key, seed in values["others"])
+        return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
     trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     measures = tuple(

@@ -141,12 +141,26 @@ class LearnTask:
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed."""
+    """A computation for one seed, or for several that it takes together.
+
+    Attributes:
+        key: Of the first of them.
+        computation: What is computed.
+        seed: The first of them.
+        sources: Files and modules that it stands on.
+        others: Key and seed of each further one.
+    """
 
     key: str
     computation: Computation
     seed: int
     sources: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def members(self) -> list[tuple[str, int]]:
+        """Key and seed of each."""
+        return [(self.key, self.seed), *self.others]
 
     @property
     def stands_on(self) -> Any:
@@ -155,8 +169,8 @@ class ComputeTask:
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """The table that it makes."""
-        return [(self.key, "table")]
+        """The tables that it makes."""
+        return [(key, "table") for key, _ in self.members]
 
     @property
     def title(self) -> str:
@@ -167,7 +181,7 @@ class ComputeTask:
     @property
     def steps(self) -> int:
         """How much of the progress this is, in updates that take about as long."""
-        return self.computation.effort
+        return self.computation.effort * len(self.members)
 
 
 Task = LearnTask | ComputeTask
@@ -257,10 +271,9 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = _once(sources_of)
+    computed = [task for key, task in work.computations.items() if missing(key, "table")]
     tasks: list[Task] = [
-        replace(task, sources=sources_of(task.stands_on))
-        for key, task in work.computations.items()
-        if missing(key, "table")
+        replace(task, sources=sources_of(task.stands_on)) for task in _together(computed)
     ]
     groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
     world, how = _once(plain), _once(_how)
@@ -284,6 +297,18 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
             found = [planned(one) for several in task.stands_on for one in several]
             tasks.append(replace(task, sources={k: v for one in found for k, v in one.items()}))
     return tasks
+
+
+def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
+    """Join what a computation takes at once: the seeds that are missing of each."""
+    joined: dict[tuple[int, int], ComputeTask] = {}
+    for task in tasks:
+        one = task.computation
+        place = (id(one), 0 if one.together else task.seed)
+        first = joined.get(place)
+        more = () if first is None else (*first.others, (task.key, task.seed))
+        joined[place] = replace(first or task, others=more)
+    return joined.values()
 
 
 def at_the_end(measures: Iterable[Measure]) -> bool:

@@ -119,10 +119,15 @@ def work_on(
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
         one = task.computation
-        options = {**one.options, "seed": task.seed} if one.seeded else one.options
-        table = one.compute(**options)
+        if one.together:
+            table = one.compute(**one.options, seeds=[seed for _, seed in task.members])
+            made = [(k, table.filter(seed=seed).drop("seed")) for k, seed in task.members]
+        else:
+            options = {**one.options, "seed": task.seed} if one.seeded else one.options
+            made = [(task.key, one.compute(**options))]
         _check(task)
-        store.write(task.key, "table", table)
+        for key, rows in made:
+            store.write(key, "table", rows)
         return
     done = 0
     for members in blocks_of(task, device):

@@ -19,7 +19,7 @@ from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 
-__all__ = ["Over", "grid"]
+__all__ = ["Over", "grid", "points_of"]
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
@@ -57,7 +57,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         [{'n': 3}, {'n': 4}]
     """
     whole = {"world": world, "model": model, "learner": learner}
-    points = [*_points(over)] if _is_list(over) else [*_combinations(whole, _mapping(over))]
+    points = points_of(over, whole)
     columns = _columns([path for path, _, _ in points[0]])
     trials: list[Trial] = []
     known: dict[tuple[int | str, ...], Any] = {}
@@ -104,6 +104,21 @@ def _parts(
         if path.partition(".")[0] not in whole:
             raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
     return parts
+
+
+def points_of(over: Over, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
+    """Return all points of what is varied: a grid's, or those that are listed.
+
+    Args:
+        over: Values by path, or a list of points.
+        whole: The parts whose values are set, if it is a trial that is varied.
+
+    Raises:
+        ConfigError: An axis is empty or given twice, or points differ in what they set.
+    """
+    if _is_list(over):
+        return [*_points(over)]
+    return [*_combinations(whole or {}, _mapping(over))]
 
 
 def _mapping(over: Any) -> Mapping[Any, Any]:

@@ -84,6 +84,8 @@ class Computation:
         options: Plain values, configs and functions.
         seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
             once, and its rows bear the first one.
+        together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
+            table with a column ``seed``; each of them is stored by itself.
         effort: About how many updates of a small model take as long; for the progress display.
     """
 
@@ -92,6 +94,7 @@ class Computation:
     compute: Callable[..., pl.DataFrame]
     options: Mapping[str, Any] = field(default_factory=dict)
     seeded: bool = False
+    together: bool = False
     effort: int = 1000
 
 

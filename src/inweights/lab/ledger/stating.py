@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msgspec import structs
@@ -18,6 +18,7 @@ from inweights.lab.ledger.lines import (
     Ledger,
     Line,
     Reworded,
+    RuleChange,
     Stated,
     Withdrawn,
 )
@@ -42,9 +43,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     work = asked_of(recipe.plan(settings), [0], recipe.version)
     plan = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
     return {
-        claim.id: digest(
-            [_score(claim), claim.judged, recipe.seeds[scale], recipe.version, plan], 16
-        )
+        claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims
     }
 
@@ -55,7 +54,7 @@ def _score(claim: Claim) -> list[object]:
         sorted((name, _plain(v)) for name, v in part.items()) for part in (score.where, score.minus)
     ]
     where = [score.table, score.column, *rows, list(score.each)]
-    return [*where, score.bounds, score.exact, target.least, target.most]
+    return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
 
 
 def _plain(value: str | float | bool) -> str | float | bool:
@@ -68,7 +67,7 @@ def state(
     scale: str,
     ledger: Ledger,
     date: str,
-    versions: Mapping[str, int] | None = None,
+    anew: str = "",
 ) -> list[Line]:
     """Return the lines that the claims of recipes need: new ones, new versions, and other words.
 
@@ -80,12 +79,16 @@ def state(
         scale: Of the runs that will judge them.
         ledger: As it stands.
         date: Today.
-        versions: Versions of claims that are not those that follow from the ledger.
+        anew: Why every claim is stated anew that was not judged as it stands, if it is: on one new
+            block, as the same version where score, target and rule are the same. For a change of
+            the whole library before a run, such as other rounding, which favours no claim.
 
     Raises:
         ConfigError: The ledger holds a claim of a recipe that the recipe no longer states.
     """
     block, lines = ledger.next_block, list[Line]()
+    if anew:
+        lines.append(RuleChange(date=date, says=f"Claims not judged yet are stated anew: {anew}"))
     for recipe in recipes:
         if scale not in recipe.scales:
             continue
@@ -99,16 +102,18 @@ def state(
                 )
         for claim in recipe.claims:
             entry = ledger.entry(claim.id, scale)
-            if line := _line(claim, recipe, scale, entry, now[claim.id]):
-                version = (versions or {}).get(claim.id, entry.version + 1)
+            open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
+            if line := _line(claim, recipe, scale, entry, "" if open_one else now[claim.id]):
                 if isinstance(line, Stated):
-                    line = structs.replace(line, version=version, block=block)
+                    kept = open_one and entry.claim and _score(entry.claim) == _score(claim)
+                    version = entry.version + (not kept)
+                    line = structs.replace(line, version=version, block=block, hash=now[claim.id])
                 lines.append(structs.replace(line, date=date))
     return lines
 
 
 def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> Line | None:
-    """What a claim needs, if anything; version and block of a statement come later."""
+    """What a claim needs, if anything; version, block and hash of a statement come later."""
     if entry.stated is None or entry.stated.hash != now:
         return Stated(
             date="",
@@ -117,7 +122,7 @@ def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> L
             version=0,
             seeds=recipe.seeds[scale],
             block=0,
-            hash=now,
+            hash="",
         )
     known = entry.claim
     if known and any(getattr(known, word) != getattr(claim, word) for word in _WORDS):

@@ -16,7 +16,14 @@ import numpy as np
 
 from inweights.errors import InweightsError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, at_the_end, tasks_of
+from inweights.lab.engine.plan import (
+    RECORDS,
+    LearnTask,
+    asked_of,
+    at_the_end,
+    measure_key,
+    tasks_of,
+)
 from inweights.lab.grammar.trial import Plan
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.progress import plural, roughly
@@ -101,6 +108,7 @@ def forecast(
     effort: Effort | None = None,
     *,
     version: int = 1,
+    budget: float = BUDGET,
 ) -> Forecast:
     """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
 
@@ -113,6 +121,7 @@ def forecast(
         store: What is there already.
         effort: With what it would be done; ``progress`` is told how many groups are tried.
         version: The recipe's.
+        budget: Processor seconds after which no further group is tried.
     """
     effort = effort or Effort()
     device = effort.device
@@ -126,7 +135,7 @@ def forecast(
     ]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    seconds, memory = _tried(descents, effort)
+    seconds, memory = _tried(descents, effort, budget)
     together = min(effort.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
@@ -145,7 +154,7 @@ def forecast(
     )
 
 
-def _tried(descents: Sequence[LearnTask], effort: Effort) -> tuple[float, int]:
+def _tried(descents: Sequence[LearnTask], effort: Effort, budget: float) -> tuple[float, int]:
     """Seconds of all of some trainings, and bytes of one, by trying a few of them."""
     if not descents:
         return 0.0, 0
@@ -155,7 +164,7 @@ def _tried(descents: Sequence[LearnTask], effort: Effort) -> tuple[float, int]:
     tried: dict[int, tuple[float, int]] = {}
     began = time.process_time()
     for place in places:
-        if len(tried) >= 2 and time.process_time() - began > BUDGET:
+        if len(tried) >= 2 and time.process_time() - began > budget:
             break
         if effort.progress:
             effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
@@ -226,7 +235,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
         looking = 0.0
         for measure in (one for one in task.measures if one not in RECORDS.values()):
             times = 1 + whole.steps // measure.every if measure.every else 1
-            looking += times * _seconds(partial(look, measure, worlds, model), clock)
+            wanted = sum(measure_key(measure) in parts for parts in task.parts) / len(task.runs)
+            looking += wanted * times * _seconds(partial(look, measure, worlds, model), clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):

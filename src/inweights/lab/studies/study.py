@@ -23,8 +23,10 @@ from inweights.lab.grammar.figure import Figure, auto
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
 from inweights.lab.grammar.shown import shown_by
 from inweights.lab.grammar.trial import Measure, Plan, Probe
+from inweights.lab.studies.functions import takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.wrapping import wrap_named
+from inweights.support.code import Code
 
 __all__ = ["StudyFile", "open_study", "study_recipe"]
 
@@ -105,6 +107,8 @@ class StudyFile(Config):
 
     Attributes:
         world: Table with the ``kind`` of the world and its settings.
+        function: Instead of a world, ``module:function`` of a plugin, whose first argument is
+            ``seed``, or ``seeds`` if it takes them together; its other arguments are varied.
         model: The same of the model; a GPT sized to the largest world if left out. Or
             ``wrap = "module:factory"`` of a plugin, with the factory's options
             (:func:`inweights.wrap`).
@@ -121,7 +125,8 @@ class StudyFile(Config):
 
     later = {"controls": ()}
 
-    world: dict[str, Any]
+    world: dict[str, Any] = {}
+    function: str = ""
     model: dict[str, Any] | None = None
     learner: dict[str, Any] | None = None
     over: dict[str, Any] | tuple[dict[str, Any], ...] = {}
@@ -140,6 +145,11 @@ class StudyFile(Config):
         Raises:
             ConfigError: A kind, a path, a probe or a value does not exist.
         """
+        if self.function:
+            function = Code(at=self.function).load("seed", "seeds")
+            return Study(
+                function, over=self.over, seeds=self.seeds, replicated=takes_all_seeds(function)
+            )
         parts = {"world": self.world, "model": self.model, "learner": self.learner}
         configs = {name: _part(name, values) for name, values in parts.items() if values}
         over: Any = self.over
@@ -164,9 +174,11 @@ def open_study(path: str | Path) -> Recipe:
         file = decode(StudyFile, values)
         # With every value that the file leaves out, so that each can be changed by its name.
         parts = {"world": file.world, "model": file.model, "learner": file.learner}
-        full = {n: to_dict(_part(n, v)) for n, v in parts.items() if v is not None}
-        file = structs.replace(file, **full)
-        labels = file.study.plan.trials[0].labels
+        needless = ("world",) if file.function else ()
+        given = {n: v for n, v in parts.items() if v is not None and n not in needless}
+        file = structs.replace(file, **{n: to_dict(_part(n, v)) for n, v in given.items()})
+        plan = file.study.plan
+        labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels
         if labels and not file.summary:
             file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
         name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
@@ -241,6 +253,8 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
 
 
 def _entries(file: StudyFile) -> list[MeasureEntry]:
+    if file.function:
+        return [MeasureEntry(probe=file.function)]
     return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in file.measures]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.several import is_several, named, with_parts
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
 from inweights.lab.studies.cost import Forecast, forecast
+from inweights.lab.studies.functions import computations_of
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
@@ -40,7 +42,8 @@ class Study:
     """A study as an object: its cost estimate, its table and its models.
 
     Attributes:
-        world: Config of the world, or several of them, as a list or by name.
+        world: Config of the world, or several of them, as a list or by name. Or a function
+            ``function(seed, **settings)``, whose arguments are varied.
         model: The same of the architecture; a GPT sized to the largest world if left out.
         learner: The same of a curriculum (the default one if left out), a descent or an optimum.
         over: What is varied; see :func:`~inweights.lab.grid`.
@@ -50,6 +53,7 @@ class Study:
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         place: Folder or address of the store, if that is not below ``runs``.
         controls: Names of controls; see :func:`~inweights.lab.with_controls`.
+        replicated: Whether a function takes all ``seeds`` at once, and returns a column ``seed``.
 
     Example:
         >>> import inweights as iw
@@ -67,6 +71,7 @@ class Study:
     runs: str | Path | None = None
     place: str = ""
     controls: Sequence[str] = ()
+    replicated: bool = False
 
     @cached_property
     def trials(self) -> list[Trial]:
@@ -75,6 +80,8 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
         """
+        if isfunction(self.world):
+            return []
         given = {"world": self.world, "model": self.model, "learner": self.learner}
         several = {name: named(name, part) for name, part in given.items() if is_several(part)}
         first = {name: next(iter(parts.values())) for name, parts in several.items()}
@@ -94,6 +101,16 @@ class Study:
             ConfigError: Nothing is measured.
         """
         measures = self.measures
+        if isfunction(self.world):
+            others = (self.model, self.learner, measures)
+            if any(one is not None for one in others) or self.controls:
+                raise ConfigError(
+                    "a function makes its own table: leave model, learner, measures and controls "
+                    "out, or give the config of a world"
+                )
+            return Plan(
+                computations=computations_of(self.world, self.over, replicated=self.replicated)
+            )
         if measures is None:
             from inweights.probes import accuracy
 
@@ -132,7 +149,8 @@ class Study:
                 keep_models=keep_models,
             )
             tables = collect(self.plan, seeds, self.store, effort)
-        names = list(dict.fromkeys(look.name for look in self.plan.measures))
+        names = [look.name for look in self.plan.measures]
+        names = list(dict.fromkeys([*names, *(one.name for one in self.plan.computations)]))
         if len(names) == 1:
             return tables[names[0]]
         named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
@@ -176,6 +194,7 @@ def sweep(
     on: str = "",
     store: str = "",
     controls: Sequence[str] = (),
+    replicated: bool = False,
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -183,6 +202,9 @@ def sweep(
 
     Args:
         world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
+            Or a function ``function(seed, **settings)`` that returns one row, rows or a polars
+            frame: it is called once for every seed and combination of its arguments in ``over``,
+            and its results are stored with its source.
         model: The same of the architecture. Left out it is a GPT of two layers, as wide as the
             largest world of the sweep asks for; an :class:`~inweights.training.Optimum` has none.
         learner: The same of a curriculum (the default one if left out), a descent or an optimum.
@@ -208,6 +230,8 @@ def sweep(
             ``s3://bucket/folder``.
         controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
             ``frozen``; see :func:`~inweights.lab.with_controls`. They are drawn as a grey band.
+        replicated: Whether a function takes all missing ``seeds`` at once, and returns rows for
+            each, with a column ``seed``.
 
     Returns:
         A row for each row of a measure: the varied settings, ``control`` where there are controls,
@@ -232,7 +256,9 @@ def sweep(
         >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
-    study = Study(world, model, learner, over or {}, seeds, measures, runs, store, controls)
+    study = Study(
+        world, model, learner, over or {}, seeds, measures, runs, store, controls, replicated
+    )
     return study.run(
         device=device,
         jobs=jobs,

@@ -58,7 +58,8 @@ class Kernels:
         bytes: Size of the memory that all intermediate results share.
 
     Raises:
-        NotRecordable: It reads a number off a tensor, other than an id, or draws numbers.
+        NotRecordable: It reads a number off a tensor, other than an id, draws numbers, or has an
+            LSTM's kernels.
 
     Example:
         >>> x = torch.ones(2)
@@ -104,6 +105,8 @@ class _Recorder(TorchDispatchMode):
     ) -> object:
         tags = set(func.tags)
         if torch.Tag.data_dependent_output in tags and args[0].is_floating_point():
+            raise NotRecordable
+        if "mkldnn_rnn" in func.name():  # it keeps a workspace of its own
             raise NotRecordable
         if tags & {torch.Tag.dynamic_output_shape, torch.Tag.nondeterministic_seeded}:
             raise NotRecordable

@@ -1,0 +1,129 @@
+"""Where the time goes from a command to its page: planning, training, measuring, storing, drawing.
+
+``python benchmarks/command_to_page.py [RECIPE …]`` runs each recipe (``identity-bridge/fig3`` and
+``identity-bridge/fig2`` at scale ``cpu``, if none is named) in a process of its own and an empty
+folder, one task after another, and prints the processor seconds of each part, and the share of what
+is not training. A part begins and ends where one of the functions in ``PARTS`` is called; time in
+an inner one is not that of the outer one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from inweights.runs import environment
+
+RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
+#: What is counted as which part: module, and a function or method in it, as it is called.
+PARTS = {
+    "planning": ("lab.engine.collect:asked_of", "lab.engine.collect:tasks_of"),
+    "training": ("lab.engine.task:train_runs",),
+    "measuring": ("lab.engine.task:look", "lab.engine.task:_derive"),
+    "storing": ("lab.engine.task:_share_out", "lab.engine.collect:_assemble"),
+    "judging": ("lab.engine.engine:judge_all",),
+    "drawing": ("report.pages.publish:publish",),
+}
+
+
+class Clock:
+    """Processor seconds by part; the innermost part gets them."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {"start": time.process_time()}
+        self._inside, self._since = ["other"], time.process_time()
+
+    def turn(self) -> None:
+        """Give what has passed to the part that is running."""
+        now = time.process_time()
+        part = self._inside[-1]
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
+        self._since = now
+
+    def of(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def timed(*given: Any, **named: Any) -> Any:
+            self.turn()
+            self._inside.append(part)
+            try:
+                return function(*given, **named)
+            finally:
+                self.turn()
+                self._inside.pop()
+
+        return timed
+
+    def watch(self) -> None:
+        for part, places in PARTS.items():
+            for place in places:
+                module, name = place.split(":")
+                home = importlib.import_module(f"inweights.{module}")
+                setattr(home, name, self.of(part, getattr(home, name)))
+
+
+def profile(recipe: str, scale: str) -> dict[str, Any]:
+    """Run a recipe in this process; processor seconds of each part."""
+    from inweights.cli import main
+
+    clock = Clock()
+    clock.watch()
+    clock.turn()
+    clock.seconds["imports"] = clock.seconds.pop("other")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["run", recipe, "--scale", scale, "--jobs", "1", "--runs", folder, "--json"]
+        main(words)
+        clock.turn()
+        began = time.process_time()
+        main(words)
+        again = time.process_time() - began
+    whole = sum(clock.seconds.values())
+    return {
+        "recipe": recipe,
+        "scale": scale,
+        "seconds": {part: round(spent, 3) for part, spent in clock.seconds.items()},
+        "whole": round(whole, 3),
+        "not training": round(1 - clock.seconds.get("training", 0.0) / whole, 4),
+        "watching by training": round(
+            clock.seconds.get("measuring", 0.0) / max(1e-9, clock.seconds.get("training", 0.0)), 4
+        ),
+        "read back": round(again, 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipes", nargs="*", default=RECIPES)
+    parser.add_argument("--scale", default="cpu")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--one", action="store_true", help="the last line is JSON of one recipe")
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(profile(given.recipes[0], given.scale)))
+        return
+    results = []
+    for recipe in given.recipes:
+        command = [sys.executable, __file__, recipe, "--scale", given.scale, "--one"]
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        results.append(json.loads(said.stdout.splitlines()[-1]))
+    if given.json:
+        print(json.dumps({"environment": environment(), "recipes": results}, indent=2))
+        return
+    for one in results:
+        parts = ", ".join(f"{part} {spent:.2f}" for part, spent in one["seconds"].items())
+        print(f"{one['recipe']} at {one['scale']}: {one['whole']:.1f} s of the processor: {parts}")
+        print(
+            f"  not training {one['not training']:.1%}; measures take "
+            f"{one['watching by training']:.1%} of training; read back in {one['read back']:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""What the machine can do, and what a step asks of it: the roofline.
+
+A step cannot be faster than its products at the machine's best rate, nor than the bytes it has to
+move at the rate of a plain copy. Both are counted from shapes, for one replica.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from benchmarks.replicas.cases import Ours
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
+
+__all__ = ["activations", "dispatched", "least_seconds", "peaks", "seconds"]
+
+#: Reads and writes of one parameter in a step: for forward and backward pass, its gradient written,
+#: and what the optimizer reads and writes (AdamW four and three, descent two and one).
+PASSES = {"adamw": 2 + 1 + 7, "adam": 2 + 1 + 7, "sgd": 2 + 1 + 3}
+
+
+def seconds(step: Callable[[], object], at_least: float = 0.03) -> float:
+    """Seconds of one call, over as many calls as take ``at_least`` seconds."""
+    started, calls = time.perf_counter(), 0
+    while (spent := time.perf_counter() - started) < at_least:
+        step()
+        calls += 1
+    return spent / calls
+
+
+def peaks() -> tuple[float, float]:
+    """Operations a second of a large matrix product, and bytes a second of a copy."""
+    one, large = torch.randn(1024, 1024), torch.randn(2**24)
+    other = torch.empty_like(large)
+    product = min(seconds(lambda: one @ one) for _ in range(5))
+    copy = min(seconds(lambda: other.copy_(large)) for _ in range(5))
+    return 2 * 1024**3 / product, 2 * large.nbytes / copy
+
+
+def least_seconds(ours: Ours, kind: str, peak: tuple[float, float]) -> float:
+    """Seconds that one replica's step takes at least, by its products and its parameters."""
+    replicas = ours.model.replicas
+    with FlopCounterMode(display=False) as counted:
+        ours.flat.backward(ours.loss(ours.batch).sum(), ours.moving)
+    moved = 4 * PASSES[kind] * ours.flat.values[0].numel()
+    return counted.get_total_flops() / replicas / peak[0] + moved / peak[1]
+
+
+def dispatched(ours: Ours) -> int:
+    """Operations that PyTorch's dispatcher is asked for in a step, views included."""
+
+    class Count(TorchDispatchMode):
+        asked = 0
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> object:
+            self.asked += func.namespace == "aten"
+            return func(*args, **(kwargs or {}))
+
+    with Count() as count:  # type: ignore[no-untyped-call]
+        ours.step()
+    return count.asked
+
+
+def activations(ours: Ours) -> int:
+    """Bytes that autograd keeps of the forward pass for the backward pass, of all replicas."""
+    kept: dict[int, int] = {}
+    own = {p.untyped_storage().data_ptr() for p in ours.flat.parameters}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        place = tensor.untyped_storage()
+        if place.data_ptr() not in own:
+            kept[place.data_ptr()] = place.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        losses = ours.loss(ours.batch)  # so that what is kept has different addresses
+    del losses
+    return sum(kept.values())

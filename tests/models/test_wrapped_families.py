@@ -1,0 +1,54 @@
+"""Architectures of other libraries, and modules as people write them: each memorises and sweeps."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.own_modules import Encoder, Recurrent, nano
+
+import inweights as iw
+
+WORLD = iw.TwoHop(n=10)
+SIZES: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2}
+HEADS: dict[str, Any] = {**SIZES, "intermediate_size": 64, "num_attention_heads": 2}
+
+
+def config_of(name: str) -> Any:
+    """A small config of ``transformers``, which takes seconds to import, or a factory."""
+    if name in OWN:
+        return iw.wrap(OWN[name])
+    import transformers
+
+    settings = {
+        "Llama": {**HEADS, "num_key_value_heads": 2, "max_position_embeddings": 8},
+        "Qwen2": {**HEADS, "num_key_value_heads": 2, "max_position_embeddings": 8},
+        "GPTNeoX": {**HEADS, "max_position_embeddings": 8},
+        "GPT2": {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 8},
+        "Mamba": {**SIZES, "state_size": 4},
+        "Rwkv": {**SIZES, "attention_hidden_size": 32, "context_length": 8},
+    }[name]
+    return iw.wrap(getattr(transformers, f"{name}Config")(**settings))
+
+
+OWN: dict[str, Any] = {"encoder": Encoder, "nano": nano, "recurrent": Recurrent}
+#: One of each kind is tested every time; all take minutes.
+QUICK = ("encoder",)
+FAMILIES = ("Llama", "Qwen2", "GPTNeoX", "GPT2", "Mamba", "Rwkv", *OWN)
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAMILIES]
+)
+def test_each_memorises_and_sweeps(name: str, tmp_path: Path) -> None:
+    steps = iw.Phase(steps=200, optimizer=iw.Optimizer(rate=1e-2))
+    learner = iw.Curriculum(phases=(steps,))
+    with warnings.catch_warnings(action="ignore"):  # that an LSTM is called replica by replica
+        table = iw.sweep(
+            WORLD, config_of(name), learner, seeds=2, runs=tmp_path, jobs=1, progress=False
+        )
+    facts = table.filter(part="facts")
+    assert facts["seed"].n_unique() == 2
+    assert min(facts["accuracy"].to_list()) >= 0.99
