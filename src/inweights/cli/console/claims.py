@@ -10,6 +10,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.config import to_dict
+from inweights.lab.grammar.published import closeness
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
@@ -34,7 +35,7 @@ MARKS: dict[Verdict, str] = {
     "not judged": "·",
 }
 #: Claims whose text is shown whole unless more is asked for.
-_WHOLE = 20
+_WHOLE = 19
 
 
 def board(
@@ -98,7 +99,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         noun = "recipe has" if waiting == 1 else "recipes have"
         out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
-    out.print(line((f"{marks}; more: verify RECIPE", "dim")))
+    out.print(line((f"{marks}; verify RECIPE", "dim")))
 
 
 def no_run(scale: str) -> str:
@@ -205,6 +206,8 @@ def _evidence(claim: ClaimResult) -> str:
         parts.append(f"judged: {claim.rule}")
     if claim.published:
         parts.append(f"published: {claim.published}")
+    if size := closeness(claim):
+        parts.append(f"size {size.text}")
     if claim.protocol:
         parts.append(f"protocol: {claim.protocol}")
     if claim.condition:
