@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness
 from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.recipes.catalogue.citations import citations
@@ -16,6 +18,8 @@ from inweights_site.text import code, table, words
 
 __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
+#: Replies of authors, a page for each paper, below the names of their claims.
+REPLIES = Path(__file__).parents[2] / "replies"
 COLOURS = {
     "reproduced": "#00805f",
     "consistent": "#4d9a86",
@@ -109,7 +113,7 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         yield f'<span id="{short}"></span>{verdict} {words(claim.text)}'
         yield ""
         if claim.quote:
-            yield from (f"> “{words(claim.quote)}”", "")
+            yield from (f"> {_quoted(claim)}", "")
         if bar := interval_bar(claim):
             yield from ("```{raw} html", bar, "```", "")
         yield f"{_numbers(claim)}"
@@ -118,6 +122,21 @@ def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
         links = f'<a href="{address}.json">JSON</a> · <a href="{address}.svg">badge</a>'
         yield f'<a href="#{short}">{short}</a> · {words(claim.place)}{own}{check} · {links}'
         yield from ("::::", "")
+
+
+def _quoted(claim: ClaimResult) -> str:
+    """The paper's words, and whether its authors replied."""
+    said = f"“{words(claim.quote)}”"
+    if claim.quote in (NO_WORDS, NO_TEXT):
+        said = f"The paper's words: {claim.quote}."
+    return f"{said} Authors: {_reply(claim)}."
+
+
+def _reply(claim: ClaimResult) -> str:
+    file = REPLIES / f"{claim.source}.md"
+    if file.exists() and f"\n## {claim.id}\n" in file.read_text("utf-8"):
+        return f"{{doc}}`a reply </replies/{claim.source}>`"
+    return "no reply yet"
 
 
 def _numbers(claim: ClaimResult) -> str:
@@ -132,15 +151,15 @@ def _numbers(claim: ClaimResult) -> str:
     if claim.rule != "typical":
         parts.append(f"judged: {claim.rule}")
     if claim.published:
-        parts.append(f"published: {claim.published}")
+        parts.append(f"published: {words(claim.published)}")
+    if size := closeness(claim):
+        parts.append(f"size {size.text}")
     if claim.protocol:
-        parts.append(f"protocol: {claim.protocol}")
+        parts.append(f"protocol {SIGNS[claim.protocol]} {claim.protocol}")
     if claim.version > 1:
         parts.append(f"version {claim.version}")
         parts += claim.earlier
     parts.append(f"target {claim.target.text}")
-    if claim.published:
-        parts.append(f"published {words(claim.published)}")
     if claim.condition:
         parts.append(f"condition {code(claim.condition)}")
     if claim.case:

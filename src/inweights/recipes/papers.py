@@ -13,6 +13,7 @@ from typing import Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.lab.grammar.claim import Judged
+from inweights.lab.grammar.published import check_sources
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 from inweights.lab.grammar.recipe_file import read_recipe
 
@@ -63,7 +64,8 @@ def recipe(
         code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
 
     Raises:
-        ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
+        ConfigError: The file is not a recipe file, or a claim lacks its score, its sentence or, as
+            a claim of a paper, its quote, published number or protocol.
     """
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
@@ -73,13 +75,17 @@ def recipe(
         for paper, about in papers().items()
         for note, texts in about.notes.items()
     }
-    return read_recipe(
+    made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
         scores=scores,
         notes=notes,
         **code,
     )
+    for claim in made.claims:
+        if not claim.ours:
+            check_sources(claim, f"{folder}/{name}.toml")
+    return made
 
 
 def _folder() -> Path:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.config import to_dict
+from inweights.lab.grammar.published import closeness
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
@@ -205,6 +206,8 @@ def _evidence(claim: ClaimResult) -> str:
         parts.append(f"judged: {claim.rule}")
     if claim.published:
         parts.append(f"published: {claim.published}")
+    if size := closeness(claim):
+        parts.append(f"size {size.text}")
     if claim.protocol:
         parts.append(f"protocol: {claim.protocol}")
     if claim.condition:

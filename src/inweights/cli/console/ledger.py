@@ -9,6 +9,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import err, line, out, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
+from inweights.lab.grammar.published import SIGNS, closeness
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.lab.ledger.lines import (
     Earlier,
@@ -30,7 +31,9 @@ _HEAD = """# The board
 Every claim of every recipe with its verdict, including claims that did not reproduce. A verdict
 depends on where a whole interval lies: in the target, outside, or across its edge (undecided). It
 is the interval of the median over seeds; where the claim says so that of the share of seeds that
-meet the target (reliable), or of the mean. {how}"""
+meet the target (reliable), or of the mean. Beside the published number stands the sign of the
+protocol: = exact, < scaled down, ~ a substitute, which is consistent (≈) at most; and where the
+target has one side, whether the size is the published one. {how}"""
 
 
 def history(lines: Sequence[Line]) -> None:
@@ -92,9 +95,9 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
             home = recipe
             lines += [
                 f"\n## {home}\n",
-                "| verdict | claim | target | measured, interval | met by |",
+                "| verdict | claim | target | published | measured, interval | met by |",
             ]
-            lines += ["|---|---|---|---|---|"]
+            lines += ["|---|---|---|---|---|---|"]
         measured = ""
         if claim.measured is not None:
             measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
@@ -102,7 +105,8 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
         text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
         lines.append(
             f"| {MARKS[claim.verdict]} {claim.verdict}{together} | {text} "
-            f"| {claim.target.text} | {measured} | {claim.met or claim.replicates or ''} |"
+            f"| {claim.target.text} | {_published(claim)} | {measured} "
+            f"| {claim.met or claim.replicates or ''} |"
         )
     if kept and kept.withdrawn:
         lines += ["\n## Withdrawn\n", "| last verdict | claim | why |", "|---|---|---|"]
@@ -112,6 +116,13 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
             for one in kept.withdrawn
         ]
     print("\n".join(lines))
+
+
+def _published(claim: ClaimResult) -> str:
+    """The protocol's sign, what the paper prints, and whether the size is that."""
+    size = closeness(claim)
+    sign = SIGNS[claim.protocol] if claim.protocol else ""
+    return " ".join(part for part in (sign, claim.published, size and f"({size.text})") if part)
 
 
 def _of_all(kept: Board) -> Iterator[str]:

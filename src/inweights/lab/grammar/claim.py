@@ -208,6 +208,7 @@ class Claim(Config):
         condition: Under which of its trials' conditions it is judged; none where there is one.
         quote: The paper's own words.
         protocol: How near to the paper's protocol it is judged; none for claims of ours.
+        close: Smallest and largest number that has the published size.
     """
 
     id: str
@@ -222,6 +223,7 @@ class Claim(Config):
     condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
@@ -254,6 +256,7 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -292,6 +295,7 @@ class Stating:
         condition: str | None = None,
         quote: str = "",
         protocol: Protocol | None = None,
+        close: tuple[float, float] | None = None,
     ) -> Claim:
         """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
@@ -307,6 +311,7 @@ class Stating:
             condition=_condition(judged.score, self.condition if condition is None else condition),
             quote=quote,
             protocol=protocol,
+            close=close,
         )
 
 

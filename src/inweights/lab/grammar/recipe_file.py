@@ -28,9 +28,11 @@ class StatedClaim(Config):
         says: The sentence.
         place: Where in the paper; the recipe's ``cited`` if left out.
         source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
-        quote: The paper's own words, short.
+        quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
             or ``lost in the text at hand``.
+        close: Smallest and largest number that has the published size; within a factor of 1.5 of it
+            if left out.
         judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
             share of seeds that meet the target by themselves, for a sentence that says *always*,
             *never* or *fails*; ``mean``, where the paper prints a mean.
@@ -44,6 +46,7 @@ class StatedClaim(Config):
     source: str = ""
     quote: str = ""
     published: float | str | None = None
+    close: tuple[float, float] | None = None
     judged: Rule = "typical"
     protocol: Protocol | None = None
     condition: str | None = None
@@ -183,6 +186,7 @@ def _claim(
         condition=said.condition,
         quote=_folded(said.quote),
         protocol=said.protocol or (None if ours else protocol),
+        close=said.close,
     )
 
 

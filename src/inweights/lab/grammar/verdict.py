@@ -71,6 +71,7 @@ class ClaimResult(Config):
         condition: Under which of its recipe's conditions it was judged, where there are several.
         quote: The paper's own words.
         protocol: How near to the paper's protocol it was judged.
+        close: Smallest and largest number that has the published size.
         version: Of the claim, by the ledger.
         earlier: What became of its earlier versions, in words.
         p: The smallest error probability with which it would have this verdict, on the scale of
@@ -101,6 +102,7 @@ class ClaimResult(Config):
     condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
+    close: tuple[float, float] | None = None
     version: int = 1
     earlier: tuple[str, ...] = ()
     p: float | None = None
@@ -284,7 +286,7 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
 
 _ABOUT = (
     "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
-    "protocol",
+    "protocol", "close",
 )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import polars as pl
 
 import inweights as iw
@@ -15,6 +17,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 __all__ = ["RECIPE", "Settings"]
 
+Head = Literal["untied", "tied"]
 LABELS = ("head", "control")
 #: What an answer after the intervention shows.
 CARRIED = ("bridge", "relation", "answer")
@@ -34,7 +37,7 @@ class Settings(Config):
     world: TwoHop = TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"
     )
-    heads: tuple[str, ...] = ("untied", "tied")
+    heads: tuple[Head, ...] = ("untied", "tied")
     gpt: GPTConfig = GPTConfig(layers=4, width=64)
     phase: Phase = Phase(
         steps=280,

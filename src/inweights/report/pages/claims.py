@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inweights.lab.grammar.claim import RELIABLE
+from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
@@ -42,7 +42,6 @@ _PROTOCOL: dict[Protocol, str] = {
     "substitute": "substitute: another model, data or measure; consistent at most",
 }
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
-_NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
@@ -106,10 +105,11 @@ def claim_row(place: int, claim: ClaimResult) -> str:
     if claim.id.startswith(f"{source}/"):
         source = ""
     origin = " · ".join(part for part in (claim.place, source) if part)
+    quoted = claim.quote not in ("", NO_WORDS, NO_TEXT)
     text = tag(
         "div",
         tag("p", prose(claim.text), class_="sentence"),
-        tag("p", f"“{escape(claim.quote)}”", class_="quote") if claim.quote else "",
+        tag("p", f"“{escape(claim.quote)}”", class_="quote") if quoted else "",
         tag("p", escape(origin), " ", tag("code", escape(claim.id)), class_="place"),
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
@@ -129,6 +129,8 @@ def _facts(claim: ClaimResult) -> str:
     facts.append(("target", claim.target.text))
     if claim.published is not None:
         facts.append(("published", claim.published))
+    if size := closeness(claim):
+        facts.append(("size", size.text))
     if claim.protocol:
         facts.append(("protocol", _PROTOCOL[claim.protocol]))
     if claim.met:
@@ -155,7 +157,7 @@ def _facts(claim: ClaimResult) -> str:
 def interval_bar(claim: ClaimResult) -> str:
     """Return the interval of a claim against the band of its target, as an SVG element."""
     least, most = claim.target.least, claim.target.most
-    printed = _published(claim.published)
+    printed = printed_number(claim.published)
     marks = [claim.measured, claim.low, claim.high, least, most, printed]
     numbers = [m for m in marks if m is not None]
     if claim.measured is None or not numbers:
@@ -201,14 +203,6 @@ def _domain(numbers: Sequence[float]) -> tuple[float, float]:
         return -1.0, 1.0
     margin = 0.12 * (high - low) or abs(high) or 1.0
     return (min(0.0, low) if low >= 0 else low - margin), high + margin
-
-
-def _published(text: str | None) -> float | None:
-    """The published number where it is one: ``0.9``, ``93%``."""
-    found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
-    if found is None:
-        return None
-    return float(found[1]) / (100 if found[2] else 1)
 
 
 def _number(value: float) -> str:

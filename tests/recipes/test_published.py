@@ -1,0 +1,111 @@
+"""What a paper says: quote, number and protocol of each claim, and the size of an effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from inweights.errors import ConfigError
+from inweights.lab import Stating, share
+from inweights.lab.grammar.claim import Claim, Target
+from inweights.lab.grammar.numbers import Numbers
+from inweights.lab.grammar.published import check_sources, closeness, printed_number
+from inweights.lab.grammar.verdict import ClaimResult, decide
+from inweights.recipes import get_recipe, recipe_names
+from inweights.report.pages.claims import headline
+
+STATE = Stating("toy/one", "toy", "Fig. 1")
+SAID: dict[str, Any] = {"quote": "it works", "published": "0.9", "protocol": "exact"}
+
+
+def stated(**said: Any) -> Claim:
+    return STATE("works", "It works.", share("t", "hit") >= 0.5, **SAID | said)
+
+
+def result(**found: Any) -> ClaimResult:
+    about: dict[str, Any] = {"id": "a/b/c", "text": "", "place": "", "source": "a"}
+    about["published"] = "0.02"
+    return ClaimResult(**about | {"target": Target(least=0.0), "verdict": "reproduced"} | found)
+
+
+def test_every_claim_of_a_paper_has_quote_number_and_protocol() -> None:
+    claims = [claim for name in recipe_names() for claim in get_recipe(name).claims]
+    papers = [claim for claim in claims if not claim.ours]
+    assert papers
+    for claim in papers:
+        check_sources(claim, "")
+    for claim in claims:
+        assert not claim.ours or claim.protocol is None, f"{claim.id} is ours and has a protocol"
+        if claim.close:
+            assert printed_number(claim.published) is not None, f"{claim.id}: close to what?"
+
+
+@pytest.mark.parametrize("name", ["quote", "published", "protocol"])
+def test_a_claim_without_its_source_does_not_load(name: str) -> None:
+    check_sources(stated(), "one.toml")
+    with pytest.raises(ConfigError, match=f"one.toml: claim toy/one/works has no '{name}'; give"):
+        check_sources(
+            structs.replace(stated(), **{name: "" if name == "quote" else None}), "one.toml"
+        )
+
+
+def test_a_long_quote_does_not_load() -> None:
+    with pytest.raises(ConfigError, match="has 26 words; give 25 at most"):
+        check_sources(stated(quote="word " * 26), "one.toml")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "verdict"),
+    [("exact", "reproduced"), ("scaled", "reproduced"), ("substitute", "consistent")],
+)
+def test_a_substitute_is_at_best_consistent(protocol: str, verdict: str) -> None:
+    good = Numbers(cases={"": dict.fromkeys(range(8), 0.9)})
+    bad = Numbers(cases={"": dict.fromkeys(range(8), 0.1)})
+    assert decide(stated(protocol=protocol), good).verdict == verdict
+    assert decide(stated(protocol=protocol), bad).verdict == "not reproduced"
+    assert verdict in headline([decide(stated(protocol=protocol), good)])
+
+
+@pytest.mark.parametrize(
+    ("low", "measured", "high", "verdict"),
+    [
+        (0.018, 0.021, 0.024, "close"),
+        (0.002, 0.003, 0.004, "not close"),
+        (0.04, 0.05, 0.06, "not close"),
+        (0.012, 0.02, 0.028, "undecided"),
+        (0.02, 0.028, 0.04, "undecided"),
+    ],
+)
+def test_size_is_judged_by_the_whole_interval(
+    low: float, measured: float, high: float, verdict: str
+) -> None:
+    size = closeness(result(low=low, measured=measured, high=high))
+    assert size is not None
+    assert size.verdict == verdict
+    assert size.ratio == pytest.approx(measured / 0.02)
+    assert size.span == pytest.approx((low / 0.02, high / 0.02))
+
+
+def test_a_negative_number_keeps_its_range_in_order() -> None:
+    size = closeness(result(published="-0.3", low=-0.4, measured=-0.3, high=-0.25))
+    assert size is not None
+    assert size.close == pytest.approx((-0.45, -0.2))
+    assert size.span == pytest.approx((0.25 / 0.3, 0.4 / 0.3))
+    assert size.verdict == "close"
+
+
+def test_a_stated_range_decides_where_the_paper_prints_zero() -> None:
+    found: dict[str, Any] = {"published": "0%", "measured": 0.0, "low": 0.0, "high": 0.005}
+    assert closeness(result(**found)) is None
+    size = closeness(result(**found, close=(0.0, 0.01)))
+    assert size is not None
+    assert (size.verdict, size.ratio) == ("close", None)
+    assert "beside the published 0" in size.text
+
+
+def test_no_size_where_the_target_says_it_or_there_is_no_number() -> None:
+    assert closeness(result(measured=0.02, target=Target(least=0.01, most=0.03))) is None
+    assert closeness(result(measured=0.02, published="> 1/C")) is None
+    assert closeness(result(published="0.02")) is None
