@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["board", "history", "record", "results_root", "state", "stated", "withdraw"]
 
+#: Name of the ledger in the folder of results.
+_LEDGER = "ledger.jsonl"
+
 
 def results_root() -> Path:
     """Return where results are kept: ``$INWEIGHTS_RESULTS``, or ``results`` in this folder."""
@@ -116,11 +119,11 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
     """Return a recipe with the seeds and versions of the committed ledger, if there is a ledger."""
-    from inweights.lab.ledger.stating import on_its_block
-
-    path = results_root() / _ledger_name()
+    path = results_root() / _LEDGER
     if scale == "smoke" or not path.exists():
         return recipe
+    from inweights.lab.ledger.stating import on_its_block
+
     return on_its_block(recipe, scale, _committed(path) or _open(path.parent)[1])
 
 
@@ -241,14 +244,8 @@ def _committed(path: Path) -> Ledger | None:
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:
     from inweights.lab.ledger.lines import read_ledger
 
-    path = (results_root() if results is None else Path(results)) / _ledger_name()
+    path = (results_root() if results is None else Path(results)) / _LEDGER
     return path, read_ledger(path)
-
-
-def _ledger_name() -> str:
-    from inweights.lab.ledger.lines import LEDGER
-
-    return LEDGER
 
 
 def _today() -> str:

@@ -35,7 +35,7 @@ MARKS: dict[Verdict, str] = {
     "not judged": "·",
 }
 #: Claims whose text is shown whole unless more is asked for.
-_WHOLE = 20
+_WHOLE = 19
 
 
 def board(
@@ -99,7 +99,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         noun = "recipe has" if waiting == 1 else "recipes have"
         out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
-    out.print(line((f"{marks}; more: verify RECIPE", "dim")))
+    out.print(line((f"{marks}; verify RECIPE", "dim")))
 
 
 def no_run(scale: str) -> str:

@@ -69,7 +69,8 @@ def execute(
     effort = effort or Effort()
     store = store or RunStore()
     changes = recipe.changes(scale, overrides)
-    settings, chosen, config = recipe.resolve(scale, seeds, changes)
+    with _fitting(recipe, changes):
+        settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
     if folder.complete and not (folder.leftovers or effort.fresh or effort.keep_models):
         return replace(load(recipe, folder), store=effort.store)
