@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,25 +14,31 @@ from scipy.stats import rankdata
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from inweights.errors import ConfigError, DataError
-from inweights.models import EmbMLPConfig, GPTConfig, Model, Node2VecConfig
+from inweights.models import EmbMLPConfig, GPTConfig, Model, Node2VecConfig, TinyNNConfig
 from inweights.probes import (
     accuracy,
     alignment,
     cosine_blocks,
     cosines,
+    edge_margin,
     film,
+    geometric_margin,
     graph_recall,
     hop_correlation,
     inside,
     logit_lens,
     margins,
     memory,
+    named_geometry,
     shared_memory,
+    spectral_energy,
     stepwise,
     templates,
+    zigzag,
 )
 from inweights.probes.film import snapshot
 from inweights.probes.geometry import cosines as cosine_module
+from inweights.probes.geometry import edge_margins, named, spectrum
 from inweights.probes.geometry import hops as hop_module
 from inweights.probes.geometry.hops import Pairs, cosine_ranks, midranks, tie_groups
 from inweights.support.limits import at_most
@@ -213,6 +220,36 @@ class Largest(TorchDispatchMode):
         if isinstance(made, torch.Tensor):
             self.most = max(self.most, made.untyped_storage().nbytes())
         return made
+
+
+OF_GRAPHS = (
+    graph_recall, hop_correlation, named_geometry, spectral_energy, zigzag, geometric_margin,
+    edge_margin, snapshot,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("probe", OF_GRAPHS, ids=lambda p: p.__name__)
+def test_no_array_grows_faster_than_the_graph(probe, monkeypatch) -> None:
+    for module in (hop_module, spectrum, named, edge_margins):
+        monkeypatch.setattr(module, "EXACT", 100)
+    monkeypatch.setattr(hop_module, "PAIRS", 20_000)
+    monkeypatch.setattr(edge_margins, "_SAMPLED", 50)
+    monkeypatch.setattr(film, "DRAWN", 100)
+    for module in (cosine_module, edge_margins):
+        monkeypatch.setattr(module, "_AT_ONCE", 2**16)
+    monkeypatch.setattr(cosine_module, "MOST_LOGITS", 2**16)
+    options = {} if probe in (graph_recall, edge_margin, snapshot) else {"draws": 2}
+    found = []
+    for side in (21, 21, 42):  # what is imported or kept at the first call counts nowhere
+        world = Graph(shape="grid", rows=side, columns=side).build()
+        model = TinyNNConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        tracemalloc.start()
+        try:
+            probe(model, world, **options)
+            found.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert found[2] <= 4.5 * found[1], found
 
 
 OF_LOGITS = (accuracy, margins, logit_lens, alignment, shared_memory, templates, stepwise)

@@ -205,7 +205,7 @@ def _chances(
     found: list[list[Floats]] = [[] for _ in asked]
     for block in random_blocks(draws, shape, seed, at_once=max(1, _AT_ONCE // shape[0] ** 2)):
         drawn = block - block.mean(1, keepdims=True) if centred else block
-        if most <= _SORTED:
+        if most <= _SORTED and shape[0] <= EXACT:
             angles = cosine_matrix(drawn)
             for parts, pairs in zip(found, asked, strict=True):
                 ours = np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles])
