@@ -3,7 +3,7 @@
 Whole training steps (loss, gradient, AdamW) are measured side by side in this process, in turns;
 the ratios count.
 
-    python benchmarks/wrapped.py [--replicas 8 64] [--only llama gpt]
+    python -m benchmarks.wrapped [--replicas 8 64] [--only llama gpt]
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from replicas import EagerGPT, seconds  # type: ignore[import-not-found]
+from benchmarks.replicas.eager import EagerGPT
+from benchmarks.replicas.machine import seconds
 from torch import nn
 from torch.nn import functional as F
 from transformers import GPTNeoXConfig, LlamaConfig, Qwen2Config, RwkvConfig

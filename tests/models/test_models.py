@@ -11,6 +11,7 @@ from tests.model_case import ModelCase
 from tests.models import test_mamba as mamba
 from tests.models import test_one_layer as one
 from tests.models import test_tiny as tiny
+from tests.models import test_wrapped as wrapped
 from torch.nn import functional as F
 
 from inweights import models
@@ -54,7 +55,7 @@ def test_every_model_has_a_case() -> None:
         TestEmbMLP,
     )
     cases += (tiny.TestTinyNN, tiny.TestNode2Vec)
-    cases += (one.TestOneLayer, one.TestDeepLinear, mamba.TestMamba)
+    cases += (one.TestOneLayer, one.TestDeepLinear, mamba.TestMamba, wrapped.TestWrapped)
     assert known == {type(case().build(0)) for case in cases}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from tests.model_case import ModelCase
 from tests.models.own_modules import Encoder, Recurrent, Sums, as_native, nano
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -43,6 +44,19 @@ def plain(factory: Callable[..., nn.Module], model: Wrapped, replica: int) -> nn
 def logits(module: nn.Module, ids: Tensor) -> Tensor:
     out = module(ids)
     return (out[0] if isinstance(out, tuple) else out)[..., :TOKENS]
+
+
+class TestWrapped(ModelCase):
+    config = iw.wrap(nano)
+    decisive = ("transformer.h.1", "transformer.ln_f", "logits")
+
+    @torch.no_grad()
+    def test_the_logit_lens_ends_in_the_logits(self) -> None:
+        model, tokens = self.build(), self.tokens(4, 3)
+        lens = model.logit_lens(tokens, layers=["logits"], at="all")
+        assert torch.equal(lens["logits"], model(tokens))
+        with pytest.raises(ConfigError, match="which part of a wrapped module is its head"):
+            model.logit_lens(tokens)
 
 
 def curriculum(steps: int = 6, **settings: Any) -> iw.Curriculum:

@@ -185,6 +185,10 @@ def form_of(
 class _Node(nn.Module):
     """A place in the tree of a module's names."""
 
+    def extra_repr(self) -> str:
+        own = [*self.named_parameters(recurse=False), *self.named_buffers(recurse=False)]
+        return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
+
 
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
     """Keep a tensor below ``root`` under a dotted name.

@@ -127,8 +127,10 @@ class Recipe:
 
     def _sources(self, settings: Config) -> dict[str, str]:
         """Files, modules of somebody else's and raised versions that decide the tables."""
-        if not RAISED and self.plan.__module__.startswith("inweights.recipes."):
-            return sources_of(settings)
+        if self.plan.__module__.startswith("inweights.recipes."):
+            # All of those: which of them a recipe uses its plan alone says, and that loads torch.
+            raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
+            return sources_of(settings) | raised
         plan = self.plan(settings)
         trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]
         measures = [[m.probe, m.options] for m in plan.measures]
